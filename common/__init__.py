@@ -1,0 +1,1 @@
+"""Words that every stage shares: schema, feature map, adjacency, errors, files, console."""

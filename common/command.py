@@ -1,0 +1,100 @@
+"""The `dpntk` command: loads a stage only when it is used, and turns errors into one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from .errors import DpntkError
+
+STAGES = {
+    "embed": "Reduce sensitive records to one matrix (stage one, on the owner's machine).",
+    "release": "Add noise once and write the file that may be shared (stage two).",
+    "generate": "Train a generator from a release and sample records (stage three).",
+    "evaluate": "Measure how good the synthetic records are.",
+}
+"""Command name, which is also its room, to the line that --help shows for it."""
+
+USAGE = 2
+"""Exit code for a command line that cannot be understood."""
+
+
+class _LazyGroup(click.Group):
+    """Lists the stages without importing them, so that --help is instant and torch-free."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(STAGES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in STAGES:
+            return None
+        command = importlib.import_module(f"dpntk.{cmd_name}.cli").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"dpntk.{cmd_name}.cli.command is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(STAGES.items()))
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Run 'dpntk COMMAND --help' for the options of one command.",
+)
+@click.version_option(package_name="dpntk", message="dpntk %(version)s")
+def dpntk() -> None:
+    r"""Share data you may not share.
+
+    \b
+      dpntk embed data/            sensitive records -> embedding.h5 (keep it secret)
+      dpntk release --eps 1        embedding.h5      -> release.h5   (give it away)
+      dpntk generate release.h5    release.h5        -> synthetic/   (as often as you like)
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 when done, 1 for an error, 2 for wrong usage."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; never show a traceback."""
+    try:
+        result: Any = dpntk.main(args=arguments, prog_name="dpntk", standalone_mode=False)
+    except DpntkError as error:
+        return _fail(str(error))
+    except click.MissingParameter as error:
+        error.show()
+        return USAGE
+    except click.BadParameter as error:
+        return _fail(error.format_message())  # a value that cannot be used is bad input
+    except click.UsageError as error:
+        error.show()
+        return USAGE
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted; nothing was written")
+    except MemoryError:
+        return _fail("out of memory: try a smaller --width, --image-size or --batch")
+    except Exception as error:
+        if os.environ.get("DPNTK_DEBUG"):
+            raise
+        return _fail(
+            f"{type(error).__name__}: {error}; this is a bug in dpntk: "
+            "run again with DPNTK_DEBUG=1 to see where, and please report it"
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str) -> int:
+    from .console import failure  # rich is needed only where something is printed
+
+    failure(message)
+    return 1

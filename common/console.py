@@ -1,0 +1,82 @@
+"""What the user sees: notices, one-line errors and progress, all on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+console = Console(stderr=True, soft_wrap=True, highlight=False)
+"""Everything goes to stderr, so that stdout stays free for results that are piped."""
+
+Advance = Callable[[int, str], None]
+"""Report progress: how many units were done, and a short remark (may be empty)."""
+
+
+def notice(text: str) -> None:
+    """Tell the user something worth knowing that is not an error."""
+    console.print(f"[dim]note:[/dim] {text}")
+
+
+def failure(text: str) -> None:
+    """Print an error as the one line that it is."""
+    console.print(Text.assemble(("error: ", "bold red"), " ".join(text.split())))
+
+
+class _Rate(ProgressColumn):
+    """Units done per second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def render(self, task: Task) -> Text:
+        """Show the rate, or a dash while it is unknown."""
+        speed = task.finished_speed or task.speed
+        return Text("-" if speed is None else f"{speed:,.0f} {self.unit}/s", style="cyan")
+
+
+@contextlib.contextmanager
+def progress(title: str, total: int | None, unit: str) -> Iterator[Advance]:
+    """Show a bar with rate and time left; print nothing where stderr is not a terminal.
+
+    Args:
+        title: what is being done.
+        total: how many units there are, or None if unknown.
+        unit: plural name of the unit, such as "records".
+
+    Yields:
+        A function to call with the number of units done since the last call and a remark.
+    """
+    bar = Progress(
+        TextColumn(title),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[remark]}", style="dim"),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(title, total=total, remark="")
+
+        def advance(units: int, remark: str = "") -> None:
+            bar.update(task, advance=units, remark=remark)
+
+        yield advance

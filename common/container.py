@@ -1,0 +1,38 @@
+"""HDF5 files behind a 512-byte user block whose first line says what the file is.
+
+Files are put together in memory and written in one go, so that a full disk leaves no half of one.
+512 bytes and not more: HDF5 looks for a file at offsets 0, 512, 1024, 2048, ..., and a larger
+block would leave room for a second, hidden file.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Final
+
+import h5py
+
+USER_BLOCK: Final = 512
+EMBEDDING_MAGIC: Final = b"dpntk embedding 1: SENSITIVE, do not share\n"
+RELEASE_MAGIC: Final = b"dpntk release 1\n"
+
+
+def build(magic: bytes, fill: Callable[[h5py.File], None]) -> memoryview:
+    """Make the bytes of a file.
+
+    Args:
+        magic: first line of the user block; the rest of the block is zeros.
+        fill: writes the groups, datasets and attributes.
+    """
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w", userblock_size=USER_BLOCK, libver=("earliest", "v110")) as file:
+        fill(file)
+    content = buffer.getbuffer()
+    content[:USER_BLOCK] = user_block(magic)
+    return content
+
+
+def user_block(magic: bytes) -> bytes:
+    """The 512 bytes of an unsigned file."""
+    return magic.ljust(USER_BLOCK, b"\0")

@@ -1,0 +1,65 @@
+"""What can go wrong, as one tree.
+
+    DpntkError
+    ├── DataError       records that cannot be read as they are
+    ├── SchemaError     records and their declared shape disagree
+    ├── BudgetError     a privacy parameter that makes no sense or would break the promise
+    ├── EmbeddingError  a file that is not an embedding, or not a whole one
+    ├── ReleaseError    a release that cannot be used
+    │   └── FormatError     its bytes are not those of a release
+    ├── GeneratorError  a generator file that cannot be used
+    └── OutputError     a result that cannot be written where it should go
+
+Every message is one line that says what failed, where, and what to do. The command line prints
+it to stderr and exits with 1; library users catch `DpntkError`.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetError",
+    "DataError",
+    "DpntkError",
+    "EmbeddingError",
+    "FormatError",
+    "GeneratorError",
+    "OutputError",
+    "ReleaseError",
+    "SchemaError",
+]
+
+
+class DpntkError(Exception):
+    """Base of every error that dpntk raises on purpose."""
+
+
+class DataError(DpntkError):
+    """Records that cannot be read: missing, cut short, or of an unknown kind."""
+
+
+class SchemaError(DpntkError):
+    """Records that do not fit the schema: wrong size, unknown label, too many of them."""
+
+
+class BudgetError(DpntkError):
+    """A privacy parameter outside the range in which the guarantee means anything."""
+
+
+class EmbeddingError(DpntkError):
+    """A file that is not a dpntk embedding, or one that is damaged."""
+
+
+class ReleaseError(DpntkError):
+    """A release that cannot be used."""
+
+
+class FormatError(ReleaseError):
+    """Bytes that are not those of a release file."""
+
+
+class GeneratorError(DpntkError):
+    """A saved generator that cannot be used, or a request that it cannot serve."""
+
+
+class OutputError(DpntkError):
+    """A result that cannot be written: no room, no permission, or something in the way."""

@@ -1,0 +1,146 @@
+"""Results appear under their final name only when they are whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .errors import OutputError
+
+SENSITIVE_MODE = 0o600
+PUBLIC_MODE = 0o644
+
+
+def require_absent(path: Path, *, overwrite: bool, cost: str) -> None:
+    """Refuse early to replace a file whose loss would hurt.
+
+    Args:
+        path: where the result is to go.
+        overwrite: the user's explicit permission.
+        cost: what would be lost, for the message.
+
+    Raises:
+        OutputError: something is there and may not be replaced, or no file can be put there.
+    """
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder: name a file with -o")
+    if path.exists() and not overwrite:
+        raise OutputError(
+            f"{path} already exists and {cost}: "
+            "choose another name with -o, or add --overwrite to replace it"
+        )
+    require_writable_folder(path.parent)
+
+
+def require_writable_folder(folder: Path) -> None:
+    """Find out before hours of work whether a result can be put into `folder`.
+
+    Raises:
+        OutputError: the folder is missing or cannot be written to.
+    """
+    if not folder.is_dir():
+        raise OutputError(f"{folder} is not a folder: create it, or choose another place with -o")
+    with write_failures(folder), tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUBLIC_MODE) -> None:
+    """Write `content` to `path` so that a reader sees all of it or none of it.
+
+    The bytes go to a temporary file in the same folder, reach the disk (fsync), and are renamed;
+    the folder is fsynced too, so that the name survives a power cut.
+
+    Raises:
+        OutputError: the file cannot be written; nothing is left behind and an earlier file of
+            that name is untouched.
+    """
+    with write_failures(path):
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def folder_appearing_whole(path: Path, *, marker: str) -> Iterator[Path]:
+    """Give a temporary folder that takes the name `path` when the block ends well.
+
+    An earlier result (an empty folder, or one that holds a file named `marker`) is replaced; a
+    folder of anything else is left alone.
+
+    Args:
+        path: the final name.
+        marker: a file that each of our folders holds, by which an earlier one is recognised.
+
+    Raises:
+        OutputError: `path` is in use by something else, or cannot be written.
+    """
+    require_replaceable_folder(path, marker=marker)
+    with write_failures(path):
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+        try:
+            yield temporary
+            temporary.chmod(0o755)
+            if path.exists():
+                retired = Path(f"{temporary}.old")
+                path.rename(retired)
+                temporary.rename(path)
+                shutil.rmtree(retired)
+            else:
+                temporary.rename(path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        _sync_folder(path.parent)
+
+
+def require_replaceable_folder(path: Path, *, marker: str) -> None:
+    """Refuse early to write into a folder that holds something else than our earlier result.
+
+    Raises:
+        OutputError: `path` is a file, a folder of other things, or cannot be created.
+    """
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"{path} is a file: choose another folder with -o")
+    if path.is_dir() and any(path.iterdir()) and not (path / marker).exists():
+        raise OutputError(
+            f"{path} holds files that dpntk did not write: choose another folder with -o"
+        )
+    require_writable_folder(path.parent)
+
+
+@contextlib.contextmanager
+def write_failures(path: Path) -> Iterator[None]:
+    """Turn the operating system's refusals while writing `path` into one clear line.
+
+    Raises:
+        OutputError: in place of any OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(
+            f"cannot write {path}: {reason}; make room or choose another place with -o"
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,10 @@
+"""Reading real records, one batch at a time.
+
+Only `dpntk.embed` and `dpntk.evaluate` may import this package; an import contract keeps it out
+of reach of the release and of the generator.
+"""
+
+from .base import Batch, Source
+from .opening import open_source
+
+__all__ = ["Batch", "Source", "open_source"]

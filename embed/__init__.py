@@ -1,0 +1,6 @@
+"""Stage one: the only room that reads sensitive records."""
+
+from .artifact import Embedding, load_embedding, save_embedding
+from .pipeline import embed
+
+__all__ = ["Embedding", "embed", "load_embedding", "save_embedding"]

@@ -1,0 +1,88 @@
+"""Exact class-wise sums of features."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..common.errors import SchemaError
+from ..common.ntk import OneHiddenLayerNTK
+from .fixed_point import FixedPointNTK
+from .grid import Grid
+
+
+class ClassSums:
+    """S = sum_i phi(x_i) y_i^T in grid units, and the number of records in each class.
+
+    Guarantee:
+        The sums are exact (see `fixed_point`): equal for every order and grouping of the same
+        records, and additive over disjoint sets of records. Replacing one record changes them by
+        the difference of two vectors of norm at most 1/g.
+    """
+
+    def __init__(
+        self,
+        feature_map: OneHiddenLayerNTK,
+        classes: int,
+        grid: Grid,
+        device: torch.device | None = None,
+    ) -> None:
+        device = device or torch.device("cpu")
+        self._map = FixedPointNTK(feature_map, grid, device)
+        self._blocks = feature_map.blocks
+        self._shape = (feature_map.width, feature_map.inputs)
+        self._sums = torch.zeros(classes, feature_map.dimension, dtype=torch.int64, device=device)
+        self._counts = torch.zeros(classes, dtype=torch.int64)
+
+    @property
+    def chunk_size(self) -> int:
+        """The most records that `add` takes at a time."""
+        return self._map.chunk_size
+
+    def add(self, records: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
+        """Add one chunk of records.
+
+        Args:
+            records: uint8 (b, inputs), values 0..levels.
+            labels: int64 (b,), indices of classes.
+
+        Raises:
+            SchemaError: the chunk is larger than `chunk_size`, or the total above capacity.
+        """
+        if len(records) > self.chunk_size:
+            raise SchemaError(f"a chunk of {len(records)} records: at most {self.chunk_size} fit")
+        self._counts += torch.bincount(torch.from_numpy(labels), minlength=len(self._counts))
+        total = int(self._counts.sum())
+        if total > self._map.grid.capacity:
+            raise SchemaError(
+                f"more than {self._map.grid.capacity} records: the sums could overflow; "
+                "embed again with a larger --capacity"
+            )
+        order = np.argsort(labels, kind="stable")
+        grouped = torch.from_numpy(records[order]).to(self._map.device, torch.float64)
+        features = self._map.features(grouped)
+        levels = self._map.grid.levels
+        start = 0
+        for label, size in zip(*np.unique(labels, return_counts=True), strict=True):
+            rows = slice(start, start + int(size))
+            start += int(size)
+            column = self._sums[int(label)]
+            delta = features.delta[rows]
+            hidden = column[self._blocks["hidden"]].view(self._shape)
+            hidden += (delta.T @ grouped[rows]).to(torch.int64)
+            column[self._blocks["bias"]] += delta.sum(dim=0).to(torch.int64) * levels
+            column[self._blocks["readout"]] += features.readout[rows].to(torch.int64).sum(dim=0)
+            column[self._blocks["output_bias"]] += (
+                features.output_bias[rows].to(torch.int64).sum(dim=0)
+            )
+
+    @property
+    def sums(self) -> NDArray[np.int64]:
+        """S, int64 (d, c), in grid units."""
+        return self._sums.cpu().numpy().T
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Records in each class, int64 (c,)."""
+        return self._counts.numpy().copy()

@@ -1,0 +1,142 @@
+"""The embedding file: everything the release needs, and SENSITIVE."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.container import EMBEDDING_MAGIC, build
+from ..common.errors import EmbeddingError, SchemaError
+from ..common.files import SENSITIVE_MODE, write_atomically
+from ..common.ntk import OneHiddenLayerNTK
+from ..common.schema import ImageSchema, canonical_json, digest
+from .grid import Grid
+
+FORMAT_VERSION: Final = 1
+NOTICE: Final = (
+    "This file holds exact sums over sensitive records. It is not differentially private. "
+    "Keep it where the records are; share only what 'dpntk release' makes of it."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Exact class-wise feature sums of a data set, with all that gives them meaning.
+
+    Attributes:
+        sums: S, int64 (d, c), in grid units.
+        counts: records in each class, int64 (c,).
+        schema: what is publicly known of the records.
+        feature_map: phi, with its weights.
+        grid: the unit of `sums`.
+    """
+
+    sums: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    schema: ImageSchema
+    feature_map: OneHiddenLayerNTK
+    grid: Grid
+
+    def __post_init__(self) -> None:
+        shape = (self.feature_map.dimension, len(self.schema.classes))
+        if self.sums.shape != shape or self.counts.shape != shape[1:]:
+            raise SchemaError("embedding: the sums do not have the shape that the plan gives them")
+        if self.counts.min() < 0 or self.records > self.grid.capacity:
+            raise SchemaError("embedding: impossible class counts")
+        if self.schema.inputs != self.feature_map.inputs:
+            raise SchemaError("embedding: schema and feature map disagree about a record's size")
+
+    @property
+    def records(self) -> int:
+        """n, the number of records."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def plan_digest(self) -> str:
+        """SHA-256 over all that shapes the sums except the records themselves."""
+        return digest(_plan(self.schema, self.feature_map, self.grid))
+
+
+def _plan(schema: ImageSchema, feature_map: OneHiddenLayerNTK, grid: Grid) -> dict[str, Any]:
+    return {
+        "format": FORMAT_VERSION,
+        "schema": schema.to_json(),
+        "feature_map": feature_map.spec(),
+        "weights": feature_map.digest(),
+        "grid": {"levels": grid.levels, "shift": grid.shift, "capacity": grid.capacity},
+    }
+
+
+def save_embedding(embedding: Embedding, path: Path) -> None:
+    """Write an embedding, readable by its owner alone (0600).
+
+    Raises:
+        OutputError: it cannot be written; nothing is left behind.
+    """
+
+    def fill(file: h5py.File) -> None:
+        file.attrs["SENSITIVE"] = NOTICE
+        file.attrs["format_version"] = FORMAT_VERSION
+        file.attrs["plan"] = canonical_json(
+            _plan(embedding.schema, embedding.feature_map, embedding.grid)
+        )
+        file.attrs["plan_digest"] = embedding.plan_digest
+        file.attrs["records"] = embedding.records
+        file.create_dataset("sums", data=embedding.sums)
+        file.create_dataset("counts", data=embedding.counts)
+        for name, weight in embedding.feature_map.weights().items():
+            file.create_dataset(f"feature_map/{name}", data=weight)
+
+    write_atomically(path, build(EMBEDDING_MAGIC, fill), mode=SENSITIVE_MODE)
+
+
+def load_embedding(path: Path) -> Embedding:
+    """Read an embedding and check that it is whole.
+
+    Raises:
+        EmbeddingError: there is none at `path`, or it is damaged or of another version.
+    """
+    if not path.is_file():
+        raise EmbeddingError(f"{path}: there is no such file; 'dpntk embed DATA' makes one")
+    try:
+        with path.open("rb") as opened:
+            magic = opened.read(len(EMBEDDING_MAGIC))
+        if magic != EMBEDDING_MAGIC:
+            raise EmbeddingError(f"{path}: not a dpntk embedding; 'dpntk embed DATA' makes one")
+        with h5py.File(path, "r") as file:
+            return _parse(file)
+    except PermissionError as error:
+        raise EmbeddingError(f"{path}: {error.strerror}") from error
+    except SchemaError as error:
+        raise EmbeddingError(f"{path}: damaged: {error}; embed the records again") from error
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise EmbeddingError(f"{path}: damaged; embed the records again ({error})") from error
+
+
+def _parse(file: h5py.File) -> Embedding:
+    plan: Mapping[str, Any] = json.loads(str(file.attrs["plan"]))
+    if plan["format"] != FORMAT_VERSION:
+        raise SchemaError(f"format {plan['format']}, this dpntk reads {FORMAT_VERSION}")
+    weights = {name: dataset[...] for name, dataset in file["feature_map"].items()}
+    embedding = Embedding(
+        sums=file["sums"][...],
+        counts=file["counts"][...],
+        schema=ImageSchema.from_json(plan["schema"]),
+        feature_map=OneHiddenLayerNTK.from_spec(plan["feature_map"], weights),
+        grid=Grid(**plan["grid"]),
+    )
+    if embedding.sums.dtype != np.int64 or embedding.counts.dtype != np.int64:
+        raise SchemaError("the sums are not 64-bit integers")
+    if embedding.plan_digest != file.attrs["plan_digest"]:
+        raise SchemaError("the plan digest does not match the plan")
+    if embedding.records != file.attrs["records"]:
+        raise SchemaError("the number of records does not match the class counts")
+    return embedding

@@ -1,0 +1,97 @@
+"""The command `dpntk embed`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..common.console import console, notice
+from ..common.device import AUTO
+from ..common.files import require_absent
+from .artifact import save_embedding
+from .pipeline import ARCHITECTURES, DEFAULT_WIDTH, embed
+
+
+@click.command("embed", short_help="Reduce sensitive records to one matrix.")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="embedding.h5", show_default=True,
+    help="Where to write the embedding. It is SENSITIVE: keep it where the records are.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace an embedding that is already there.")
+@click.option(
+    "--arch", type=click.Choice(ARCHITECTURES), default=ARCHITECTURES[0], show_default=True,
+    help="Network whose tangent kernel is used.",
+)  # fmt: skip
+@click.option(
+    "--width", type=click.IntRange(1, 100_000), default=DEFAULT_WIDTH, show_default=True,
+    help="Its number of hidden units.",
+)  # fmt: skip
+@click.option(
+    "--feature-seed", type=click.IntRange(0), default=0, show_default=True,
+    help="Seed of its random weights (never of noise: noise has no seed).",
+)  # fmt: skip
+@click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
+@click.option(
+    "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
+    help="Which part to read, where the data have both.",
+)  # fmt: skip
+@click.option(
+    "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
+    help="Resize every image to this many pixels a side.",
+)  # fmt: skip
+@click.option(
+    "--classes", type=click.IntRange(1, 10_000), metavar="N",
+    help="Declare the number of classes, for IDX and .npz; otherwise it is looked up in the "
+    "labels, and the release says that it was.",
+)  # fmt: skip
+@click.option(
+    "--capacity", type=click.IntRange(1), metavar="N",
+    help="Make room for this many records in all, if shards are to be added up "
+    "[default: 1048576, or as many as there are]",
+)  # fmt: skip
+def command(
+    data: Path,
+    output: Path,
+    overwrite: bool,
+    arch: str,
+    width: int,
+    feature_seed: int,
+    device: str,
+    split: str,
+    image_size: int | None,
+    classes: int | None,
+    capacity: int | None,
+) -> None:
+    """Stream the records in DATA once and keep only their class-wise feature sums.
+
+    DATA is a folder with one folder of PNG or JPEG files for each class, a folder with MNIST-style
+    IDX files (gzipped or not), or an .npz file with images x and labels y.
+    """
+    require_absent(output, overwrite=overwrite, cost="is an embedding that releases may refer to")
+    embedding = embed(
+        data,
+        arch=arch,
+        width=width,
+        feature_seed=feature_seed,
+        device=device,
+        split=split,
+        image_size=image_size,
+        classes=classes,
+        capacity=capacity,
+    )
+    save_embedding(embedding, output)
+    schema = embedding.schema
+    if schema.from_data:
+        notice(
+            f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
+            "declare with --classes or --image-size"
+        )
+    console.print(
+        f"embedded {embedding.records:,} images of {schema.side}x{schema.side} pixels in "
+        f"{len(schema.classes)} classes as {embedding.sums.shape[0]:,} x "
+        f"{embedding.sums.shape[1]} sums\n"
+        f"[bold red]SENSITIVE[/]: {output} is not private; only you can read it (0600). "
+        "Next: dpntk release --eps 1",
+    )

@@ -1,0 +1,49 @@
+"""The command `dpntk evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ..common.files import require_absent
+from .records import read_real, read_synthetic
+from .report import as_table, write_report
+from .utility import measure
+
+
+@click.command("evaluate", short_help="Measure how good the synthetic records are.")
+@click.argument("synthetic", type=click.Path(path_type=Path), default="synthetic")
+@click.option(
+    "--test", type=click.Path(path_type=Path), required=True, metavar="DATA",
+    help="Real records that were not embedded; their test part, where they have one.",
+)  # fmt: skip
+@click.option(
+    "--baseline", type=click.Path(path_type=Path), metavar="DATA",
+    help="Real records to train on, for comparison; their train part, where they have one.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the classifiers."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="evaluation.json",
+    show_default=True, help="Where to write the figures; an earlier file is replaced.",
+)  # fmt: skip
+def command(synthetic: Path, test: Path, baseline: Path | None, seed: int, output: Path) -> None:
+    """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
+
+    The figures are computed from real records without noise: publishing them is a small release
+    of its own that no epsilon covers.
+    """
+    require_absent(output, overwrite=True, cost="")
+    records = read_synthetic(synthetic)
+    held_out = read_real(test, "test", records)
+    epsilon = records.provenance.get("release", {}).get("epsilon")
+    name = "synthetic records" if epsilon is None else f"synthetic records, epsilon {epsilon:g}"
+    training_sets = {name: records}
+    if baseline is not None:
+        training_sets["real records"] = read_real(baseline, "train", records)
+    rows = measure(training_sets, held_out, seed)
+    write_report(output, rows, records, held_out, seed)
+    Console().print(as_table(rows, held_out))

@@ -1,0 +1,54 @@
+"""The evaluation as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from ..common.files import write_atomically
+from .classifiers import CLASSIFIERS
+from .records import Records
+from .utility import Accuracies
+
+
+def as_table(rows: Sequence[Accuracies], test: Records) -> Table:
+    """Accuracies, one row a training set."""
+    table = Table(title=f"accuracy on {len(test):,} real held-out records")
+    table.add_column("trained on")
+    table.add_column("records", justify="right")
+    for classifier in CLASSIFIERS:
+        table.add_column(classifier, justify="right")
+    for row in rows:
+        table.add_row(
+            row.trained_on,
+            f"{row.records:,}",
+            *(f"{row.accuracy[classifier]:.3f}" for classifier in CLASSIFIERS),
+        )
+    return table
+
+
+def write_report(
+    path: Path, rows: Sequence[Accuracies], synthetic: Records, test: Records, seed: int
+) -> None:
+    """Write `evaluation.json`.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    document: dict[str, Any] = {
+        "measure": "accuracy",
+        "test_records": len(test),
+        "seed": seed,
+        "rows": [
+            {"trained_on": row.trained_on, "records": row.records, **row.accuracy} for row in rows
+        ],
+        "classifiers": {name: (score.__doc__ or "").strip() for name, score in CLASSIFIERS.items()},
+        "synthetic": synthetic.provenance,
+        "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},
+    }
+    write_atomically(path, json.dumps(document, indent=2).encode() + b"\n")

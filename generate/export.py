@@ -1,0 +1,142 @@
+"""Writing what stage three makes, and reading a saved generator back."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from ..common.errors import GeneratorError
+from ..common.files import folder_appearing_whole, write_atomically
+from .generator import ConditionalGenerator, GeneratorSpec
+
+PROVENANCE: Final = "provenance.json"
+GENERATOR: Final = "generator.safetensors"
+IMAGES: Final = "images.npz"
+PREVIEW: Final = "preview.png"
+_PREVIEW_ROWS: Final = 20
+_PREVIEW_COLUMNS: Final = 12
+_PREVIEW_SIDE: Final = 56
+
+
+@dataclass(frozen=True, eq=False)
+class SavedGenerator:
+    """A trained generator with all that is needed to sample from it and to say where it is from.
+
+    Attributes:
+        generator: in evaluation mode.
+        classes: name of each class.
+        class_weights: released share of each class, float64 (c,).
+        origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
+    """
+
+    generator: ConditionalGenerator
+    classes: tuple[str, ...]
+    class_weights: NDArray[np.float64]
+    origin: dict[str, Any]
+
+
+def write_synthetic(
+    folder: Path,
+    saved: SavedGenerator,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    sampling: dict[str, Any],
+) -> None:
+    """Write the folder of results; it appears whole or not at all.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        saved: the generator that made the records.
+        images: uint8 (n, side, side).
+        labels: int64 (n,).
+        sampling: how the records were drawn, for the provenance.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    archive = io.BytesIO()
+    np.savez_compressed(archive, x=images, y=labels)
+    document = {
+        **saved.origin,
+        "classes": list(saved.classes),
+        "sampling": sampling,
+    }
+    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+        write_atomically(temporary / IMAGES, archive.getbuffer())
+        write_atomically(temporary / PREVIEW, _preview(images, labels, len(saved.classes)))
+        write_atomically(temporary / GENERATOR, _serialise(saved))
+        write_atomically(temporary / PROVENANCE, json.dumps(document, indent=2).encode() + b"\n")
+
+
+def load_generator(path: Path) -> SavedGenerator:
+    """Read a generator that `write_synthetic` wrote.
+
+    Raises:
+        GeneratorError: there is none, or it is damaged.
+    """
+    if not path.is_file():
+        raise GeneratorError(f"{path}: there is no such file; 'dpntk generate' writes {GENERATOR}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            document = json.loads((file.metadata() or {})["dpntk"])
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        spec = GeneratorSpec.from_json(document["spec"])
+        classes = tuple(map(str, document["classes"]))
+        class_weights = np.array(document["class_weights"], dtype=np.float64)
+        origin = dict(document["origin"])
+    except GeneratorError as error:
+        raise GeneratorError(f"{path}: {error}") from error
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
+    if (
+        len(classes) != spec.classes
+        or class_weights.shape != (spec.classes,)
+        or not np.isfinite(class_weights).all()
+        or class_weights.min() <= 0
+    ):
+        raise GeneratorError(f"{path}: its classes and weights contradict each other")
+    with torch.device("meta"):
+        generator = ConditionalGenerator(spec)
+    try:
+        generator.load_state_dict(weights, strict=True, assign=True)
+    except RuntimeError as error:
+        raise GeneratorError(f"{path}: its weights do not fit its description") from error
+    return SavedGenerator(generator.eval(), classes, class_weights, origin)
+
+
+def _serialise(saved: SavedGenerator) -> bytes:
+    document = {
+        "spec": saved.generator.spec.to_json(),
+        "classes": list(saved.classes),
+        "class_weights": saved.class_weights.tolist(),
+        "origin": saved.origin,
+    }
+    content: bytes = save(saved.generator.state_dict(), metadata={"dpntk": json.dumps(document)})
+    return content
+
+
+def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
+    """A picture with a row of images for each class (the first 20), enlarged to be seen."""
+    side = images.shape[1]
+    scale = max(1, _PREVIEW_SIDE // side)
+    cell = side * scale + 2
+    rows = min(classes, _PREVIEW_ROWS)
+    sheet = Image.new("L", (_PREVIEW_COLUMNS * cell + 2, rows * cell + 2), color=96)
+    for row in range(rows):
+        for column, index in enumerate(np.flatnonzero(labels == row)[:_PREVIEW_COLUMNS]):
+            image = Image.fromarray(images[index])
+            enlarged = image.resize((side * scale, side * scale), Image.Resampling.NEAREST)
+            sheet.paste(enlarged, (column * cell + 2, row * cell + 2))
+    content = io.BytesIO()
+    sheet.save(content, format="PNG")
+    return content.getvalue()

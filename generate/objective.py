@@ -1,0 +1,46 @@
+"""How far generated records are from a release: squared distance of class-wise mean embeddings."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..release.contents import Release
+from .kernel import NTKKernel
+
+
+class MeanEmbeddingDistance:
+    """mean over classes c of || mu_c - E phi(x | c) ||^2, estimated without bias.
+
+    mu_c is column c of the released matrix divided by the released share of class c. With a batch
+    of b records of a class, ||mean phi||^2 is larger than ||E phi||^2 by 1/b of what the variance
+    is, which would pull the generator towards sameness; leaving out the pairs of a record with
+    itself removes that (Gretton et al. 2012, "A Kernel Two-Sample Test", lemma 6).
+    """
+
+    def __init__(self, release: Release, device: torch.device) -> None:
+        shares = torch.as_tensor(release.class_weights, device=device)
+        columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
+        self.target = columns.contiguous()
+        self._target_norm = self.target.double().square().sum(dim=1).float()
+        self._kernel = NTKKernel(release.feature_map, device)
+        variance = (release.noise_per_coordinate / shares) ** 2
+        self.noise_floor = float(variance.mean()) * release.embedding.shape[0]
+        """What the release's noise alone adds to the distance, in expectation."""
+
+    def __call__(self, records: Tensor) -> Tensor:
+        """The distance of a batch.
+
+        Args:
+            records: (c, b, inputs), values 0..1, b >= 2 of each class.
+
+        Returns:
+            A scalar. Its expectation is the distance of the generator that made the batch.
+        """
+        size = records.shape[1]
+        gradients = self._kernel.gradients(records)
+        towards = self._kernel.inner(gradients, self.target).mean(dim=1)
+        gram = self._kernel.gram(gradients)
+        # The diagonal is 1, since every feature has norm 1.
+        among = (gram.sum(dim=(1, 2)) - size) / (size * (size - 1))
+        return (self._target_norm - 2 * towards + among).mean()

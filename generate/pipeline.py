@@ -1,0 +1,88 @@
+"""From a release, or a generator trained earlier, to a folder of synthetic records."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from ..common.device import AUTO
+from ..release.reader import OpenedRelease
+from .export import SavedGenerator, write_synthetic
+from .sampling import sample
+from .training import Training, TrainingSettings, train
+
+MOST_BY_DEFAULT: Final = 60_000
+
+
+def generate(
+    opened: OpenedRelease,
+    folder: Path,
+    *,
+    count: int | None = None,
+    settings: TrainingSettings | None = None,
+    device: str = AUTO,
+) -> Training:
+    """Train on a release and write synthetic records.
+
+    Args:
+        opened: the release.
+        folder: where to write `images.npz`, `preview.png`, `generator.safetensors` and
+            `provenance.json`.
+        count: how many records; as many as the release was made from if None, at most 60,000.
+        settings: how to train.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        GeneratorError: the training diverged.
+        OutputError: the folder cannot be written.
+    """
+    settings = settings or TrainingSettings()
+    release = opened.release
+    training = train(release, settings, device=device)
+    saved = SavedGenerator(
+        generator=training.generator,
+        classes=release.schema.classes,
+        class_weights=release.class_weights,
+        origin=_origin(opened, settings, training),
+    )
+    records = min(release.guarantee.records, MOST_BY_DEFAULT) if count is None else count
+    sample_to(folder, saved, count=records, seed=settings.seed)
+    return training
+
+
+def sample_to(folder: Path, saved: SavedGenerator, *, count: int, seed: int) -> None:
+    """Draw records from a generator and write the folder of results.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    images, labels = sample(saved.generator, count, saved.class_weights, seed)
+    write_synthetic(folder, saved, images, labels, {"records": count, "seed": seed})
+
+
+def _origin(
+    opened: OpenedRelease, settings: TrainingSettings, training: Training
+) -> dict[str, Any]:
+    guarantee = opened.release.guarantee
+    return {
+        "release": {
+            "id": opened.release.release_id,
+            "digest": opened.digest,
+            "signer": opened.origin,
+            "created": opened.release.created,
+            "epsilon": guarantee.epsilon,
+            "delta": guarantee.delta,
+            "adjacency": guarantee.adjacency.value,
+            "statement": opened.release.statement,
+        },
+        "training": {
+            "settings": settings.to_json(),
+            "generator": training.generator.spec.to_json(),
+            "noise_floor": training.noise_floor,
+            "losses": [[point.step, point.loss] for point in training.losses],
+        },
+        "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
+    }

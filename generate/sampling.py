@@ -1,0 +1,53 @@
+"""Draw records from a trained generator."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..common.console import progress
+from .generator import ConditionalGenerator
+
+_BATCH = 1000
+
+
+def sample(
+    generator: ConditionalGenerator, count: int, class_weights: NDArray[np.float64], seed: int
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Draw images and labels, in random order.
+
+    Args:
+        generator: in evaluation mode, on the CPU.
+        count: how many records.
+        class_weights: released share of each class, float64 (c,); the labels follow them as
+            closely as whole numbers can.
+        seed: of labels and latent codes.
+
+    Returns:
+        Images, uint8 (count, side, side), and labels, int64 (count,).
+    """
+    random = torch.Generator().manual_seed(seed)
+    labels = torch.from_numpy(
+        np.repeat(np.arange(len(class_weights)), _split(count, class_weights))
+    )
+    labels = labels[torch.randperm(count, generator=random)]
+    side = generator.spec.side
+    images = np.empty((count, side, side), dtype=np.uint8)
+    with progress("sampling", count, "records") as advance, torch.inference_mode():
+        for start in range(0, count, _BATCH):
+            part = labels[start : start + _BATCH]
+            code = torch.randn(len(part), generator.spec.code, generator=random)
+            pixels = (generator(code, part) * 255).round().to(torch.uint8)
+            images[start : start + len(part)] = pixels.numpy().reshape(-1, side, side)
+            advance(len(part), "")
+    return images, labels.numpy()
+
+
+def _split(count: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """`count` as whole numbers in proportion to `shares`, by largest remainders."""
+    wanted = shares / shares.sum() * count
+    whole: NDArray[np.int64] = np.floor(wanted).astype(np.int64)
+    largest_remainders = np.argsort(whole - wanted, kind="stable")
+    whole[largest_remainders[: count - int(whole.sum())]] += 1
+    return whole

@@ -1,0 +1,118 @@
+"""Stage three: train a generator from a release, and from nothing else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from ..common.console import progress
+from ..common.device import AUTO, choose_device
+from ..common.errors import GeneratorError
+from ..release.contents import Release
+from .generator import ConditionalGenerator, GeneratorSpec
+from .objective import MeanEmbeddingDistance
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Choices of stage three. None of them touches the privacy of anything.
+
+    Attributes:
+        steps: optimisation steps.
+        batch: records a step, the same number of every class.
+        seed: of the generator's weights and latent codes.
+        learning_rate: of Adam at the start; it falls to 0 along a cosine.
+    """
+
+    steps: int = 2000
+    batch: int = 200
+    seed: int = 0
+    learning_rate: float = 0.01
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as a plain mapping."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class LossPoint:
+    """The mean loss over some steps, up to and including `step`."""
+
+    step: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Training:
+    """A trained generator and how it came about.
+
+    Attributes:
+        generator: in evaluation mode, on the CPU.
+        losses: the mean loss over each hundredth of the run.
+        noise_floor: what the release's noise alone adds to the loss, in expectation.
+    """
+
+    generator: ConditionalGenerator
+    losses: tuple[LossPoint, ...]
+    noise_floor: float
+
+
+def train(
+    release: Release, settings: TrainingSettings | None = None, *, device: str = AUTO
+) -> Training:
+    """Train a generator so that its mean embedding comes close to the released one.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+
+    Args:
+        release: an opened release.
+        settings: how to train.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        GeneratorError: the training diverged.
+    """
+    settings = settings or TrainingSettings()
+    place = choose_device(device)
+    objective = MeanEmbeddingDistance(release, place)
+    classes = len(release.schema.classes)
+    size = max(2, settings.batch // classes)
+    labels = torch.arange(classes, device=place).repeat_interleave(size)
+    random = torch.Generator(device=place).manual_seed(settings.seed)
+    generator = _fresh_generator(release, settings.seed).to(place)
+    optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
+    falling = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
+    )
+    every = max(1, settings.steps // 100)
+    recent = torch.zeros((), device=place)
+    losses: list[LossPoint] = []
+    with progress("training", settings.steps, "steps") as advance:
+        for step in range(1, settings.steps + 1):
+            code = torch.randn(len(labels), generator.spec.code, generator=random, device=place)
+            records = generator(code, labels).unflatten(0, (classes, size))
+            loss = objective(records)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            falling.step()
+            recent += loss.detach()
+            if step % every == 0:
+                mean = float(recent) / every
+                if not math.isfinite(mean):
+                    raise GeneratorError(f"the training diverged at step {step}: lower --lr")
+                losses.append(LossPoint(step, mean))
+                recent.zero_()
+                advance(every, f"loss {mean:.4f}, noise floor {objective.noise_floor:.4f}")
+    return Training(generator.cpu().eval(), tuple(losses), objective.noise_floor)
+
+
+def _fresh_generator(release: Release, seed: int) -> ConditionalGenerator:
+    spec = GeneratorSpec(side=release.schema.side, classes=len(release.schema.classes))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return ConditionalGenerator(spec)

@@ -1,0 +1,46 @@
+"""The command `dpntk release`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..common.console import console
+from ..common.files import require_absent
+from ..embed.artifact import load_embedding
+from .accountant import require_budget
+from .publish import DEFAULT_DELTA, release, save_release
+
+
+@click.command("release", short_help="Add noise once and write the file that may be shared.")
+@click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
+@click.option(
+    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
+    help="Privacy loss to spend: 1 is strong, 10 is weak.",
+)  # fmt: skip
+@click.option(
+    "--delta", type=float, default=DEFAULT_DELTA, show_default=True,
+    help="Chance, roughly, that the guarantee fails; must be below 1/n.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
+    help="Where to write the release. It may be given to anybody.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
+def command(embedding: Path, epsilon: float, delta: float, output: Path, overwrite: bool) -> None:
+    """Add noise to EMBEDDING (default: embedding.h5) once, and write a file to give away.
+
+    Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
+    more about them than one.
+    """
+    require_budget(epsilon, delta)
+    require_absent(output, overwrite=overwrite, cost="is a release that was paid for")
+    made = release(load_embedding(embedding), epsilon=epsilon, delta=delta)
+    save_release(made, output)
+    promise = made.guarantee
+    console.print(
+        f"released {output}: epsilon {promise.epsilon:g}, delta {promise.delta:g}, "
+        f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every "
+        f"sum\nunsigned so far; id {made.release_id}. Next: dpntk generate {output}"
+    )

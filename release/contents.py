@@ -1,0 +1,100 @@
+"""What a release says, as values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.adjacency import Adjacency
+from ..common.ntk import OneHiddenLayerNTK
+from ..common.schema import ImageSchema
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise, and the figures that it follows from.
+
+    Attributes:
+        epsilon: of (epsilon, delta) differential privacy.
+        delta: likewise.
+        adjacency: which data sets are indistinguishable.
+        noise_multiplier: standard deviation of the noise at sensitivity 1.
+        sensitivity: L2 sensitivity of the sum of features and weighted counts, in units of the
+            norm of one record's feature.
+        sigma: standard deviation of the noise on every coordinate of that sum, in the same units.
+        grid: the unit in which sums and noise are whole numbers; sigma / grid is a whole number.
+        count_weight: weight of a class count beside a unit-norm feature.
+        records: m, the number of records; public under replace-one.
+        mechanism: what was done.
+        accountant: how epsilon follows from the noise, with the library's version.
+    """
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    noise_multiplier: float
+    sensitivity: float
+    sigma: float
+    grid: float
+    count_weight: float
+    records: int
+    mechanism: str
+    accountant: str
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A privacy release.
+
+    Attributes:
+        embedding: noisy class-wise sum of features divided by m, float32 (d, c).
+        class_weights: noisy share of each class, float64 (c,), positive, of sum 1.
+        feature_map: phi, with its weights.
+        schema: what is publicly known of the records.
+        guarantee: the promise.
+        release_id: 32 random hexadecimal digits.
+        created: when, in UTC, ISO 8601.
+        dpntk_version: of the program that wrote it.
+        statement: the promise in words.
+    """
+
+    embedding: NDArray[np.float32]
+    class_weights: NDArray[np.float64]
+    feature_map: OneHiddenLayerNTK
+    schema: ImageSchema
+    guarantee: Guarantee
+    release_id: str
+    created: str
+    dpntk_version: str
+    statement: str
+
+    @property
+    def noise_per_coordinate(self) -> float:
+        """Standard deviation of the noise on each entry of `embedding`."""
+        return self.guarantee.sigma / self.guarantee.records
+
+    @property
+    def noise_norm(self) -> float:
+        """Expected Frobenius norm of the noise in `embedding`."""
+        return self.noise_per_coordinate * math.sqrt(self.embedding.size)
+
+
+def statement_of(guarantee: Guarantee, schema: ImageSchema) -> str:
+    """The promise in words, as NIST SP 800-226 asks for: unit, adjacency, what is not covered."""
+    outside = ["the number of records", "the image size", "the class names"]
+    looked_up = (
+        f" Of these, {' and '.join(schema.from_data)} were looked up in the records."
+        if schema.from_data
+        else ""
+    )
+    return (
+        f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
+        f"for {guarantee.adjacency.meaning}. The unit of privacy is one record: whoever "
+        "contributed several is protected less. Everything computed from this file alone is "
+        "covered by the same guarantee. Not covered, and treated as public: "
+        f"{', '.join(outside)}, and every choice of options made by looking at the records."
+        f"{looked_up} Other releases made from the same records add to the privacy loss."
+    )

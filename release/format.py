@@ -1,0 +1,39 @@
+"""The layout of a release file: one list that both the writer and the reader follow.
+
+bytes 0..511    user block: the magic line, then zeros (later versions: the signature)
+bytes 512..     an HDF5 file
+    /embedding              float32 (d, c)   noisy sum / m
+    /class_weights          float64 (c,)
+    /feature_map/<weight>   float32          the map's weights by name
+    attributes of /         see ATTRIBUTES
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORMAT_VERSION: Final = 1
+
+ATTRIBUTES: Final[dict[str, type]] = {
+    "format_version": int,
+    "release_id": str,
+    "created": str,
+    "dpntk_version": str,
+    "statement": str,
+    "epsilon": float,
+    "delta": float,
+    "adjacency": str,
+    "noise_multiplier": float,
+    "sensitivity": float,
+    "sigma": float,
+    "grid": float,
+    "count_weight": float,
+    "m": int,
+    "m_is_exact": int,
+    "mechanism": str,
+    "accountant": str,
+    "schema": str,
+    "feature_map": str,
+}
+"""Attribute of the root group to its type. Texts are UTF-8, `schema` and `feature_map` JSON;
+numbers are float64 and int64."""

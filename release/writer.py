@@ -1,0 +1,48 @@
+"""From a release to the bytes of its file."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+
+from ..common.container import RELEASE_MAGIC, build
+from ..common.schema import canonical_json
+from .contents import Release
+from .format import ATTRIBUTES, FORMAT_VERSION
+
+
+def serialise(release: Release) -> memoryview:
+    """The bytes of an unsigned release file. Equal releases give equal bytes."""
+    guarantee = release.guarantee
+    values = {
+        "format_version": FORMAT_VERSION,
+        "release_id": release.release_id,
+        "created": release.created,
+        "dpntk_version": release.dpntk_version,
+        "statement": release.statement,
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "adjacency": guarantee.adjacency.value,
+        "noise_multiplier": guarantee.noise_multiplier,
+        "sensitivity": guarantee.sensitivity,
+        "sigma": guarantee.sigma,
+        "grid": guarantee.grid,
+        "count_weight": guarantee.count_weight,
+        "m": guarantee.records,
+        "m_is_exact": 1,
+        "mechanism": guarantee.mechanism,
+        "accountant": guarantee.accountant,
+        "schema": canonical_json(release.schema.to_json()),
+        "feature_map": canonical_json(release.feature_map.spec()),
+    }
+
+    def fill(file: h5py.File) -> None:
+        for name, kind in ATTRIBUTES.items():
+            value = values[name]
+            file.attrs[name] = {int: np.int64, float: np.float64, str: str}[kind](value)
+        file.create_dataset("embedding", data=release.embedding)
+        file.create_dataset("class_weights", data=release.class_weights)
+        for name, weight in release.feature_map.weights().items():
+            file.create_dataset(f"feature_map/{name}", data=weight)
+
+    return build(RELEASE_MAGIC, fill)
