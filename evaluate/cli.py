@@ -40,10 +40,10 @@ def command(synthetic: Path, test: Path, baseline: Path | None, seed: int, outpu
     records = read_synthetic(synthetic)
     held_out = read_real(test, "test", records)
     epsilon = records.provenance.get("release", {}).get("epsilon")
-    name = "synthetic records" if epsilon is None else f"synthetic records, epsilon {epsilon:g}"
+    name = "synthetic" if epsilon is None else f"synthetic (epsilon {epsilon:g})"
     training_sets = {name: records}
     if baseline is not None:
-        training_sets["real records"] = read_real(baseline, "train", records)
+        training_sets["real"] = read_real(baseline, "train", records)
     rows = measure(training_sets, held_out, seed)
     write_report(output, rows, records, held_out, seed)
     Console().print(as_table(rows, held_out))

@@ -19,7 +19,7 @@ from .utility import Accuracies
 def as_table(rows: Sequence[Accuracies], test: Records) -> Table:
     """Accuracies, one row a training set."""
     table = Table(title=f"accuracy on {len(test):,} real held-out records")
-    table.add_column("trained on")
+    table.add_column("trained on", no_wrap=True)
     table.add_column("records", justify="right")
     for classifier in CLASSIFIERS:
         table.add_column(classifier, justify="right")

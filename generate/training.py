@@ -15,6 +15,9 @@ from ..release.contents import Release
 from .generator import ConditionalGenerator, GeneratorSpec
 from .objective import MeanEmbeddingDistance
 
+_LOSS_EVERY = 20
+"""Steps over which the reported loss is averaged."""
+
 
 @dataclass(frozen=True)
 class TrainingSettings:
@@ -51,7 +54,7 @@ class Training:
 
     Attributes:
         generator: in evaluation mode, on the CPU.
-        losses: the mean loss over each hundredth of the run.
+        losses: the mean loss over every few steps.
         noise_floor: what the release's noise alone adds to the loss, in expectation.
     """
 
@@ -88,9 +91,10 @@ def train(
     falling = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
     )
-    every = max(1, settings.steps // 100)
+    every = max(1, min(_LOSS_EVERY, settings.steps // 10))
     recent = torch.zeros((), device=place)
     losses: list[LossPoint] = []
+    remark = ""
     with progress("training", settings.steps, "steps") as advance:
         for step in range(1, settings.steps + 1):
             code = torch.randn(len(labels), generator.spec.code, generator=random, device=place)
@@ -102,12 +106,13 @@ def train(
             falling.step()
             recent += loss.detach()
             if step % every == 0:
-                mean = float(recent) / every
+                mean = recent.item() / every
                 if not math.isfinite(mean):
                     raise GeneratorError(f"the training diverged at step {step}: lower --lr")
                 losses.append(LossPoint(step, mean))
                 recent.zero_()
-                advance(every, f"loss {mean:.4f}, noise floor {objective.noise_floor:.4f}")
+                remark = f"loss {mean:.4f}, noise floor {objective.noise_floor:.4f}"
+            advance(1, remark)
     return Training(generator.cpu().eval(), tuple(losses), objective.noise_floor)
 
 

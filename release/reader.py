@@ -90,9 +90,10 @@ def _parse(file: h5py.File) -> Release:
         name: _attribute(name, file.attrs[name], kind) for name, kind in ATTRIBUTES.items()
     }
     schema = ImageSchema.from_json(json.loads(values["schema"]))
+    weights = _member(file, "feature_map", h5py.Group)
     feature_map = OneHiddenLayerNTK.from_spec(
         json.loads(values["feature_map"]),
-        {name: _array(file["feature_map"], name, np.float32, 2) for name in file["feature_map"]},
+        {name: _array(weights, name, np.float32, 2) for name in weights},
     )
     embedding = _array(file, "embedding", np.float32, 2)
     class_weights = _array(file, "class_weights", np.float64, 1)
@@ -144,13 +145,21 @@ def _attribute(name: str, value: object, kind: type) -> str | int | float:
     raise FormatError(f"attribute {name} is not what a release holds there")
 
 
-def _array(group: h5py.Group, name: str, dtype: type, most_dimensions: int) -> NDArray[Any]:
-    """A plain, contiguous, finite array; nothing that makes HDF5 fetch or expand anything."""
+def _member(group: h5py.Group, name: str, kind: type) -> Any:  # noqa: ANN401 - h5py is untyped
+    """What the group holds under `name` itself, not through a link to somewhere else."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise FormatError(f"{name} is a link")
-    dataset = group[name]
-    if not isinstance(dataset, h5py.Dataset) or dataset.dtype != np.dtype(dtype):
-        raise FormatError(f"{name} is not a dataset of {np.dtype(dtype)}")
+    member = group[name]
+    if not isinstance(member, kind):
+        raise FormatError(f"{name} is not a {kind.__name__.lower()}")
+    return member
+
+
+def _array(group: h5py.Group, name: str, dtype: type, most_dimensions: int) -> NDArray[Any]:
+    """A plain, contiguous, finite array; nothing that makes HDF5 fetch or expand anything."""
+    dataset = _member(group, name, h5py.Dataset)
+    if dataset.dtype != np.dtype(dtype):
+        raise FormatError(f"{name} does not hold {np.dtype(dtype)}")
     if not 1 <= dataset.ndim <= most_dimensions:
         raise FormatError(f"{name} has {dataset.ndim} dimensions")
     if dataset.chunks or dataset.external or dataset.is_virtual:

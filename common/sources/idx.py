@@ -11,7 +11,7 @@ import gzip
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, cast
@@ -103,12 +103,15 @@ class IdxSource:
 
     def batches(self, size: int) -> Iterator[Batch]:
         """Yield the images in the order of the file."""
-        pairs = zip(_read(self.images, 3, size), _read(self.labels, 1, size), strict=True)
-        for (first, images), (_, raw) in pairs:
-            labels = raw.astype(np.int64)
-            require_labels(labels, len(self.schema.classes), first, str(self.labels))
-            records = resize(images, self.schema.side).reshape(len(images), -1)
-            yield Batch(records, labels)
+        with (
+            contextlib.closing(_read(self.images, 3, size)) as image_pieces,
+            contextlib.closing(_read(self.labels, 1, size)) as label_pieces,
+        ):
+            for (first, images), (_, raw) in zip(image_pieces, label_pieces, strict=True):
+                labels = raw.astype(np.int64)
+                require_labels(labels, len(self.schema.classes), first, str(self.labels))
+                records = resize(images, self.schema.side).reshape(len(images), -1)
+                yield Batch(records, labels)
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -137,7 +140,7 @@ def _dimensions(path: Path, rank: int) -> tuple[int, ...]:
     return dimensions
 
 
-def _read(path: Path, rank: int, size: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+def _read(path: Path, rank: int, size: int) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
     """Yield (number of the first item, items) for `size` items at a time."""
     with _reading(path), _open(path) as file:
         count, *shape = _header(file, path, rank)

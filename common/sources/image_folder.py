@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from .base import Batch, square_side
 
 _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg"})
 _GREY_MODES: Final = frozenset({"1", "L", "LA"})
+_PNG_END: Final = b"IEND\xaeB`\x82"
 _COLOUR_MODES: Final = frozenset({"P", "PA", "RGB", "RGBA", "CMYK", "YCbCr"})
 
 
@@ -107,16 +109,19 @@ def _opened(path: Path) -> Image.Image:
     """Read an image's header.
 
     Raises:
-        DataError: the file is no image, or one of a kind that is not supported.
+        DataError: the file is no image, cut short, or one of a kind that is not supported.
     """
     try:
-        image = Image.open(path, formats=("PNG", "JPEG"))
+        content = path.read_bytes()
+        image = Image.open(io.BytesIO(content), formats=("PNG", "JPEG"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else None
         raise DataError(
-            f"{path}: {reason or 'not a PNG or JPEG image'}; replace or remove it"
+            f"{path}: {reason or 'not a whole PNG or JPEG image'}; replace or remove it"
         ) from error
+    # The decoder is content once it has all pixels, whether or not the file goes on as it should.
+    if image.format == "PNG" and _PNG_END not in content:
+        raise DataError(f"{path}: damaged: cut short; replace or remove it")
     if image.mode not in _GREY_MODES | _COLOUR_MODES:
-        image.close()
         raise DataError(f"{path}: pixels of kind {image.mode}: 8 bits a channel are supported")
     return image

@@ -9,7 +9,7 @@ import contextlib
 import math
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -89,13 +89,17 @@ class NpzSource:
 
     def batches(self, size: int) -> Iterator[Batch]:
         """Yield the images in the order of the array."""
-        pairs = zip(_read(self.path, self.x, size), _read(self.path, self.y, size), strict=True)
-        for (first, raw), (_, raw_labels) in pairs:
-            labels = raw_labels.reshape(-1).astype(np.int64)
-            require_labels(labels, len(self.schema.classes), first, f"{self.path}: {self.y}")
-            pixels = _to_pixels(raw, first, f"{self.path}: {self.x}")
-            images = resize(pixels.reshape(-1, self.height, self.width), self.schema.side)
-            yield Batch(images.reshape(len(images), -1), labels)
+        with (
+            contextlib.closing(_read(self.path, self.x, size)) as image_pieces,
+            contextlib.closing(_read(self.path, self.y, size)) as label_pieces,
+        ):
+            for (first, raw), (_, raw_labels) in zip(image_pieces, label_pieces, strict=True):
+                labels = raw_labels.reshape(-1).astype(np.int64)
+                where = f"{self.path}: {self.y}"
+                require_labels(labels, len(self.schema.classes), first, where)
+                pixels = _to_pixels(raw, first, f"{self.path}: {self.x}")
+                images = resize(pixels.reshape(-1, self.height, self.width), self.schema.side)
+                yield Batch(images.reshape(len(images), -1), labels)
 
 
 def _image_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
@@ -145,7 +149,7 @@ def _array_header(file: IO[bytes], path: Path, name: str) -> tuple[tuple[int, ..
     return shape, dtype
 
 
-def _read(path: Path, name: str, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
+def _read(path: Path, name: str, size: int) -> Generator[tuple[int, NDArray[Any]], None, None]:
     """Yield (number of the first item, items) for `size` items at a time."""
     with _reading(path), zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
         (count, *shape), dtype = _array_header(file, path, name)

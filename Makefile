@@ -1,0 +1,54 @@
+# make demo    set up and run the whole path on scikit-learn's digits
+# make test    set up and run lint, types, import contracts and tests
+# Everything goes into .venv and build; remove them to begin anew.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEMO := build/demo
+ROOMS := common embed release generate evaluate
+
+.PHONY: setup test lint types imports pytest demo clean
+
+test: lint types imports pytest
+
+setup: $(READY)
+
+# The constraints pin what the checks are known to pass with, torch above all.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "dpntk needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# The rooms lie at the root but are named dpntk.*: links show the type checker the tree that the
+# installed package has.
+types: $(READY)
+	mkdir -p build/typed/dpntk
+	for room in $(ROOMS); do ln -sfn ../../../$$room build/typed/dpntk/$$room; done
+	MYPYPATH=build/typed $(BIN)/mypy -p dpntk
+	MYPYPATH=build/typed $(BIN)/mypy tests benchmarks
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+pytest: $(READY)
+	$(BIN)/pytest
+
+demo: $(READY)
+	rm -rf $(DEMO) && mkdir -p $(DEMO)
+	$(BIN)/python benchmarks/digits.py $(DEMO)/digits
+	$(BIN)/dpntk embed $(DEMO)/digits -o $(DEMO)/embedding.h5
+	$(BIN)/dpntk release $(DEMO)/embedding.h5 --eps 1 -o $(DEMO)/release.h5
+	$(BIN)/dpntk generate $(DEMO)/release.h5 -o $(DEMO)/synthetic
+	$(BIN)/dpntk evaluate $(DEMO)/synthetic --test $(DEMO)/digits --baseline $(DEMO)/digits -o $(DEMO)/evaluation.json
+	@echo "preview: $(DEMO)/synthetic/preview.png"
+
+clean:
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache

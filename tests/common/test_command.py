@@ -1,0 +1,87 @@
+"""The command line: quick, lazy, and one line for every error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpntk.common import command
+from dpntk.common.command import STAGES
+from dpntk.common.errors import DataError
+from tests.conftest import Command
+
+IMPORTED = """
+import json, sys
+from dpntk.common.command import run
+code = run(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]))
+"""
+
+
+def modules_after(*arguments: str) -> set[str]:
+    finished = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *arguments], capture_output=True, text=True, check=True
+    )
+    code, modules = json.loads(finished.stdout.splitlines()[-1])
+    assert code == 0
+    return set(modules)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_needs_no_heavy_library(arguments: list[str]) -> None:
+    heavy = {"torch", "numpy", "h5py", "sklearn", "rich", "autodp"}
+    assert not heavy & modules_after(*arguments)
+
+
+def test_every_stage_is_listed_and_has_a_command_of_its_name(dpntk: Command) -> None:
+    listing = dpntk("--help").stdout
+    for stage in STAGES:
+        assert f"\n  {stage} " in listing
+        outcome = dpntk(stage, "--help")
+        assert outcome.code == 0
+        assert f"Usage: dpntk {stage}" in outcome.stdout
+
+
+def test_wrong_usage_exits_with_2(dpntk: Command) -> None:
+    for arguments in (["nonsense"], ["embed"], ["embed", "--nonsense"], ["evaluate", "x"]):
+        outcome = dpntk(*arguments)
+        assert outcome.code == 2
+        assert "Usage:" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (DataError("what,\nwhere"), "error: what, where\n"),
+        (KeyboardInterrupt(), "error: interrupted; nothing was written\n"),
+        (ValueError("oops"), "error: ValueError: oops; this is a bug"),
+    ],
+)
+def test_errors_are_one_line(
+    error: BaseException,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(command.dpntk, "main", fail)
+    assert command.run([]) == 1
+    printed = capfd.readouterr().err
+    assert printed.startswith(line)
+    assert printed.count("\n") == 1
+
+
+def test_the_installed_program_runs(
+    dpntk_process: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    finished = dpntk_process("embed", "nowhere", cwd=tmp_path)
+    assert finished.returncode == 1
+    assert finished.stdout == ""
+    assert finished.stderr == "error: nowhere: there is no such file or folder\n"

@@ -1,0 +1,80 @@
+"""Results appear whole or not at all."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from dpntk.common.errors import OutputError
+from dpntk.common.files import (
+    folder_appearing_whole,
+    require_absent,
+    require_replaceable_folder,
+    write_atomically,
+)
+
+
+@pytest.fixture
+def full_disk() -> object:
+    """Let no file grow beyond 1 KiB, as a full disk would."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_mode_is_set_before_the_file_has_its_name(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "secret", b"x", mode=0o600)
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "result"
+    write_atomically(path, b"earlier")
+    with pytest.raises(OutputError, match=r"cannot write .*result: File too large"):
+        write_atomically(path, bytes(4096))
+    assert path.read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_leaves_the_earlier_folder_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    with folder_appearing_whole(path, marker="ours") as folder:
+        (folder / "ours").write_bytes(b"earlier")
+    with (
+        pytest.raises(OutputError),
+        folder_appearing_whole(path, marker="ours") as folder,
+    ):
+        write_atomically(folder / "ours", bytes(4096))
+    assert (path / "ours").read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_earlier_result_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    for name in ("first", "second"):
+        with folder_appearing_whole(path, marker="ours") as folder:
+            (folder / "ours").touch()
+            (folder / name).touch()
+    assert sorted(file.name for file in path.iterdir()) == ["ours", "second"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="is a file"):
+        require_replaceable_folder(tmp_path / "file", marker="ours")
+    with pytest.raises(OutputError, match="did not write"):
+        require_replaceable_folder(tmp_path, marker="ours")
+    with pytest.raises(OutputError, match="already exists and matters"):
+        require_absent(tmp_path / "file", overwrite=False, cost="matters")
+    require_absent(tmp_path / "file", overwrite=True, cost="matters")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="nowhere is not a folder"):
+        require_absent(tmp_path / "nowhere" / "file", overwrite=False, cost="")

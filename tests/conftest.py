@@ -1,0 +1,115 @@
+"""What several tests share: a small feature map, small data sets, and the command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from dpntk.common.command import run
+from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.schema import ImageSchema, Origin
+from dpntk.embed.accumulate import ClassSums
+from dpntk.embed.artifact import Embedding
+from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
+
+SIDE, CLASSES = 8, 3
+
+# The networks here are tiny: more threads would only wait for one another on a busy machine.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def dpntk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Command:
+    """Run `dpntk` in this process, in a temporary folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: object) -> Outcome:
+        capfd.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def dpntk_process() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the installed `dpntk` as a user does."""
+    program = Path(sys.executable).parent / "dpntk"
+
+    def command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [program, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+        )
+
+    return command
+
+
+@pytest.fixture
+def feature_map() -> OneHiddenLayerNTK:
+    """A narrow network for images of 8x8 pixels in 3 classes."""
+    return OneHiddenLayerNTK.draw(inputs=SIDE * SIDE, width=13, outputs=CLASSES, levels=255, seed=3)
+
+
+@pytest.fixture
+def grid() -> Grid:
+    """The grid that `embed` takes by default."""
+    return Grid.for_capacity(255, DEFAULT_CAPACITY)
+
+
+def draw_records(count: int, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Random records, the first ones degenerate: all zero, all one, one bright pixel."""
+    random = np.random.default_rng(seed)
+    records = random.integers(0, 256, (count, SIDE * SIDE), dtype=np.uint8)
+    records[random.random(records.shape) < 0.6] = 0
+    records[:3] = 0
+    records[1] = 255
+    records[2, 9] = 255
+    return records, random.integers(0, CLASSES, count)
+
+
+@pytest.fixture
+def embedding(feature_map: OneHiddenLayerNTK, grid: Grid) -> Embedding:
+    """Exact sums over 200 random records."""
+    records, labels = draw_records(200)
+    sums = ClassSums(feature_map, CLASSES, grid)
+    sums.add(records, labels)
+    schema = ImageSchema(SIDE, ("a", "b", "c"), Origin.FORMAT, Origin.DECLARED)
+    return Embedding(sums.sums, sums.counts, schema, feature_map, grid)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of class folders with 30 PNG images of 8x8 pixels."""
+    records, labels = draw_records(30)
+    root = tmp_path / "images"
+    for index, (record, label) in enumerate(zip(records, labels.tolist(), strict=True)):
+        part = root / "abc"[label]
+        part.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(record.reshape(SIDE, SIDE)).save(part / f"{index:03}.png")
+    return root

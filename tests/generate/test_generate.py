@@ -1,0 +1,133 @@
+"""Training, sampling and the files that come of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from dpntk.common.errors import GeneratorError
+from dpntk.embed import Embedding
+from dpntk.generate import TrainingSettings, generate, load_generator, sample_to, train
+from dpntk.generate.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.sampling import sample
+from dpntk.release import OpenedRelease, open_release, release, save_release
+
+BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
+
+
+@pytest.fixture
+def opened(embedding: Embedding, tmp_path: Path) -> OpenedRelease:
+    save_release(release(embedding, epsilon=50.0), tmp_path / "release.h5")
+    return open_release(tmp_path / "release.h5")
+
+
+@pytest.mark.parametrize("side", [8, 9, 10, 11, 28, 32, 63, 64])
+def test_generator_makes_images_of_any_size(side: int) -> None:
+    generator = ConditionalGenerator(GeneratorSpec(side=side, classes=2))
+    images = generator(torch.randn(3, generator.spec.code), torch.tensor([0, 1, 1]))
+    assert images.shape == (3, side * side)
+    assert bool(((images >= 0) & (images <= 1)).all())
+    assert bool((images.std(dim=1) > 0).all())
+
+
+def test_training_comes_closer_to_the_release(opened: OpenedRelease) -> None:
+    training = train(opened.release, TrainingSettings(steps=400, batch=30))
+    first, last = training.losses[0].loss, training.losses[-1].loss
+    assert last - training.noise_floor < 0.5 * (first - training.noise_floor)
+    assert not training.generator.training
+
+
+def test_the_seed_decides_everything(opened: OpenedRelease, tmp_path: Path) -> None:
+    def bits(seed: int, name: str) -> bytes:
+        generate(opened, tmp_path / name, count=20, settings=TrainingSettings(20, 12, seed))
+        return (tmp_path / name / "images.npz").read_bytes()
+
+    assert bits(1, "a") == bits(1, "b")
+    assert bits(1, "a") != bits(2, "c")
+
+
+def test_the_folder_holds_what_is_promised(opened: OpenedRelease, tmp_path: Path) -> None:
+    folder = tmp_path / "synthetic"
+    generate(opened, folder, count=50, settings=BRIEF)
+
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "generator.safetensors", "images.npz", "preview.png", "provenance.json",
+    ]  # fmt: skip
+    with np.load(folder / "images.npz") as images:
+        assert images["x"].shape == (50, 8, 8)
+        assert images["x"].dtype == np.uint8
+        assert images["y"].dtype == np.int64
+        assert set(images["y"].tolist()) == {0, 1, 2}
+    provenance = json.loads((folder / "provenance.json").read_text())
+    assert provenance["release"]["id"] == opened.release.release_id
+    assert provenance["release"]["digest"] == opened.digest
+    assert provenance["release"]["epsilon"] == 50.0
+    assert provenance["classes"] == ["a", "b", "c"]
+    assert provenance["training"]["settings"]["steps"] == 30
+    assert [step for step, _ in provenance["training"]["losses"]] == list(range(3, 31, 3))
+    with Image.open(folder / "preview.png") as preview:
+        assert preview.height > 3 * 50
+
+
+def test_a_saved_generator_samples_the_same_records_again(
+    opened: OpenedRelease, tmp_path: Path
+) -> None:
+    generate(opened, tmp_path / "first", count=40, settings=BRIEF)
+    saved = load_generator(tmp_path / "first" / "generator.safetensors")
+    sample_to(tmp_path / "second", saved, count=40, seed=BRIEF.seed)
+
+    first, second = (tmp_path / name / "images.npz" for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    provenance = json.loads((tmp_path / "second" / "provenance.json").read_text())
+    assert provenance["release"]["id"] == opened.release.release_id
+
+
+def test_labels_follow_the_class_weights() -> None:
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=3)).eval()
+    _, labels = sample(generator, 1001, np.array([0.5, 0.3, 0.2]), seed=0)
+    assert np.bincount(labels).tolist() == [501, 300, 200]
+    assert np.count_nonzero(np.diff(labels)) > 400  # shuffled
+
+
+def test_other_files_are_not_taken_for_a_generator(opened: OpenedRelease, tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    with pytest.raises(GeneratorError, match="no such file"):
+        load_generator(path)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(GeneratorError, match="not a generator"):
+        load_generator(path)
+    save_file({"weight": torch.zeros(2)}, path)
+    with pytest.raises(GeneratorError, match="not a generator"):
+        load_generator(path)
+
+    generate(opened, tmp_path / "ours", count=5, settings=BRIEF)
+    content = (tmp_path / "ours" / "generator.safetensors").read_bytes()
+    path.write_bytes(content[:-100])
+    with pytest.raises(GeneratorError, match="not a generator"):
+        load_generator(path)
+    path.write_bytes(content.replace(b'\\"hidden\\": 200', b'\\"hidden\\": 201'))
+    with pytest.raises(GeneratorError, match="weights do not fit"):
+        load_generator(path)
+
+
+@pytest.mark.parametrize("room", ["generate", "evaluate"])
+def test_the_sensitive_room_is_never_loaded(room: str) -> None:
+    """The import contract says so of the source; this says so of a running program."""
+    program = (
+        f"import dpntk.{room}, dpntk.{room}.cli, sys; "
+        "print([name for name in sys.modules if name.startswith('dpntk.')])"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "dpntk.release.reader" in finished.stdout or room == "evaluate"
+    assert "dpntk.embed" not in finished.stdout
+    assert room == "evaluate" or "dpntk.common.sources" not in finished.stdout

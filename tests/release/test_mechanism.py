@@ -1,0 +1,105 @@
+"""What leaves the mechanism is the sum plus the noise that was promised, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import BudgetError
+from dpntk.embed import Embedding
+from dpntk.release import release
+from dpntk.release.accountant import noise_multiplier
+from dpntk.release.mechanism import NoiseScale, add_noise, calibrate
+
+
+def scale_for(embedding: Embedding, epsilon: float = 1.0, weight: float = 0.25) -> NoiseScale:
+    return calibrate(
+        embedding.feature_map,
+        embedding.grid.units_per_one,
+        epsilon=epsilon,
+        delta=1e-5,
+        adjacency=Adjacency.REPLACE_ONE,
+        count_weight=weight,
+    )
+
+
+def test_sigma_is_at_least_what_the_sensitivity_needs(embedding: Embedding) -> None:
+    for epsilon in (0.01, 1.0, 100.0):
+        for weight in (0.01, 0.25, 1.0):
+            scale = scale_for(embedding, epsilon, weight)
+            needed = noise_multiplier(epsilon, 1e-5) * math.sqrt(2 * (1 + weight**2))
+            needed *= embedding.grid.units_per_one
+            assert math.hypot(needed, 3) <= scale.sigma <= needed * (1 + 1e-9) + 2
+
+
+def test_the_noise_is_what_the_release_claims(embedding: Embedding) -> None:
+    """(release m / grid - S) has variance sigma^2, and is a whole number before scaling."""
+    scale = scale_for(embedding)
+    noisy = add_noise(embedding.sums, embedding.counts, scale)
+    noise = noisy.sums - embedding.sums
+    assert noisy.sums.dtype == np.int64
+
+    made = release(embedding, epsilon=1.0)
+    promise = made.guarantee
+    assert promise.sigma / promise.grid == scale.sigma
+    scaled = made.embedding.astype(np.float64) * promise.records / promise.grid - embedding.sums
+
+    for drawn in (noise.ravel() / scale.sigma, scaled.ravel() / (promise.sigma / promise.grid)):
+        # a variance estimated from N draws is off by sqrt(2 / N); 6 of these are unlikely
+        assert abs(np.mean(drawn**2) - 1) < 6 * math.sqrt(2 / drawn.size)
+        assert abs(np.mean(drawn)) < 6 / math.sqrt(drawn.size)
+    counts = (noisy.counts - embedding.counts * scale.count_weight) / scale.sigma
+    assert 0 < np.abs(counts).max() < 8
+
+
+def test_two_releases_have_different_noise_whatever_is_seeded(embedding: Embedding) -> None:
+    made = []
+    for _ in range(2):
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002 - a seed that must not matter
+        torch.manual_seed(0)
+        made.append(release(embedding, epsilon=1.0))
+    assert (made[0].embedding != made[1].embedding).mean() > 0.99
+    assert (made[0].class_weights != made[1].class_weights).any()
+    assert made[0].release_id != made[1].release_id
+
+
+def test_noise_of_different_coordinates_is_independent(embedding: Embedding) -> None:
+    scale = scale_for(embedding)
+    noise = add_noise(embedding.sums, embedding.counts, scale).sums - embedding.sums
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        correlation = np.corrcoef(noise[:, first], noise[:, second])[0, 1]
+        assert abs(correlation) < 6 / math.sqrt(len(noise))
+    assert len(np.unique(noise)) == noise.size
+
+
+def test_class_weights_come_from_the_noisy_counts(embedding: Embedding) -> None:
+    made = release(embedding, epsilon=100.0)
+    assert made.class_weights.sum() == pytest.approx(1)
+    assert (made.class_weights > 0).all()
+    exact = embedding.counts / embedding.records
+    assert not np.array_equal(made.class_weights, exact)
+    assert np.abs(made.class_weights - exact).max() < 0.1
+    noisy = release(embedding, epsilon=0.01)  # counts drowned in noise still give shares
+    assert (noisy.class_weights > 0).all()
+
+
+@pytest.mark.parametrize("delta", [1 / 200, 0.5])
+def test_delta_that_allows_publishing_a_record_is_refused(
+    embedding: Embedding, delta: float
+) -> None:
+    with pytest.raises(BudgetError, match="not below 1/n"):
+        release(embedding, epsilon=1.0, delta=delta)
+
+
+def test_overflow_is_refused_before_anything_is_drawn(embedding: Embedding) -> None:
+    scale = scale_for(embedding)
+    with pytest.raises(BudgetError, match="do not fit 64 bits"):
+        add_noise(np.full((2, 2), 2**63 - 2**40), np.zeros(2, dtype=np.int64), scale)
+    with pytest.raises(BudgetError, match="more noise than 64 bits"):
+        scale_for(embedding, epsilon=1e-6)
