@@ -28,20 +28,22 @@ def sample(
         Images, uint8 (count, side, side), and labels, int64 (count,).
     """
     random = torch.Generator().manual_seed(seed)
-    labels = torch.from_numpy(
-        np.repeat(np.arange(len(class_weights)), _split(count, class_weights))
-    )
-    labels = labels[torch.randperm(count, generator=random)]
-    side = generator.spec.side
+    side, code_length = generator.spec.side, generator.spec.code
     images = np.empty((count, side, side), dtype=np.uint8)
+    labels = np.empty(count, dtype=np.int64)
+    places = torch.randperm(count, generator=random).numpy()  # mixes the classes
     with progress("sampling", count, "records") as advance, torch.inference_mode():
-        for start in range(0, count, _BATCH):
-            part = labels[start : start + _BATCH]
-            code = torch.randn(len(part), generator.spec.code, generator=random)
-            pixels = (generator(code, part) * 255).round().to(torch.uint8)
-            images[start : start + len(part)] = pixels.numpy().reshape(-1, side, side)
-            advance(len(part), "")
-    return images, labels.numpy()
+        for label, wanted in enumerate(_split(count, class_weights).tolist()):
+            mine, places = places[:wanted], places[wanted:]
+            labels[mine] = label
+            for start in range(0, wanted, _BATCH):
+                part = mine[start : start + _BATCH]
+                code = torch.randn(1, len(part), code_length, generator=random)
+                made = generator(code, torch.tensor([label]))[0]
+                pixels = (made * 255).round().to(torch.uint8)
+                images[part] = pixels.numpy().reshape(-1, side, side)
+                advance(len(part), "")
+    return images, labels
 
 
 def _split(count: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import GeneratorError
 from ..release.contents import Release
+from .class_means import class_means
 from .generator import ConditionalGenerator, GeneratorSpec
 from .objective import MeanEmbeddingDistance
 
@@ -30,10 +31,10 @@ class TrainingSettings:
         learning_rate: of Adam at the start; it falls to 0 along a cosine.
     """
 
-    steps: int = 2000
-    batch: int = 200
+    steps: int = 1500
+    batch: int = 400
     seed: int = 0
-    learning_rate: float = 0.01
+    learning_rate: float = 0.005
 
     def to_json(self) -> dict[str, Any]:
         """The settings as a plain mapping."""
@@ -84,9 +85,9 @@ def train(
     objective = MeanEmbeddingDistance(release, place)
     classes = len(release.schema.classes)
     size = max(2, settings.batch // classes)
-    labels = torch.arange(classes, device=place).repeat_interleave(size)
+    every_class = torch.arange(classes, device=place)
     random = torch.Generator(device=place).manual_seed(settings.seed)
-    generator = _fresh_generator(release, settings.seed).to(place)
+    generator = _first_generator(release, settings.seed).to(place)
     optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     falling = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
@@ -97,9 +98,9 @@ def train(
     remark = ""
     with progress("training", settings.steps, "steps") as advance:
         for step in range(1, settings.steps + 1):
-            code = torch.randn(len(labels), generator.spec.code, generator=random, device=place)
-            records = generator(code, labels).unflatten(0, (classes, size))
-            loss = objective(records)
+            shape = (classes, size, generator.spec.code)
+            code = torch.randn(shape, generator=random, device=place)
+            loss = objective(generator(code, every_class))
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -116,8 +117,11 @@ def train(
     return Training(generator.cpu().eval(), tuple(losses), objective.noise_floor)
 
 
-def _fresh_generator(release: Release, seed: int) -> ConditionalGenerator:
+def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
+    """An untrained generator, with the released class means as its templates."""
     spec = GeneratorSpec(side=release.schema.side, classes=len(release.schema.classes))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return ConditionalGenerator(spec)
+        generator = ConditionalGenerator(spec)
+    generator.start_from(torch.from_numpy(class_means(release)))
+    return generator
