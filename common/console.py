@@ -18,8 +18,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-console = Console(stderr=True, soft_wrap=True, highlight=False)
-"""Everything goes to stderr, so that stdout stays free for results that are piped."""
+console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+"""Everything goes to stderr, so that stdout stays free for results that are piped. Texts are
+printed as they are: a file name may look like markup."""
 
 Advance = Callable[[int, str], None]
 """Report progress: how many units were done, and a short remark (may be empty)."""
@@ -27,7 +28,12 @@ Advance = Callable[[int, str], None]
 
 def notice(text: str) -> None:
     """Tell the user something worth knowing that is not an error."""
-    console.print(f"[dim]note:[/dim] {text}")
+    console.print(Text.assemble(("note: ", "dim"), text))
+
+
+def warning(text: str) -> None:
+    """Tell the user something that must not be overlooked."""
+    console.print(Text(text, style="bold red"))
 
 
 def failure(text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..common.console import console, notice
+from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.files import require_absent
 from .artifact import save_embedding
@@ -91,7 +91,7 @@ def command(
     console.print(
         f"embedded {embedding.records:,} images of {schema.side}x{schema.side} pixels in "
         f"{len(schema.classes)} classes as {embedding.sums.shape[0]:,} x "
-        f"{embedding.sums.shape[1]} sums\n"
-        f"[bold red]SENSITIVE[/]: {output} is not private; only you can read it (0600). "
-        "Next: dpntk release --eps 1",
+        f"{embedding.sums.shape[1]} sums"
     )
+    warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
+    console.print(f"next: dpntk release {output} --eps 1")

@@ -42,5 +42,5 @@ def command(embedding: Path, epsilon: float, delta: float, output: Path, overwri
     console.print(
         f"released {output}: epsilon {promise.epsilon:g}, delta {promise.delta:g}, "
         f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every "
-        f"sum\nunsigned so far; id {made.release_id}. Next: dpntk generate {output}"
+        f"sum\nunsigned so far; id {made.release_id}\nnext: dpntk generate {output}"
     )
