@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +18,15 @@ from dpntk.common.files import (
 )
 
 
-@pytest.fixture
-def full_disk() -> object:
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
     """Let no file grow beyond 1 KiB, as a full disk would."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_mode_is_set_before_the_file_has_its_name(tmp_path: Path) -> None:
@@ -30,23 +34,22 @@ def test_mode_is_set_before_the_file_has_its_name(tmp_path: Path) -> None:
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_full_disk_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "result"
     write_atomically(path, b"earlier")
-    with pytest.raises(OutputError, match=r"cannot write .*result: File too large"):
+    with pytest.raises(OutputError, match=r"cannot write .*result: File too large"), full_disk():
         write_atomically(path, bytes(4096))
     assert path.read_bytes() == b"earlier"
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_full_disk_leaves_the_earlier_folder_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "results"
     with folder_appearing_whole(path, marker="ours") as folder:
         (folder / "ours").write_bytes(b"earlier")
     with (
         pytest.raises(OutputError),
+        full_disk(),
         folder_appearing_whole(path, marker="ours") as folder,
     ):
         write_atomically(folder / "ours", bytes(4096))
