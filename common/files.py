@@ -71,7 +71,7 @@ def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUB
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        _sync(path.parent)
 
 
 @contextlib.contextmanager
@@ -93,6 +93,8 @@ def folder_appearing_whole(path: Path, *, marker: str) -> Iterator[Path]:
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
         try:
             yield temporary
+            for file in temporary.iterdir():
+                _sync(file)
             temporary.chmod(0o755)
             if path.exists():
                 retired = Path(f"{temporary}.old")
@@ -104,7 +106,7 @@ def folder_appearing_whole(path: Path, *, marker: str) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-        _sync_folder(path.parent)
+        _sync(path.parent)
 
 
 def require_replaceable_folder(path: Path, *, marker: str) -> None:
@@ -138,8 +140,9 @@ def write_failures(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Wait until a file's or folder's contents are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from ..common.errors import GeneratorError
-from ..common.files import folder_appearing_whole, write_atomically
+from ..common.files import folder_appearing_whole
 from .generator import ConditionalGenerator, GeneratorSpec
 
 PROVENANCE: Final = "provenance.json"
@@ -72,10 +72,10 @@ def write_synthetic(
         "sampling": sampling,
     }
     with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
-        write_atomically(temporary / IMAGES, archive.getbuffer())
-        write_atomically(temporary / PREVIEW, _preview(images, labels, len(saved.classes)))
-        write_atomically(temporary / GENERATOR, _serialise(saved))
-        write_atomically(temporary / PROVENANCE, json.dumps(document, indent=2).encode() + b"\n")
+        (temporary / IMAGES).write_bytes(archive.getbuffer())
+        (temporary / PREVIEW).write_bytes(_preview(images, labels, len(saved.classes)))
+        (temporary / GENERATOR).write_bytes(_serialise(saved))
+        (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
 def load_generator(path: Path) -> SavedGenerator:
