@@ -45,14 +45,21 @@ def by_vmap(feature_map: OneHiddenLayerNTK, records: Tensor, labels: Tensor) -> 
     return sums
 
 
-def by_loop(feature_map: OneHiddenLayerNTK, records: Tensor, labels: Tensor) -> Tensor:
-    """Class sums (d, c) by one backward pass for each record."""
-    sums = torch.zeros(CLASSES, feature_map.dimension, dtype=torch.float64)
+def by_loop(
+    feature_map: OneHiddenLayerNTK, records: Tensor, labels: Tensor, *, rows: bool = False
+) -> Tensor:
+    """Class sums (d, c) by one backward pass for each record.
+
+    The published code adds each feature to a column of the d x c matrix. With `rows` the sums lie
+    class by class in memory, which spares the loop most of its memory traffic.
+    """
+    shape = (CLASSES, feature_map.dimension) if rows else (feature_map.dimension, CLASSES)
+    sums = torch.zeros(shape, dtype=torch.float64)
     for feature, label in zip(
         features_one_by_one(feature_map, records), labels.tolist(), strict=True
     ):
-        sums[label] += feature
-    return sums.T
+        sums[(label,) if rows else (slice(None), label)] += feature
+    return sums.T if rows else sums
 
 
 def plain_pass(network: torch.nn.Module, records: NDArray[np.uint8]) -> None:
@@ -93,6 +100,9 @@ def main() -> None:
         "vmap(grad)": (lambda: by_vmap(feature_map, values, targets), ORACLE_RECORDS),
         "loop of autograd.grad": (
             lambda: by_loop(feature_map, values, targets), ORACLE_RECORDS,
+        ),
+        "the same, sums class by class": (
+            lambda: by_loop(feature_map, values, targets, rows=True), ORACLE_RECORDS,
         ),
     }  # fmt: skip
     spent: dict[str, list[float]] = {name: [] for name in actions}
