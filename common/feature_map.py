@@ -48,6 +48,8 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
     class y: a vector of norm at most sqrt(b^2 + w^2), b being the map's norm bound.
 
     Guarantee:
+        Under add-remove adjacency one contribution appears or vanishes: sqrt(b^2 + w^2).
+
         Under replace-one adjacency two such contributions u, u' differ by
         ||u - u'||^2 = ||u||^2 + ||u'||^2 - 2 <u, u'>. Records of different classes have
         <u, u'> = 0, which gives sqrt(2 (b^2 + w^2)). Records of one class share the count entry,
@@ -57,7 +59,7 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
     Args:
         feature_map: gives the norm bound and non-negativity.
         adjacency: which data sets are neighbours.
-        count_weight: weight w of a class count in the joint vector, at least 0.
+        count_weight: weight w of a class count in the joint vector; 0 if counts are not released.
 
     Returns:
         The sensitivity in units of one record's feature.
@@ -68,3 +70,5 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
             across_classes = math.sqrt(2) * math.hypot(bound, count_weight)
             within_class = (math.sqrt(2) if feature_map.nonnegative else 2.0) * bound
             return max(across_classes, within_class)
+        case Adjacency.ADD_REMOVE:
+            return math.hypot(bound, count_weight)

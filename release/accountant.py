@@ -21,6 +21,7 @@ from ..common.errors import BudgetError
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
 """By how much results are rounded to the safe side; far above the error of autodp's log-delta."""
+_LARGEST_EPSILON: Final = 1e9
 _LARGEST_MULTIPLIER: Final = 1e9
 _SMALLEST_MULTIPLIER: Final = 1e-3
 
@@ -57,6 +58,33 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     if log_delta(rounded_up, epsilon) > target:
         raise BudgetError(f"epsilon {epsilon:g} with delta {delta:g}: calibration failed")
     return rounded_up
+
+
+def epsilon_for(noise_multiplier: float, delta: float) -> float:
+    """The epsilon that noise of this size at sensitivity 1 gives, rounded up.
+
+    Guarantee:
+        At the returned epsilon the exact delta is at most `delta`.
+
+    Raises:
+        BudgetError: no epsilon up to 10^9 is large enough, or delta is no probability.
+    """
+    require_budget(1.0, delta)
+    target = math.log(delta)
+    if log_delta(noise_multiplier, 0.0) <= target:
+        return 0.0
+    low, high = 0.0, 1.0
+    while log_delta(noise_multiplier, high) > target:
+        low, high = high, 2 * high
+        if high > _LARGEST_EPSILON:
+            raise BudgetError(f"noise of {noise_multiplier:g} times the sensitivity hides nothing")
+    while high - low > _RELATIVE_MARGIN / 2 * high:
+        middle = (low + high) / 2
+        if log_delta(noise_multiplier, middle) > target:
+            low = middle
+        else:
+            high = middle
+    return high * (1 + _RELATIVE_MARGIN)
 
 
 def require_budget(epsilon: float, delta: float) -> None:

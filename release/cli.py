@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from ..common.adjacency import Adjacency
 from ..common.console import console
 from ..common.files import require_absent
 from ..embed.artifact import load_embedding
 from .accountant import require_budget
-from .publish import DEFAULT_DELTA, release, save_release
+from .mechanism import DEFAULT_COUNT_WEIGHT
+from .publish import DEFAULT_DELTA, ClassCounts, release, save_release
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")
@@ -24,11 +26,36 @@ from .publish import DEFAULT_DELTA, release, save_release
     help="Chance, roughly, that the guarantee fails; must be below 1/n.",
 )  # fmt: skip
 @click.option(
+    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
+    default=Adjacency.REPLACE_ONE.value, show_default=True,
+    help="What is hidden: exchanging one record (their number is public), or adding or removing "
+    "one (their number gets noise too).",
+)  # fmt: skip
+@click.option(
+    "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
+    default=ClassCounts.NOISY.value, show_default=True,
+    help="Release the class counts with noise, or declare all classes equally frequent. Choosing "
+    "'uniform' by looking at the counts would give them away.",
+)  # fmt: skip
+@click.option(
+    "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
+    help="Weight of the class counts: more makes them more exact and the rest noisier.",
+)  # fmt: skip
+@click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
     help="Where to write the release. It may be given to anybody.",
 )  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
-def command(embedding: Path, epsilon: float, delta: float, output: Path, overwrite: bool) -> None:
+def command(
+    embedding: Path,
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    class_counts: str,
+    count_weight: float,
+    output: Path,
+    overwrite: bool,
+) -> None:
     """Add noise to EMBEDDING (default: embedding.h5) once, and write a file to give away.
 
     Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
@@ -36,7 +63,14 @@ def command(embedding: Path, epsilon: float, delta: float, output: Path, overwri
     """
     require_budget(epsilon, delta)
     require_absent(output, overwrite=overwrite, cost="is a release that was paid for")
-    made = release(load_embedding(embedding), epsilon=epsilon, delta=delta)
+    made = release(
+        load_embedding(embedding),
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=Adjacency(adjacency),
+        class_counts=ClassCounts(class_counts),
+        count_weight=count_weight,
+    )
     save_release(made, output)
     promise = made.guarantee
     console.print(

@@ -26,10 +26,14 @@ class Guarantee:
             norm of one record's feature.
         sigma: standard deviation of the noise on every coordinate of that sum, in the same units.
         grid: the unit in which sums and noise are whole numbers; sigma / grid is a whole number.
-        count_weight: weight of a class count beside a unit-norm feature.
-        records: m, the number of records; public under replace-one.
+        count_weight: weight of a class count beside a unit-norm feature; 0 if the classes were
+            declared to be equally frequent.
+        records: m, the number of records: exact under replace-one, where it is public; under
+            add-remove the sum of the noisy class counts.
         mechanism: what was done.
         accountant: how epsilon follows from the noise, with the library's version.
+        epsilon_replace_one: epsilon under replace-one, for an add-remove release. The other way
+            round nothing is promised, since the number of records is published.
     """
 
     epsilon: float
@@ -43,6 +47,7 @@ class Guarantee:
     records: int
     mechanism: str
     accountant: str
+    epsilon_replace_one: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +56,7 @@ class Release:
 
     Attributes:
         embedding: noisy class-wise sum of features divided by m, float32 (d, c).
-        class_weights: noisy share of each class, float64 (c,), positive, of sum 1.
+        class_weights: noisy (or declared) share of each class, float64 (c,), positive, of sum 1.
         feature_map: phi, with its weights.
         schema: what is publicly known of the records.
         guarantee: the promise.
@@ -82,17 +87,33 @@ class Release:
         return self.noise_per_coordinate * math.sqrt(self.embedding.size)
 
 
-def statement_of(guarantee: Guarantee, schema: ImageSchema) -> str:
-    """The promise in words, as NIST SP 800-226 asks for: unit, adjacency, what is not covered."""
-    outside = ["the number of records", "the image size", "the class names"]
+def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bool) -> str:
+    """The promise in words, as NIST SP 800-226 asks for: unit, adjacency, what is not covered.
+
+    Args:
+        guarantee: the promise.
+        schema: what was taken as known of the records.
+        equal_classes: whether the classes were declared to be equally frequent.
+    """
+    outside = ["the image size", "the class names"]
+    if guarantee.adjacency is Adjacency.REPLACE_ONE:
+        outside.insert(0, "the number of records")
+    if equal_classes:
+        outside.append("that all classes are equally frequent")
     looked_up = (
         f" Of these, {' and '.join(schema.from_data)} were looked up in the records."
         if schema.from_data
         else ""
     )
+    exchanged = (
+        ""
+        if guarantee.epsilon_replace_one is None
+        else " For exchanging one record for another, epsilon is "
+        f"{guarantee.epsilon_replace_one:.4g}."
+    )
     return (
         f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
-        f"for {guarantee.adjacency.meaning}. The unit of privacy is one record: whoever "
+        f"for {guarantee.adjacency.meaning}.{exchanged} The unit of privacy is one record: whoever "
         "contributed several is protected less. Everything computed from this file alone is "
         "covered by the same guarantee. Not covered, and treated as public: "
         f"{', '.join(outside)}, and every choice of options made by looking at the records."

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..common.adjacency import Adjacency
+
 FORMAT_VERSION: Final = 1
 
 ATTRIBUTES: Final[dict[str, type]] = {
@@ -37,3 +39,10 @@ ATTRIBUTES: Final[dict[str, type]] = {
 }
 """Attribute of the root group to its type. Texts are UTF-8, `schema` and `feature_map` JSON;
 numbers are float64 and int64."""
+
+
+def attributes_of(adjacency: Adjacency) -> dict[str, type]:
+    """The attributes of a release under an adjacency."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        return {**ATTRIBUTES, "epsilon_replace_one": float}
+    return ATTRIBUTES

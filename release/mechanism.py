@@ -46,11 +46,11 @@ class NoisySums:
 
     Attributes:
         sums: int64 (d, c), in grid units.
-        counts: int64 (c,), in grid units times the count weight.
+        counts: int64 (c,), in grid units times the count weight; None if they were left out.
     """
 
     sums: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64] | None
 
 
 def calibrate(
@@ -77,15 +77,17 @@ def calibrate(
         epsilon: of the guarantee.
         delta: of the guarantee.
         adjacency: of the guarantee.
-        count_weight: weight of a class count beside a unit-norm feature.
+        count_weight: weight of a class count beside a unit-norm feature; 0 leaves counts out.
 
     Raises:
         BudgetError: the parameters promise nothing, or need more noise than 64 bits hold.
     """
-    if not 0 < count_weight <= 1:
-        raise BudgetError(f"a count weight of {count_weight:g}: it must be above 0, at most 1")
+    if not 0 <= count_weight <= 1:
+        raise BudgetError(f"--count-weight {count_weight:g}: it must lie between 0 and 1")
     multiplier = noise_multiplier(epsilon, delta)
     weight = math.floor(count_weight * units_per_one)
+    if count_weight and not weight:
+        raise BudgetError(f"--count-weight {count_weight:g}: too small for the embedding's grid")
     bound = sensitivity(feature_map, adjacency, count_weight=count_weight)
     # Floats carry 53 bits; one part in 2^40 is far above their error.
     integer_bound = math.ceil(bound * units_per_one * (1 + 2.0**-40))
@@ -121,7 +123,8 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
             "sums and noise do not fit 64 bits together: embed again with a larger --capacity"
         )
     noise = discrete_gaussian(sums.size + counts.size, scale.sigma)
+    noisy_counts = np.array(weighted, dtype=np.int64) + noise[sums.size :]
     return NoisySums(
         sums=sums + noise[: sums.size].reshape(sums.shape),
-        counts=np.array(weighted, dtype=np.int64) + noise[sums.size :],
+        counts=noisy_counts if scale.count_weight else None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import UTC, datetime
+from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,14 +13,24 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
+from ..common.feature_map import sensitivity
 from ..common.files import write_atomically
 from ..embed.artifact import Embedding
-from .accountant import ACCOUNTANT, accountant_version, require_budget
+from .accountant import ACCOUNTANT, accountant_version, epsilon_for, require_budget
 from .contents import Guarantee, Release, statement_of
-from .mechanism import DEFAULT_COUNT_WEIGHT, MECHANISM, add_noise, calibrate
+from .mechanism import DEFAULT_COUNT_WEIGHT, MECHANISM, NoiseScale, add_noise, calibrate
 from .writer import serialise
 
 DEFAULT_DELTA = 1e-5
+
+
+class ClassCounts(Enum):
+    """How the share of each class becomes known."""
+
+    NOISY = "noisy"
+    """Released with noise, as further coordinates of the same Gaussian."""
+    UNIFORM = "uniform"
+    """Declared by the owner to be equal, as public knowledge."""
 
 
 def release(
@@ -27,43 +38,62 @@ def release(
     *,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    class_counts: ClassCounts = ClassCounts.NOISY,
     count_weight: float = DEFAULT_COUNT_WEIGHT,
 ) -> Release:
     """Make a differentially private release of an embedding.
 
     Guarantee:
-        The result satisfies (epsilon, delta) differential privacy under replace-one adjacency:
-        the matrix and the class weights by the Gaussian mechanism (`mechanism.calibrate`), all
-        else because it does not depend on the records beyond what is public: their number, the
-        schema, the feature map. Every call spends epsilon and delta anew.
+        The result satisfies (epsilon, delta) differential privacy under `adjacency`: the matrix
+        and the class counts by the Gaussian mechanism (`mechanism.calibrate`), the class weights
+        and the number of records under add-remove as functions of the noisy counts, all else
+        because it does not depend on the records beyond what is public: the schema, the feature
+        map and, under replace-one, the number of records. Every call spends the budget anew.
 
     Args:
         embedding: the exact sums.
         epsilon: above 0.
         delta: above 0 and below 1/n.
+        adjacency: which data sets are to be indistinguishable.
+        class_counts: whether to release class counts, or to declare them equal.
         count_weight: weight of a class count beside a unit-norm feature.
 
     Raises:
-        BudgetError: epsilon, delta or the weight is out of range.
+        BudgetError: epsilon, delta or the weight is out of range, or the embedding's grid is not
+            public under add-remove.
     """
     require_budget(epsilon, delta)
-    records = embedding.records
-    if delta >= 1 / records:
+    if delta >= 1 / embedding.records:
         raise BudgetError(
-            f"--delta {delta:g} is not below 1/n = {1 / records:.3g}: such a delta allows "
-            f"publishing somebody's record as it is; choose at most {0.1 / records:.0e}"
+            f"--delta {delta:g} is not below 1/n = {1 / embedding.records:.3g}: such a delta "
+            "allows publishing somebody's record as it is; choose at most "
+            f"{0.1 / embedding.records:.0e}"
         )
-    adjacency = Adjacency.REPLACE_ONE
+    if count_weight <= 0:
+        raise BudgetError(f"--count-weight {count_weight:g}: it must be above 0")
+    exact_total = adjacency is Adjacency.REPLACE_ONE
     grid = embedding.grid
+    if not exact_total and grid.capacity == embedding.records:
+        raise BudgetError(
+            "the embedding's grid was chosen by the number of records, which add-remove protects: "
+            "embed again with a --capacity that does not depend on it"
+        )
+    declared = class_counts is ClassCounts.UNIFORM
+    # Under add-remove the counts are needed in any case: their sum is the number of records.
+    weight = 0.0 if declared and exact_total else count_weight
     scale = calibrate(
         embedding.feature_map,
         grid.units_per_one,
         epsilon=epsilon,
         delta=delta,
         adjacency=adjacency,
-        count_weight=count_weight,
+        count_weight=weight,
     )
     noisy = add_noise(embedding.sums, embedding.counts, scale)
+    classes = len(embedding.schema.classes)
+    counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
+    records = embedding.records if exact_total else max(1, round(float(counts.sum())))
     guarantee = Guarantee(
         epsilon=epsilon,
         delta=delta,
@@ -72,22 +102,30 @@ def release(
         sensitivity=scale.sensitivity * grid.unit,
         sigma=scale.sigma * grid.unit,
         grid=grid.unit,
-        count_weight=count_weight,
+        count_weight=weight,
         records=records,
         mechanism=MECHANISM,
         accountant=f"{ACCOUNTANT}, {accountant_version()}",
+        epsilon_replace_one=None if exact_total else _exchanged(embedding, scale, weight, delta),
     )
     return Release(
         embedding=(noisy.sums * (grid.unit / records)).astype(np.float32),
-        class_weights=_shares(noisy.counts / scale.count_weight, records),
+        class_weights=np.full(classes, 1 / classes) if declared else _shares(counts, records),
         feature_map=embedding.feature_map,
         schema=embedding.schema,
         guarantee=guarantee,
         release_id=secrets.token_hex(16),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         dpntk_version=version("dpntk"),
-        statement=statement_of(guarantee, embedding.schema),
+        statement=statement_of(guarantee, embedding.schema, equal_classes=declared),
     )
+
+
+def _exchanged(embedding: Embedding, scale: NoiseScale, weight: float, delta: float) -> float:
+    """Epsilon under replace-one of noise that was calibrated for add-remove."""
+    exchange = sensitivity(embedding.feature_map, Adjacency.REPLACE_ONE, count_weight=weight)
+    change = sensitivity(embedding.feature_map, Adjacency.ADD_REMOVE, count_weight=weight)
+    return epsilon_for(scale.multiplier * change / exchange, delta)
 
 
 def save_release(made: Release, path: Path) -> None:
@@ -102,7 +140,7 @@ def save_release(made: Release, path: Path) -> None:
 def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:
     """Noisy counts as positive shares of 1; a class counts as one record at least.
 
-    Post-processing of the noisy counts and of the public number of records.
+    Post-processing of the noisy counts and of the released number of records.
     """
     counts = np.clip(noisy_counts, 1.0, float(records))
     shares: NDArray[np.float64] = counts / counts.sum()

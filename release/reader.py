@@ -20,7 +20,7 @@ from ..common.errors import FormatError, ReleaseError, SchemaError
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.schema import ImageSchema
 from .contents import Guarantee, Release
-from .format import ATTRIBUTES, FORMAT_VERSION
+from .format import FORMAT_VERSION, attributes_of
 
 UNSIGNED: Final = "unsigned: nobody vouches for where this release comes from"
 _LARGEST_FILE: Final = 1 << 34
@@ -84,10 +84,12 @@ def _parse(file: h5py.File) -> Release:
     version = file.attrs.get("format_version")
     if version != FORMAT_VERSION:
         raise FormatError(f"format version {version}, this dpntk reads version {FORMAT_VERSION}")
-    if set(file.attrs) != set(ATTRIBUTES):
+    adjacency = Adjacency(file.attrs.get("adjacency"))
+    kinds = attributes_of(adjacency)
+    if set(file.attrs) != set(kinds):
         raise FormatError("its attributes are not those of a release")
     values: dict[str, Any] = {
-        name: _attribute(name, file.attrs[name], kind) for name, kind in ATTRIBUTES.items()
+        name: _attribute(name, file.attrs[name], kind) for name, kind in kinds.items()
     }
     schema = ImageSchema.from_json(json.loads(values["schema"]))
     weights = _member(file, "feature_map", h5py.Group)
@@ -110,7 +112,7 @@ def _parse(file: h5py.File) -> Release:
     guarantee = Guarantee(
         epsilon=values["epsilon"],
         delta=values["delta"],
-        adjacency=Adjacency(values["adjacency"]),
+        adjacency=adjacency,
         noise_multiplier=values["noise_multiplier"],
         sensitivity=values["sensitivity"],
         sigma=values["sigma"],
@@ -119,9 +121,12 @@ def _parse(file: h5py.File) -> Release:
         records=values["m"],
         mechanism=values["mechanism"],
         accountant=values["accountant"],
+        epsilon_replace_one=values.get("epsilon_replace_one"),
     )
-    if values["m"] < 1 or values["m_is_exact"] != 1 or not 0 < guarantee.delta < 1:
+    if values["m"] < 1 or not 0 < guarantee.delta < 1:
         raise FormatError("the number of records or delta is impossible")
+    if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
+        raise FormatError("the number of records is exact under replace-one, and only there")
     return Release(
         embedding=embedding,
         class_weights=class_weights,
@@ -140,7 +145,9 @@ def _attribute(name: str, value: object, kind: type) -> str | int | float:
         return value
     if kind is int and isinstance(value, np.int64):
         return int(value)
-    if kind is float and isinstance(value, np.float64) and math.isfinite(value) and value > 0:
+    # A count weight of 0 means that the classes were declared to be equally frequent.
+    least = 0.0 if name == "count_weight" else math.ulp(0.0)
+    if kind is float and isinstance(value, np.float64) and least <= value < math.inf:
         return float(value)
     raise FormatError(f"attribute {name} is not what a release holds there")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import h5py
 import numpy as np
 
+from ..common.adjacency import Adjacency
 from ..common.container import RELEASE_MAGIC, build
 from ..common.schema import canonical_json
 from .contents import Release
-from .format import ATTRIBUTES, FORMAT_VERSION
+from .format import FORMAT_VERSION, attributes_of
 
 
 def serialise(release: Release) -> memoryview:
@@ -29,15 +30,19 @@ def serialise(release: Release) -> memoryview:
         "grid": guarantee.grid,
         "count_weight": guarantee.count_weight,
         "m": guarantee.records,
-        "m_is_exact": 1,
+        "m_is_exact": int(guarantee.adjacency is Adjacency.REPLACE_ONE),
         "mechanism": guarantee.mechanism,
         "accountant": guarantee.accountant,
         "schema": canonical_json(release.schema.to_json()),
         "feature_map": canonical_json(release.feature_map.spec()),
     }
 
+    kinds = attributes_of(guarantee.adjacency)
+    if guarantee.epsilon_replace_one is not None:
+        values["epsilon_replace_one"] = guarantee.epsilon_replace_one
+
     def fill(file: h5py.File) -> None:
-        for name, kind in ATTRIBUTES.items():
+        for name, kind in kinds.items():
             value = values[name]
             file.attrs[name] = {int: np.int64, float: np.float64, str: str}[kind](value)
         file.create_dataset("embedding", data=release.embedding)

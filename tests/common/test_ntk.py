@@ -67,6 +67,12 @@ def test_sensitivity_of_a_nonnegative_map(feature_map: OneHiddenLayerNTK) -> Non
         assert found == pytest.approx(expected, rel=1e-12)
 
 
+def test_sensitivity_to_adding_a_record(feature_map: OneHiddenLayerNTK) -> None:
+    for weight in (0.0, 0.25, 1.0):
+        found = sensitivity(feature_map, Adjacency.ADD_REMOVE, count_weight=weight)
+        assert found == pytest.approx(math.sqrt(1 + weight**2), rel=1e-12)
+
+
 class SignedMap:
     """A map whose features may oppose one another."""
 

@@ -9,7 +9,7 @@ import dp_accounting
 import pytest
 
 from dpntk.common.errors import BudgetError
-from dpntk.release.accountant import noise_multiplier
+from dpntk.release.accountant import epsilon_for, noise_multiplier
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,24 @@ def test_epsilon_must_be_a_positive_number(epsilon: float) -> None:
 def test_delta_must_be_a_probability(delta: float) -> None:
     with pytest.raises(BudgetError, match="--delta"):
         noise_multiplier(1, delta)
+
+
+@pytest.mark.parametrize("multiplier", [0.05, 0.5, 3.73, 50, 2000])
+@pytest.mark.parametrize("delta", [0.01, 1e-5, 1e-20])
+def test_epsilon_agrees_with_dp_accounting_and_is_never_below(
+    multiplier: float, delta: float
+) -> None:
+    ours = epsilon_for(multiplier, delta)
+    theirs = dp_accounting.get_epsilon_gaussian(multiplier, delta)
+    assert theirs * (1 - 1e-12) <= ours <= theirs * (1 + 1e-6)
+
+
+def test_epsilon_and_noise_are_inverse_to_one_another() -> None:
+    for epsilon in (0.01, 1.0, 30.0):
+        assert epsilon_for(noise_multiplier(epsilon, 1e-6), 1e-6) == pytest.approx(
+            epsilon, rel=1e-6
+        )
+
+
+def test_noise_that_needs_no_epsilon() -> None:
+    assert epsilon_for(1e6, 0.1) == 0.0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
+import dp_accounting
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,7 @@ from dpntk.embed import Embedding
 from dpntk.release import release
 from dpntk.release.accountant import noise_multiplier
 from dpntk.release.mechanism import NoiseScale, add_noise, calibrate
+from dpntk.release.publish import ClassCounts
 
 
 def scale_for(embedding: Embedding, epsilon: float = 1.0, weight: float = 0.25) -> NoiseScale:
@@ -53,6 +56,7 @@ def test_the_noise_is_what_the_release_claims(embedding: Embedding) -> None:
         # a variance estimated from N draws is off by sqrt(2 / N); 6 of these are unlikely
         assert abs(np.mean(drawn**2) - 1) < 6 * math.sqrt(2 / drawn.size)
         assert abs(np.mean(drawn)) < 6 / math.sqrt(drawn.size)
+    assert noisy.counts is not None
     counts = (noisy.counts - embedding.counts * scale.count_weight) / scale.sigma
     assert 0 < np.abs(counts).max() < 8
 
@@ -87,6 +91,56 @@ def test_class_weights_come_from_the_noisy_counts(embedding: Embedding) -> None:
     assert np.abs(made.class_weights - exact).max() < 0.1
     noisy = release(embedding, epsilon=0.01)  # counts drowned in noise still give shares
     assert (noisy.class_weights > 0).all()
+
+
+def test_add_remove_publishes_the_number_of_records_with_noise(embedding: Embedding) -> None:
+    made = [
+        release(embedding, epsilon=1.0, adjacency=Adjacency.ADD_REMOVE).guarantee for _ in range(12)
+    ]
+    assert len({promise.records for promise in made}) > 2
+    # three counts, each with noise of sigma / weight; 6 standard deviations are unlikely
+    spread = made[0].sigma / 0.25 * math.sqrt(3)
+    assert all(abs(promise.records - 200) < 6 * spread for promise in made)
+    assert made[0].sensitivity == pytest.approx(math.sqrt(1 + 0.25**2))
+
+
+def test_epsilon_under_the_other_adjacency(embedding: Embedding) -> None:
+    """Exchanging is taking away and adding: sqrt(2) times as far for a nonnegative map."""
+    promise = release(embedding, epsilon=1.0, adjacency=Adjacency.ADD_REMOVE).guarantee
+    expected = dp_accounting.get_epsilon_gaussian(promise.noise_multiplier / math.sqrt(2), 1e-5)
+    assert promise.epsilon_replace_one == pytest.approx(expected, rel=1e-6)
+    # the other way round nothing is promised: the number of records is published
+    assert release(embedding, epsilon=1.0).guarantee.epsilon_replace_one is None
+
+
+def test_a_grid_that_tells_the_number_of_records_is_refused_under_add_remove(
+    embedding: Embedding,
+) -> None:
+    telling = replace(embedding, grid=replace(embedding.grid, capacity=embedding.records))
+    with pytest.raises(BudgetError, match="--capacity"):
+        release(telling, epsilon=1.0, adjacency=Adjacency.ADD_REMOVE)
+    release(telling, epsilon=1.0)  # public under replace-one
+
+
+def test_classes_declared_equal_need_no_counts(embedding: Embedding) -> None:
+    made = release(embedding, epsilon=1.0, class_counts=ClassCounts.UNIFORM)
+    assert made.class_weights.tolist() == [1 / 3] * 3
+    assert made.guarantee.sensitivity == pytest.approx(math.sqrt(2))
+    assert "equally frequent" in made.statement
+    both = release(
+        embedding,
+        epsilon=1.0,
+        adjacency=Adjacency.ADD_REMOVE,
+        class_counts=ClassCounts.UNIFORM,
+    )
+    assert both.class_weights.tolist() == [1 / 3] * 3
+    assert both.guarantee.count_weight == 0.25  # for the number of records
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, 1.5, math.nan])
+def test_count_weight_must_make_sense(embedding: Embedding, weight: float) -> None:
+    with pytest.raises(BudgetError, match="--count-weight"):
+        release(embedding, epsilon=1.0, count_weight=weight)
 
 
 @pytest.mark.parametrize("delta", [1 / 200, 0.5])

@@ -7,22 +7,32 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.container import USER_BLOCK
 from dpntk.common.errors import FormatError, ReleaseError
 from dpntk.embed import Embedding, save_embedding
 from dpntk.release import Guarantee, Release, open_release, release, save_release
 from dpntk.release.format import ATTRIBUTES
+from dpntk.release.publish import ClassCounts
 from dpntk.release.writer import serialise
 
 
 @pytest.fixture
 def made(embedding: Embedding) -> Release:
     return release(embedding, epsilon=2.0, delta=1e-6)
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {"adjacency": Adjacency.REPLACE_ONE},
+    {"adjacency": Adjacency.ADD_REMOVE},
+    {"class_counts": ClassCounts.UNIFORM},
+]
 
 
 @pytest.fixture
@@ -32,8 +42,13 @@ def path(made: Release, tmp_path: Path) -> Path:
     return where
 
 
-def test_reading_gives_back_what_was_written(made: Release, path: Path) -> None:
-    opened = open_release(path)
+@pytest.mark.parametrize("options", VARIANTS)
+def test_reading_gives_back_what_was_written(
+    embedding: Embedding, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    made = release(embedding, epsilon=2.0, **options)
+    save_release(made, tmp_path / "release.h5")
+    opened = open_release(tmp_path / "release.h5")
     again = opened.release
     for field in fields(Guarantee):
         assert getattr(again.guarantee, field.name) == getattr(made.guarantee, field.name)
@@ -138,6 +153,10 @@ def other_adjacency(file: h5py.File) -> None:
     file.attrs["adjacency"] = "bounded"
 
 
+def claims_noisy_total(file: h5py.File) -> None:
+    file.attrs["m_is_exact"] = np.int64(0)
+
+
 def other_shape(file: h5py.File) -> None:
     del file["embedding"]
     file["embedding"] = np.zeros((4, 3), np.float32)
@@ -182,8 +201,8 @@ def external(file: h5py.File) -> None:
     "change",
     [
         add_group, add_attribute, drop_attribute, negative_sigma, text_epsilon, future,
-        other_adjacency, other_shape, other_type, not_finite, no_shares, compressed, soft_link,
-        external,
+        other_adjacency, claims_noisy_total, other_shape, other_type, not_finite, no_shares,
+        compressed, soft_link, external,
     ],
 )  # fmt: skip
 def test_contents_off_the_list_are_refused(path: Path, change: Callable[[h5py.File], None]) -> None:
