@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -72,6 +73,25 @@ def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUB
             temporary.unlink(missing_ok=True)
             raise
         _sync(path.parent)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes that also ask from changing files beside `path`; wait if need be.
+
+    The lock is on the folder, so no lock file is left behind and replacing `path` keeps it.
+
+    Raises:
+        OutputError: the folder is missing or cannot be locked.
+    """
+    with write_failures(path.parent):
+        descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        with write_failures(path.parent):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

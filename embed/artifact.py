@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..common.container import EMBEDDING_MAGIC, build
 from ..common.errors import EmbeddingError, SchemaError
 from ..common.files import SENSITIVE_MODE, write_atomically
+from ..common.ledger import Ledger
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.schema import ImageSchema, canonical_json, digest
 from .grid import Grid
@@ -37,6 +38,7 @@ class Embedding:
         schema: what is publicly known of the records.
         feature_map: phi, with its weights.
         grid: the unit of `sums`.
+        ledger: what has been released from it.
     """
 
     sums: NDArray[np.int64]
@@ -44,6 +46,7 @@ class Embedding:
     schema: ImageSchema
     feature_map: OneHiddenLayerNTK
     grid: Grid
+    ledger: Ledger = field(default_factory=Ledger)
 
     def __post_init__(self) -> None:
         shape = (self.feature_map.dimension, len(self.schema.classes))
@@ -90,6 +93,7 @@ def save_embedding(embedding: Embedding, path: Path) -> None:
         )
         file.attrs["plan_digest"] = embedding.plan_digest
         file.attrs["records"] = embedding.records
+        file.attrs["ledger"] = canonical_json(embedding.ledger.to_json())
         file.create_dataset("sums", data=embedding.sums)
         file.create_dataset("counts", data=embedding.counts)
         for name, weight in embedding.feature_map.weights().items():
@@ -132,6 +136,7 @@ def _parse(file: h5py.File) -> Embedding:
         schema=ImageSchema.from_json(plan["schema"]),
         feature_map=OneHiddenLayerNTK.from_spec(plan["feature_map"], weights),
         grid=Grid(**plan["grid"]),
+        ledger=Ledger.from_json(json.loads(str(file.attrs["ledger"]))),
     )
     if embedding.sums.dtype != np.int64 or embedding.counts.dtype != np.int64:
         raise SchemaError("the sums are not 64-bit integers")

@@ -12,14 +12,25 @@ from .contents import Guarantee, Release
 from .reader import OpenedRelease, open_release
 
 if TYPE_CHECKING:
-    from .publish import release, save_release
+    from .publishing import publish, release, save_release
+    from .terms import ClassCounts, Terms
 
-__all__ = ["Guarantee", "OpenedRelease", "Release", "open_release", "release", "save_release"]
+__all__ = [
+    "ClassCounts",
+    "Guarantee",
+    "OpenedRelease",
+    "Release",
+    "Terms",
+    "open_release",
+    "publish",
+    "release",
+    "save_release",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name in {"release", "save_release"}:
-        from . import publish
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import publishing
 
-        return getattr(publish, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(publishing, name)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from ..common.adjacency import Adjacency
 from ..common.console import console
-from ..common.files import require_absent
-from ..embed.artifact import load_embedding
 from .accountant import require_budget
+from .composition import Total
 from .mechanism import DEFAULT_COUNT_WEIGHT
-from .publish import DEFAULT_DELTA, ClassCounts, release, save_release
+from .publishing import publish
+from .terms import DEFAULT_DELTA, ClassCounts, Terms
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")
@@ -45,6 +46,10 @@ from .publish import DEFAULT_DELTA, ClassCounts, release, save_release
     "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
     help="Where to write the release. It may be given to anybody.",
 )  # fmt: skip
+@click.option(
+    "--compose", is_flag=True,
+    help="Release although there are earlier releases; the total is printed.",
+)  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
 def command(
     embedding: Path,
@@ -54,6 +59,7 @@ def command(
     class_counts: str,
     count_weight: float,
     output: Path,
+    compose: bool,
     overwrite: bool,
 ) -> None:
     """Add noise to EMBEDDING (default: embedding.h5) once, and write a file to give away.
@@ -62,19 +68,33 @@ def command(
     more about them than one.
     """
     require_budget(epsilon, delta)
-    require_absent(output, overwrite=overwrite, cost="is a release that was paid for")
-    made = release(
-        load_embedding(embedding),
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=Adjacency(adjacency),
-        class_counts=ClassCounts(class_counts),
-        count_weight=count_weight,
+    terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight)
+    made = publish(
+        embedding,
+        output,
+        terms,
+        compose=lambda total: compose or _asked(total),
+        overwrite=overwrite,
     )
-    save_release(made, output)
     promise = made.guarantee
     console.print(
         f"released {output}: epsilon {promise.epsilon:g}, delta {promise.delta:g}, "
-        f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every "
-        f"sum\nunsigned so far; id {made.release_id}\nnext: dpntk generate {output}"
+        f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"
+    )
+    if promise.total_releases > 1:
+        console.print(
+            f"release number {promise.total_releases} from {embedding}: together they have "
+            f"epsilon {promise.total_epsilon:.4g} ({promise.total_adjacency.value})"
+        )
+    console.print(f"unsigned so far; id {made.release_id}\nnext: dpntk generate {output}")
+
+
+def _asked(total: Total) -> bool:
+    """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
+    if not (sys.stdin.isatty() and console.is_terminal):
+        return False
+    return click.confirm(
+        f"This is release number {total.releases}; together they would have epsilon "
+        f"{total.epsilon:.4g} ({total.adjacency.value}). Go on?",
+        err=True,
     )

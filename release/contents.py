@@ -34,6 +34,9 @@ class Guarantee:
         accountant: how epsilon follows from the noise, with the library's version.
         epsilon_replace_one: epsilon under replace-one, for an add-remove release. The other way
             round nothing is promised, since the number of records is published.
+        total_epsilon: of this and all earlier releases from the same embedding, at `delta`.
+        total_adjacency: under which the total holds.
+        total_releases: how many releases that are.
     """
 
     epsilon: float
@@ -48,6 +51,9 @@ class Guarantee:
     mechanism: str
     accountant: str
     epsilon_replace_one: float | None
+    total_epsilon: float
+    total_adjacency: Adjacency
+    total_releases: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +117,17 @@ def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bo
         else " For exchanging one record for another, epsilon is "
         f"{guarantee.epsilon_replace_one:.4g}."
     )
+    spent = (
+        "It is the first release from these records that its owner's ledger knows of."
+        if guarantee.total_releases == 1
+        else f"Together with {guarantee.total_releases - 1} earlier releases from the same records "
+        f"epsilon is {guarantee.total_epsilon:.4g} ({guarantee.total_adjacency.value})."
+    )
     return (
         f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
         f"for {guarantee.adjacency.meaning}.{exchanged} The unit of privacy is one record: whoever "
         "contributed several is protected less. Everything computed from this file alone is "
         "covered by the same guarantee. Not covered, and treated as public: "
         f"{', '.join(outside)}, and every choice of options made by looking at the records."
-        f"{looked_up} Other releases made from the same records add to the privacy loss."
+        f"{looked_up} {spent} Further ones add to it."
     )

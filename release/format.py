@@ -34,6 +34,9 @@ ATTRIBUTES: Final[dict[str, type]] = {
     "m_is_exact": int,
     "mechanism": str,
     "accountant": str,
+    "total_epsilon": float,
+    "total_adjacency": str,
+    "total_releases": int,
     "schema": str,
     "feature_map": str,
 }

@@ -122,9 +122,12 @@ def _parse(file: h5py.File) -> Release:
         mechanism=values["mechanism"],
         accountant=values["accountant"],
         epsilon_replace_one=values.get("epsilon_replace_one"),
+        total_epsilon=values["total_epsilon"],
+        total_adjacency=Adjacency(values["total_adjacency"]),
+        total_releases=values["total_releases"],
     )
-    if values["m"] < 1 or not 0 < guarantee.delta < 1:
-        raise FormatError("the number of records or delta is impossible")
+    if min(guarantee.records, guarantee.total_releases) < 1 or not 0 < guarantee.delta < 1:
+        raise FormatError("the number of records or of releases, or delta, is impossible")
     if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
         raise FormatError("the number of records is exact under replace-one, and only there")
     return Release(

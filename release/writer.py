@@ -33,6 +33,9 @@ def serialise(release: Release) -> memoryview:
         "m_is_exact": int(guarantee.adjacency is Adjacency.REPLACE_ONE),
         "mechanism": guarantee.mechanism,
         "accountant": guarantee.accountant,
+        "total_epsilon": guarantee.total_epsilon,
+        "total_adjacency": guarantee.total_adjacency.value,
+        "total_releases": guarantee.total_releases,
         "schema": canonical_json(release.schema.to_json()),
         "feature_map": canonical_json(release.feature_map.spec()),
     }

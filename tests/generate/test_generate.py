@@ -25,14 +25,14 @@ from dpntk.generate import TrainingSettings, generate, load_generator, sample_to
 from dpntk.generate.class_means import class_means
 from dpntk.generate.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.sampling import sample
-from dpntk.release import OpenedRelease, Release, open_release, release, save_release
+from dpntk.release import OpenedRelease, Release, Terms, open_release, release, save_release
 
 BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
 
 
 @pytest.fixture
 def opened(embedding: Embedding, tmp_path: Path) -> OpenedRelease:
-    save_release(release(embedding, epsilon=50.0), tmp_path / "release.h5")
+    save_release(release(embedding, Terms(epsilon=50.0)), tmp_path / "release.h5")
     return open_release(tmp_path / "release.h5")
 
 
@@ -56,7 +56,7 @@ def release_of_digits(epsilon: float) -> tuple[Release, NDArray[np.float64]]:
     schema = ImageSchema(8, tuple(data.target_names.astype(str)), Origin.FORMAT, Origin.DECLARED)
     embedding = Embedding(sums.sums, sums.counts, schema, feature_map, grid)
     means = np.stack([data.data[data.target == label].mean(axis=0) / 16 for label in range(10)])
-    return release(embedding, epsilon=epsilon), means
+    return release(embedding, Terms(epsilon=epsilon)), means
 
 
 def test_class_means_are_read_off_the_release() -> None:

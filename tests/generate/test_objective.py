@@ -14,7 +14,7 @@ from dpntk.embed import Embedding
 from dpntk.embed.reference import features
 from dpntk.generate.kernel import NTKKernel
 from dpntk.generate.objective import MeanEmbeddingDistance
-from dpntk.release import Release, release
+from dpntk.release import Release, Terms, release
 from tests.conftest import CLASSES, draw_records
 
 CPU = torch.device("cpu")
@@ -49,7 +49,7 @@ def test_inner_products_equal_the_explicit_features(
 
 def test_loss_and_gradient_equal_the_explicit_features(embedding: Embedding, batch: Tensor) -> None:
     """The gradient reaches the records as by a second backward pass through the features."""
-    made = release(embedding, epsilon=50.0)
+    made = release(embedding, Terms(epsilon=50.0))
     objective = MeanEmbeddingDistance(made, CPU)
     target = objective.target.double()
 
@@ -73,7 +73,7 @@ def test_loss_of_a_batch_does_not_depend_on_its_size_in_expectation(
     embedding: Embedding,
 ) -> None:
     """Averaged over all pairs of records, the loss is that of sampling them independently."""
-    made = release(embedding, epsilon=50.0)
+    made = release(embedding, Terms(epsilon=50.0))
     objective = MeanEmbeddingDistance(made, CPU)
     pool = torch.from_numpy(draw_records(4 * CLASSES, seed=7)[0]).float() / 255
     pool = pool.view(CLASSES, 4, -1)
@@ -85,7 +85,7 @@ def test_noise_floor_is_the_expected_squared_norm_of_the_noise(embedding: Embedd
     found = []
     exact = embedding.sums * (embedding.grid.unit / embedding.records)
     for _ in range(20):
-        made: Release = release(embedding, epsilon=5.0)
+        made: Release = release(embedding, Terms(epsilon=5.0))
         noise = (made.embedding - exact) / made.class_weights
         floor = MeanEmbeddingDistance(made, CPU).noise_floor
         found.append(np.square(noise).sum(axis=0).mean() / floor)

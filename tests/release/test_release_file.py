@@ -17,15 +17,22 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.container import USER_BLOCK
 from dpntk.common.errors import FormatError, ReleaseError
 from dpntk.embed import Embedding, save_embedding
-from dpntk.release import Guarantee, Release, open_release, release, save_release
+from dpntk.release import (
+    ClassCounts,
+    Guarantee,
+    Release,
+    Terms,
+    open_release,
+    release,
+    save_release,
+)
 from dpntk.release.format import ATTRIBUTES
-from dpntk.release.publish import ClassCounts
 from dpntk.release.writer import serialise
 
 
 @pytest.fixture
 def made(embedding: Embedding) -> Release:
-    return release(embedding, epsilon=2.0, delta=1e-6)
+    return release(embedding, Terms(epsilon=2.0, delta=1e-6))
 
 
 VARIANTS: list[dict[str, Any]] = [
@@ -46,7 +53,7 @@ def path(made: Release, tmp_path: Path) -> Path:
 def test_reading_gives_back_what_was_written(
     embedding: Embedding, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    made = release(embedding, epsilon=2.0, **options)
+    made = release(embedding, Terms(epsilon=2.0, **options))
     save_release(made, tmp_path / "release.h5")
     opened = open_release(tmp_path / "release.h5")
     again = opened.release

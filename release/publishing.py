@@ -1,0 +1,150 @@
+"""Stage two: add noise once and write the file that may be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.adjacency import Adjacency
+from ..common.errors import BudgetError
+from ..common.files import locked, require_absent, write_atomically
+from ..common.ledger import Entry
+from ..embed.artifact import Embedding, load_embedding, save_embedding
+from .accountant import ACCOUNTANT, accountant_version, epsilon_for
+from .composition import Total, require_below_ceiling, total_of
+from .contents import Guarantee, Release, statement_of
+from .mechanism import MECHANISM, NoiseScale, add_noise
+from .terms import ClassCounts, Terms, entry_for, noise_for
+from .writer import serialise
+
+
+def publish(
+    embedding_path: Path,
+    output: Path,
+    terms: Terms,
+    *,
+    compose: Callable[[Total], bool] = lambda total: False,
+    overwrite: bool = False,
+) -> Release:
+    """Make a release of an embedding file, enter it into its ledger, and write the release file.
+
+    Guarantee:
+        That of `release`; and no release file exists without its entry. The entry is on the disk
+        before the noise is drawn, so a crash can leave an entry too many, never one too few.
+        Copies of the embedding file have ledgers of their own, which nothing can prevent.
+
+    Args:
+        embedding_path: the embedding; its ledger is rewritten.
+        output: where to write the release.
+        terms: what it is to promise.
+        compose: asked, if there are releases already, whether their joint promise is acceptable.
+        overwrite: whether a file at `output` may be replaced.
+
+    Raises:
+        EmbeddingError: there is no whole embedding.
+        BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
+        OutputError: a file cannot be written.
+    """
+    with locked(embedding_path):
+        require_absent(output, overwrite=overwrite, cost="is a release that was paid for")
+        embedding = load_embedding(embedding_path)
+        scale = noise_for(embedding, terms)
+        entry = entry_for(embedding, terms, scale)
+        ledger = embedding.ledger.with_entry(entry)
+        require_below_ceiling(ledger)
+        total = total_of(ledger.entries, terms.delta)
+        if embedding.ledger.entries and not compose(total):
+            raise BudgetError(
+                f"{embedding_path} was released before: with this release the total would be "
+                f"epsilon {total.epsilon:.4g} at delta {total.delta:g} ({total.adjacency.value}); "
+                "add --compose if that is acceptable"
+            )
+        save_embedding(replace(embedding, ledger=ledger), embedding_path)
+        made = _carry_out(embedding, terms, scale, entry, total)
+        save_release(made, output)
+    return made
+
+
+def release(embedding: Embedding, terms: Terms) -> Release:
+    """Make a differentially private release of an embedding in memory, entering it nowhere.
+
+    Guarantee:
+        The result satisfies (epsilon, delta) differential privacy under the terms' adjacency: the
+        matrix and the class counts by the Gaussian mechanism (`mechanism.calibrate`), the class
+        weights and the number of records under add-remove as functions of the noisy counts, all
+        else because it does not depend on the records beyond what is public: the schema, the
+        feature map and, under replace-one, the number of records. Every call spends the budget
+        anew; `publish` keeps account of it.
+
+    Raises:
+        BudgetError: the terms make no sense for this embedding.
+    """
+    scale = noise_for(embedding, terms)
+    entry = entry_for(embedding, terms, scale)
+    total = total_of((*embedding.ledger.entries, entry), terms.delta)
+    return _carry_out(embedding, terms, scale, entry, total)
+
+
+def _carry_out(
+    embedding: Embedding, terms: Terms, scale: NoiseScale, entry: Entry, total: Total
+) -> Release:
+    noisy = add_noise(embedding.sums, embedding.counts, scale)
+    classes, unit = len(embedding.schema.classes), embedding.grid.unit
+    counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
+    exact_total = terms.adjacency is Adjacency.REPLACE_ONE
+    records = embedding.records if exact_total else max(1, round(float(counts.sum())))
+    declared = terms.class_counts is ClassCounts.UNIFORM
+    guarantee = Guarantee(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        noise_multiplier=scale.multiplier,
+        sensitivity=scale.sensitivity * unit,
+        sigma=scale.sigma * unit,
+        grid=unit,
+        count_weight=terms.released_weight,
+        records=records,
+        mechanism=MECHANISM,
+        accountant=f"{ACCOUNTANT}, {accountant_version()}",
+        epsilon_replace_one=(
+            None if exact_total else epsilon_for(entry.multiplier_replace_one, terms.delta)
+        ),
+        total_epsilon=total.epsilon,
+        total_adjacency=total.adjacency,
+        total_releases=total.releases,
+    )
+    return Release(
+        embedding=(noisy.sums * (unit / records)).astype(np.float32),
+        class_weights=np.full(classes, 1 / classes) if declared else _shares(counts, records),
+        feature_map=embedding.feature_map,
+        schema=embedding.schema,
+        guarantee=guarantee,
+        release_id=entry.release_id,
+        created=entry.created,
+        dpntk_version=version("dpntk"),
+        statement=statement_of(guarantee, embedding.schema, equal_classes=declared),
+    )
+
+
+def save_release(made: Release, path: Path) -> None:
+    """Write a release file.
+
+    Raises:
+        OutputError: it cannot be written; nothing is left behind.
+    """
+    write_atomically(path, serialise(made))
+
+
+def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:
+    """Noisy counts as positive shares of 1; a class counts as one record at least.
+
+    Post-processing of the noisy counts and of the released number of records.
+    """
+    counts = np.clip(noisy_counts, 1.0, float(records))
+    shares: NDArray[np.float64] = counts / counts.sum()
+    return shares

@@ -1,0 +1,104 @@
+"""What a release is to promise, and the noise that keeps the promise."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final
+
+from ..common.adjacency import Adjacency
+from ..common.errors import BudgetError
+from ..common.feature_map import sensitivity
+from ..common.ledger import Entry
+from ..embed.artifact import Embedding
+from .accountant import require_budget
+from .mechanism import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate
+
+DEFAULT_DELTA: Final = 1e-5
+
+
+class ClassCounts(Enum):
+    """How the share of each class becomes known."""
+
+    NOISY = "noisy"
+    """Released with noise, as further coordinates of the same Gaussian."""
+    UNIFORM = "uniform"
+    """Declared by the owner to be equal, as public knowledge."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a release is to promise.
+
+    Attributes:
+        epsilon: above 0.
+        delta: above 0 and below 1/n.
+        adjacency: which data sets are to be indistinguishable.
+        class_counts: whether to release class counts, or to declare them equal.
+        count_weight: weight of a class count beside a unit-norm feature.
+    """
+
+    epsilon: float
+    delta: float = DEFAULT_DELTA
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    class_counts: ClassCounts = ClassCounts.NOISY
+    count_weight: float = DEFAULT_COUNT_WEIGHT
+
+    @property
+    def released_weight(self) -> float:
+        """Weight of the counts in the joint vector; 0 if they are not released.
+
+        Under add-remove they are needed in any case: their sum is the number of records.
+        """
+        declared = self.class_counts is ClassCounts.UNIFORM
+        return 0.0 if declared and self.adjacency is Adjacency.REPLACE_ONE else self.count_weight
+
+
+def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
+    """Check the terms and calibrate the noise.
+
+    Raises:
+        BudgetError: the terms make no sense for this embedding.
+    """
+    require_budget(terms.epsilon, terms.delta)
+    records = embedding.records
+    if terms.delta >= 1 / records:
+        raise BudgetError(
+            f"--delta {terms.delta:g} is not below 1/n = {1 / records:.3g}: such a delta allows "
+            f"publishing somebody's record as it is; choose at most {0.1 / records:.0e}"
+        )
+    if terms.count_weight <= 0:
+        raise BudgetError(f"--count-weight {terms.count_weight:g}: it must be above 0")
+    if terms.adjacency is Adjacency.ADD_REMOVE and embedding.grid.capacity == records:
+        raise BudgetError(
+            "the embedding's grid was chosen by the number of records, which add-remove protects: "
+            "embed again with a --capacity that does not depend on it"
+        )
+    return calibrate(
+        embedding.feature_map,
+        embedding.grid.units_per_one,
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        count_weight=terms.released_weight,
+    )
+
+
+def entry_for(embedding: Embedding, terms: Terms, scale: NoiseScale) -> Entry:
+    """The ledger's entry for a release that is about to be made."""
+
+    def change(adjacency: Adjacency) -> float:
+        return sensitivity(embedding.feature_map, adjacency, count_weight=terms.released_weight)
+
+    exchange = change(terms.adjacency) / change(Adjacency.REPLACE_ONE)
+    return Entry(
+        release_id=secrets.token_hex(16),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        multiplier=scale.multiplier,
+        multiplier_replace_one=scale.multiplier * exchange,
+    )
