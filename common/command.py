@@ -11,35 +11,37 @@ import click
 
 from .errors import DpntkError
 
-STAGES = {
-    "embed": "Reduce sensitive records to one matrix (stage one, on the owner's machine).",
-    "release": "Add noise once and write the file that may be shared (stage two).",
-    "generate": "Train a generator from a release and sample records (stage three).",
-    "evaluate": "Measure how good the synthetic records are.",
+COMMANDS = {
+    "embed": ("embed.cli", "Reduce sensitive records to one matrix (stage one)."),
+    "release": ("release.cli", "Add noise once and write the file that may be shared (stage two)."),
+    "budget": ("release.budget_cli", "Show what has been released from an embedding."),
+    "generate": ("generate.cli", "Train a generator from a release and sample (stage three)."),
+    "evaluate": ("evaluate.cli", "Measure how good the synthetic records are."),
 }
-"""Command name, which is also its room, to the line that --help shows for it."""
+"""Command to the module that holds it and the line that --help shows for it."""
 
 USAGE = 2
 """Exit code for a command line that cannot be understood."""
 
 
 class _LazyGroup(click.Group):
-    """Lists the stages without importing them, so that --help is instant and torch-free."""
+    """Lists the commands without importing them, so that --help is instant and torch-free."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(STAGES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in STAGES:
+        if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"dpntk.{cmd_name}.cli").command
+        module, _ = COMMANDS[cmd_name]
+        command = importlib.import_module(f"dpntk.{module}").command
         if not isinstance(command, click.Command):
-            raise TypeError(f"dpntk.{cmd_name}.cli.command is not a click command")
+            raise TypeError(f"dpntk.{module}.command is not a click command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(STAGES.items()))
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
 @click.group(

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .adjacency import Adjacency
-from .errors import SchemaError
+from .errors import BudgetError, SchemaError
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,12 @@ class Ceiling:
 
     epsilon: float
     delta: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise BudgetError(f"--budget-eps {self.epsilon:g}: epsilon must be a positive number")
+        if not 0 < self.delta < 1:
+            raise BudgetError(f"--budget-delta {self.delta:g}: delta must lie between 0 and 1")
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
+from ..common.errors import BudgetError
 from ..common.files import require_absent
-from .artifact import save_embedding
+from ..common.ledger import Ceiling, Ledger
+from .artifact import load_embedding, save_embedding
 from .pipeline import ARCHITECTURES, DEFAULT_WIDTH, embed
 
 
@@ -19,7 +22,18 @@ from .pipeline import ARCHITECTURES, DEFAULT_WIDTH, embed
     "-o", "--output", type=click.Path(path_type=Path), default="embedding.h5", show_default=True,
     help="Where to write the embedding. It is SENSITIVE: keep it where the records are.",
 )  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace an embedding that is already there.")
+@click.option(
+    "--overwrite", is_flag=True,
+    help="Replace an embedding that is already there; the new one takes over its ledger.",
+)  # fmt: skip
+@click.option(
+    "--budget-eps", type=float, metavar="EPSILON",
+    help="Set a ceiling: all releases from this embedding together may not spend more.",
+)  # fmt: skip
+@click.option(
+    "--budget-delta", type=float, metavar="DELTA",
+    help="Delta at which the ceiling is taken [default: 1e-05]",
+)  # fmt: skip
 @click.option(
     "--arch", type=click.Choice(ARCHITECTURES), default=ARCHITECTURES[0], show_default=True,
     help="Network whose tangent kernel is used.",
@@ -55,6 +69,8 @@ def command(
     data: Path,
     output: Path,
     overwrite: bool,
+    budget_eps: float | None,
+    budget_delta: float | None,
     arch: str,
     width: int,
     feature_seed: int,
@@ -70,6 +86,8 @@ def command(
     IDX files (gzipped or not), or an .npz file with images x and labels y.
     """
     require_absent(output, overwrite=overwrite, cost="is an embedding that releases may refer to")
+    ceiling = _ceiling(budget_eps, budget_delta)
+    ledger = load_embedding(output).ledger if output.exists() else Ledger()
     embedding = embed(
         data,
         arch=arch,
@@ -81,7 +99,8 @@ def command(
         classes=classes,
         capacity=capacity,
     )
-    save_embedding(embedding, output)
+    ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
+    save_embedding(replace(embedding, ledger=ledger), output)
     schema = embedding.schema
     if schema.from_data:
         notice(
@@ -95,3 +114,11 @@ def command(
     )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(f"next: dpntk release {output} --eps 1")
+
+
+def _ceiling(epsilon: float | None, delta: float | None) -> Ceiling | None:
+    if epsilon is None:
+        if delta is not None:
+            raise BudgetError("--budget-delta means nothing without --budget-eps")
+        return None
+    return Ceiling(epsilon, 1e-5 if delta is None else delta)

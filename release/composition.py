@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from ..common.ledger import Entry, Ledger
-from .accountant import epsilon_for
+from .accountant import epsilon_for, noise_multiplier
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,23 @@ def total_of(entries: Sequence[Entry], delta: float) -> Total:
     Raises:
         BudgetError: delta is no probability, or the releases together hide nothing.
     """
-    alike = all(entry.adjacency is Adjacency.ADD_REMOVE for entry in entries)
-    adjacency = Adjacency.ADD_REMOVE if alike and entries else Adjacency.REPLACE_ONE
-    multipliers = [entry.multiplier if alike else entry.multiplier_replace_one for entry in entries]
+    adjacency = Adjacency.ADD_REMOVE if _all_add_remove(entries) else Adjacency.REPLACE_ONE
     if not entries:
         return Total(0.0, delta, adjacency, 0)
     # Rounded up: the sum of the squares is off by a few units in the last place at most.
-    precision = math.fsum(1 / multiplier**2 for multiplier in multipliers) * (1 + 2.0**-40)
+    precision = _precision(entries) * (1 + 2.0**-40)
     return Total(epsilon_for(1 / math.sqrt(precision), delta), delta, adjacency, len(entries))
+
+
+def _all_add_remove(entries: Sequence[Entry]) -> bool:
+    return bool(entries) and all(e.adjacency is Adjacency.ADD_REMOVE for e in entries)
+
+
+def _precision(entries: Sequence[Entry]) -> float:
+    """Sum of 1/z_i^2 under the adjacency of the total."""
+    alike = _all_add_remove(entries)
+    multipliers = [e.multiplier if alike else e.multiplier_replace_one for e in entries]
+    return math.fsum(1 / multiplier**2 for multiplier in multipliers)
 
 
 def require_below_ceiling(ledger: Ledger) -> None:
@@ -74,3 +83,20 @@ def require_below_ceiling(ledger: Ledger) -> None:
             f"this release: {before.epsilon:.4g} is spent already, and with it the total would be "
             f"{total.epsilon:.4g}; choose a smaller --eps"
         )
+
+
+def most_left(ledger: Ledger) -> float:
+    """The largest epsilon that one more release may have, at the ceiling's delta; 0 if none.
+
+    Raises:
+        ValueError: the ledger has no ceiling.
+    """
+    if ledger.ceiling is None:
+        raise ValueError("a ledger without a ceiling has no limit")
+    ceiling = ledger.ceiling
+    allowed = 1 / noise_multiplier(ceiling.epsilon, ceiling.delta) ** 2
+    spent = _precision(ledger.entries)
+    if spent >= allowed:
+        return 0.0
+    # Rounded down, so that a release of this size is really accepted.
+    return epsilon_for(1 / math.sqrt(allowed - spent), ceiling.delta) * (1 - 1e-6)

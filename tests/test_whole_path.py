@@ -65,13 +65,16 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
 def test_embedding_and_release_are_not_overwritten_by_accident(
     dpntk: Command, folder: Path, tmp_path: Path
 ) -> None:
-    assert dpntk("embed", folder, "--width", "5").code == 0
-    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    embed = ["embed", folder, "--width", "5"]
+    release = ["release", "--eps", "1", "--delta", "1e-3", "--compose"]
+    assert dpntk(*embed).code == 0
+    first = (tmp_path / "embedding.h5").read_bytes()
+    assert dpntk(*embed, "--overwrite").code == 0
+    assert (tmp_path / "embedding.h5").read_bytes() == first  # the same to the last bit
+    assert dpntk(*release).code == 0
+
     before = (tmp_path / "embedding.h5").read_bytes(), (tmp_path / "release.h5").read_bytes()
-    for again in (
-        ["embed", folder, "--width", "5"],
-        ["release", "--eps", "1", "--delta", "1e-3"],
-    ):
+    for again in (embed, release):
         outcome = dpntk(*again)
         assert outcome.code == 1
         assert "--overwrite" in outcome.stderr
@@ -79,8 +82,16 @@ def test_embedding_and_release_are_not_overwritten_by_accident(
         (tmp_path / "embedding.h5").read_bytes(),
         (tmp_path / "release.h5").read_bytes(),
     )
-    assert dpntk("embed", folder, "--width", "5", "--overwrite").code == 0
-    assert (tmp_path / "embedding.h5").read_bytes() == before[0]  # the same to the last bit
+
+
+def test_the_ledger_outlives_a_new_embedding(dpntk: Command, folder: Path, tmp_path: Path) -> None:
+    """Embedding the same records again must not make what was spent look like nothing."""
+    dpntk("embed", folder, "--width", "5")
+    dpntk("release", "--eps", "1", "--delta", "1e-3")
+    assert dpntk("embed", folder, "--width", "7", "--overwrite").code == 0
+    again = dpntk("release", "--eps", "1", "--delta", "1e-3", "-o", "second.h5")
+    assert again.code == 1
+    assert "was released before" in again.stderr
 
 
 @pytest.fixture
@@ -118,6 +129,13 @@ def prepared(dpntk: Command, folder: Path) -> Path:
         ("release --eps one -o r.h5", "'one' is not a valid float"),
         ("release --eps 1 --delta 0 -o r.h5", "--delta 0: delta must lie between 0 and 1"),
         ("release --eps 1 --delta 0.1 -o r.h5", "--delta 0.1 is not below 1/n"),
+        (
+            "release --eps 1 --delta 1e-3 -o r.h5",
+            "was released before: with this release the total",
+        ),
+        ("embed images -o e.h5 --budget-eps 0", "--budget-eps 0: epsilon must be"),
+        ("embed images -o e.h5 --budget-delta 1e-6", "--budget-eps"),
+        ("budget missing.h5", "missing.h5: there is no such file"),
         ("release missing.h5 --eps 1 -o r.h5", "missing.h5: there is no such file"),
         ("release text.h5 --eps 1 -o r.h5", "text.h5: not a dpntk embedding"),
         ("release release.h5 --eps 1 -o r.h5", "release.h5: not a dpntk embedding"),
@@ -148,7 +166,11 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(
 
 @pytest.mark.parametrize(
     "arguments",
-    ["embed images -o e.h5", "release --eps 1 --delta 1e-3 -o r.h5", "generate --steps 1 -o s"],
+    [
+        "embed images -o e.h5",
+        "release --eps 1 --delta 1e-3 -o r.h5 --compose",
+        "generate --steps 1 -o s",
+    ],
 )
 def test_a_disk_that_fills_up_leaves_nothing(
     dpntk: Command, prepared: Path, arguments: str, monkeypatch: pytest.MonkeyPatch

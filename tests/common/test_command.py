@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpntk.common import command
-from dpntk.common.command import STAGES
+from dpntk.common.command import COMMANDS
 from dpntk.common.errors import DataError
 from tests.conftest import Command
 
@@ -38,13 +38,13 @@ def test_help_needs_no_heavy_library(arguments: list[str]) -> None:
     assert not heavy & modules_after(*arguments)
 
 
-def test_every_stage_is_listed_and_has_a_command_of_its_name(dpntk: Command) -> None:
+def test_every_command_is_listed_and_has_a_command_of_its_name(dpntk: Command) -> None:
     listing = dpntk("--help").stdout
-    for stage in STAGES:
-        assert f"\n  {stage} " in listing
-        outcome = dpntk(stage, "--help")
+    for name in COMMANDS:
+        assert f"\n  {name} " in listing
+        outcome = dpntk(name, "--help")
         assert outcome.code == 0
-        assert f"Usage: dpntk {stage}" in outcome.stdout
+        assert f"Usage: dpntk {name}" in outcome.stdout
 
 
 def test_wrong_usage_exits_with_2(dpntk: Command) -> None:

@@ -1,0 +1,214 @@
+"""Everything that was spent is on record, whatever happens."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import dp_accounting
+import h5py
+import numpy as np
+import pytest
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import BudgetError, DpntkError, EmbeddingError
+from dpntk.common.ledger import Ceiling, Ledger
+from dpntk.embed import Embedding, load_embedding, save_embedding
+from dpntk.release import Terms, open_release, publish, publishing
+from dpntk.release.composition import Total, most_left, require_below_ceiling, total_of
+from dpntk.release.terms import entry_for, noise_for
+from tests.conftest import Command
+
+ONE = Terms(epsilon=1.0)
+
+
+def yes(_: Total) -> bool:
+    return True
+
+
+@pytest.fixture
+def path(embedding: Embedding, tmp_path: Path) -> Path:
+    where = tmp_path / "embedding.h5"
+    save_embedding(embedding, where)
+    return where
+
+
+def ledger_of(embedding: Embedding, *terms: Terms) -> Ledger:
+    ledger = Ledger()
+    for one in terms:
+        ledger = ledger.with_entry(entry_for(embedding, one, noise_for(embedding, one)))
+    return ledger
+
+
+def test_a_release_is_entered_with_its_id(path: Path, tmp_path: Path) -> None:
+    before = load_embedding(path)
+    publish(path, tmp_path / "release.h5", ONE)
+    after = load_embedding(path)
+    (entry,) = after.ledger.entries
+    assert entry.release_id == open_release(tmp_path / "release.h5").release.release_id
+    assert (entry.epsilon, entry.delta, entry.adjacency) == (1.0, 1e-5, Adjacency.REPLACE_ONE)
+    assert (after.sums == before.sums).all()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_second_release_needs_consent_and_states_the_total(path: Path, tmp_path: Path) -> None:
+    publish(path, tmp_path / "first.h5", ONE)
+    with pytest.raises(BudgetError, match="--compose"):
+        publish(path, tmp_path / "second.h5", ONE)
+    assert len(load_embedding(path).ledger.entries) == 1
+    publish(path, tmp_path / "second.h5", ONE, compose=yes)
+    guarantee = open_release(tmp_path / "second.h5").release.guarantee
+    assert guarantee.total_releases == 2
+    multiplier = guarantee.noise_multiplier / math.sqrt(2)
+    expected = dp_accounting.get_epsilon_gaussian(multiplier, 1e-5)
+    assert guarantee.total_epsilon == pytest.approx(expected, rel=1e-6)
+    assert guarantee.total_epsilon >= expected
+
+
+def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
+    """Different releases compose as Gaussians do: compared with privacy loss distributions."""
+    ledger = ledger_of(embedding, Terms(0.5), Terms(1.0), Terms(2.0, delta=1e-7))
+    accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
+    for entry in ledger.entries:
+        accountant.compose(dp_accounting.GaussianDpEvent(entry.multiplier))
+    total = total_of(ledger.entries, 1e-6)
+    assert total.epsilon == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
+
+
+def test_unlike_releases_add_up_under_replace_one(embedding: Embedding) -> None:
+    adding = Terms(1.0, adjacency=Adjacency.ADD_REMOVE)
+    alike = total_of(ledger_of(embedding, adding, adding).entries, 1e-5)
+    mixed = total_of(ledger_of(embedding, adding, ONE).entries, 1e-5)
+    assert alike.adjacency is Adjacency.ADD_REMOVE
+    assert mixed.adjacency is Adjacency.REPLACE_ONE
+    exchanged = total_of(ledger_of(embedding, ONE, ONE).entries, 1e-5)
+    assert mixed.epsilon > exchanged.epsilon  # what hides one record hides an exchange less
+
+
+def test_the_ceiling_holds(embedding: Embedding) -> None:
+    ledger = replace(ledger_of(embedding, ONE), ceiling=Ceiling(2.0, 1e-5))
+    left = most_left(ledger)
+    fits = ledger_of(embedding, Terms(left)).entries[0]
+    exceeds = ledger_of(embedding, Terms(left * 1.001)).entries[0]
+    require_below_ceiling(ledger.with_entry(fits))
+    with pytest.raises(BudgetError, match=r"budget of epsilon 2 .* 1 is spent already"):
+        require_below_ceiling(ledger.with_entry(exceeds))
+    assert most_left(replace(ledger, ceiling=Ceiling(0.9, 1e-5))) == 0.0
+
+
+def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Path) -> None:
+    dpntk("embed", folder, "--width", "5", "--budget-eps", "1.2", "--budget-delta", "1e-3")
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    refused = dpntk("release", "--eps", "1", "--delta", "1e-3", "--compose", "-o", "second.h5")
+    assert refused.code == 1
+    assert "does not allow this release" in refused.stderr
+    assert not (tmp_path / "second.h5").exists()
+    shown = dpntk("budget").stdout
+    assert "spent: epsilon 1 at delta 0.001 (replace-one)" in shown
+    assert "ceiling: epsilon 1.2; one more release may have up to epsilon 0.5" in shown
+
+
+def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        assert len(load_embedding(path).ledger.entries) == 1
+        raise DpntkError("crash")
+
+    monkeypatch.setattr(publishing, "add_noise", crash)
+    with pytest.raises(DpntkError, match="crash"):
+        publish(path, tmp_path / "release.h5", ONE)
+    assert len(load_embedding(path).ledger.entries) == 1
+    assert not (tmp_path / "release.h5").exists()
+
+
+def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise BudgetError("no space")
+
+    drawn: list[object] = []
+    monkeypatch.setattr(publishing, "save_embedding", no_space)
+    monkeypatch.setattr(publishing, "add_noise", lambda *_: drawn.append(1))
+    with pytest.raises(BudgetError, match="no space"):
+        publish(path, tmp_path / "release.h5", ONE)
+    assert drawn == []
+
+
+def in_a_child(path: Path, output: Path) -> int:
+    """Publish in another process; returns its id."""
+    if (child := os.fork()) == 0:
+        try:
+            publish(path, output, ONE, compose=yes)
+        finally:
+            os._exit(0)
+    return child
+
+
+@pytest.mark.parametrize(
+    ("fatal", "entries", "releases"), [(1, 0, 0), (2, 1, 0), (3, 1, 0), (4, 1, 1), (5, 1, 1)]
+)
+def test_killed_at_each_step(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fatal: int,
+    entries: int,
+    releases: int,
+) -> None:
+    """SIGKILL at one call of fsync: ledger, its folder, release, its folder, or none of them."""
+    calls = 0
+    really = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        really(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    os.waitpid(in_a_child(path, tmp_path / "release.h5"), 0)
+    assert len(load_embedding(path).ledger.entries) == entries
+    assert len(list(tmp_path.glob("release.h5"))) == releases
+
+
+def test_killed_at_random_moments_no_release_lacks_its_entry(path: Path, tmp_path: Path) -> None:
+    start = time.monotonic()
+    os.waitpid(in_a_child(path, tmp_path / "0.h5"), 0)
+    usual = time.monotonic() - start
+    moments = np.random.default_rng(0).uniform(0, 1.5 * usual, 30)
+    for number, moment in enumerate(moments, start=1):
+        child = in_a_child(path, tmp_path / f"{number}.h5")
+        time.sleep(moment)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        entered = {entry.release_id for entry in load_embedding(path).ledger.entries}
+        assert len(entered) <= number + 1
+        for made in tmp_path.glob("[0-9]*.h5"):
+            assert open_release(made).release.release_id in entered
+
+
+def test_simultaneous_releases_all_count(path: Path, tmp_path: Path) -> None:
+    children = [in_a_child(path, tmp_path / f"{number}.h5") for number in range(6)]
+    for child in children:
+        os.waitpid(child, 0)
+    releases = {open_release(p).release.release_id for p in tmp_path.glob("[0-9].h5")}
+    assert len(releases) == 6
+    assert {entry.release_id for entry in load_embedding(path).ledger.entries} == releases
+
+
+@pytest.mark.parametrize("change", [("1.0", "Infinity"), ('"multiplier"', '"multiplied"')])
+def test_a_damaged_ledger_is_refused(path: Path, tmp_path: Path, change: tuple[str, str]) -> None:
+    publish(path, tmp_path / "release.h5", ONE)
+    with h5py.File(path, "r+") as file:
+        ledger = str(file.attrs["ledger"])
+        multiplier = load_embedding(path).ledger.entries[0].multiplier
+        file.attrs["ledger"] = ledger.replace(str(multiplier), change[1]).replace(*change)
+    with pytest.raises(EmbeddingError, match="ledger"):
+        load_embedding(path)
