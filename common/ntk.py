@@ -53,6 +53,7 @@ class OneHiddenLayerNTK:
         bias contributes sqrt(K). nonnegative: the inner product of two gradients is
         <delta, delta'> (<x, x'> + 1) + K (<a, a'> + 1); delta and delta' have the signs of v
         wherever they are not 0, records and activations are not negative, so every term is >= 0.
+        (docs/privacy.md, statements 1 and 2.)
     """
 
     hidden: NDArray[np.float32]

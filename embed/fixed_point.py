@@ -71,6 +71,7 @@ class FixedPointNTK:
         never lengthens a vector. Signs are kept, so non-negativity of the map carries over.
         Assumes IEEE 754 double arithmetic and matrix products that only multiply and add (no
         Strassen-like algorithm), as those of torch on CPU and CUDA in float64 do.
+        (docs/privacy.md, statement 3.)
     """
 
     def __init__(self, feature_map: OneHiddenLayerNTK, grid: Grid, device: torch.device) -> None:

@@ -6,6 +6,7 @@ Guarantee:
     1/z^2 = sum_i 1/z_i^2 (Dong, Roth, Su 2022, "Gaussian Differential Privacy", corollary 3.3).
     Releases under different adjacencies are added up under replace-one, which is defined for all
     of them: exchanging a record is taking one away and adding one.
+    (docs/privacy.md, statement 11.)
 """
 
 from __future__ import annotations

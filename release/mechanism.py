@@ -69,7 +69,8 @@ def calibrate(
         (`dpntk.embed.fixed_point`), so `sensitivity` in grid units bounds the change of the
         integers. N_Z(0, sigma^2) is a randomised function of N(0, sigma^2 - s^2), up to a factor
         1 +- 2 exp(-2 pi^2 s^2) for each coordinate (Poisson summation): 1e-76 for s = 3. So the
-        exact result for the continuous Gaussian of variance sigma^2 - 9 holds.
+        exact result for the continuous Gaussian of variance sigma^2 - 9 holds. (docs/privacy.md,
+        statements 5 and 7.)
 
     Args:
         feature_map: the map that was embedded with.
@@ -106,7 +107,8 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
     Guarantee:
         With a `scale` from `calibrate` for the map and grid of `sums`, the result satisfies
         (epsilon, delta) differential privacy. The noise of every coordinate is drawn on its own,
-        exactly, from the operating system's randomness; no seed exists.
+        exactly, from the operating system's randomness; no seed exists. (docs/privacy.md,
+        statement 9.)
 
     Args:
         sums: S, int64 (d, c), in grid units.

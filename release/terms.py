@@ -59,6 +59,10 @@ class Terms:
 def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
     """Check the terms and calibrate the noise.
 
+    Guarantee:
+        Nothing public depends on the number of records under add-remove: the grid neither
+        (docs/privacy.md, statement 12).
+
     Raises:
         BudgetError: the terms make no sense for this embedding.
     """
