@@ -27,7 +27,7 @@ def command(embedding: Path) -> None:
     for entry in ledger.entries:
         table.add_row(
             entry.created,
-            entry.release_id,
+            entry.release_id[:12],
             f"{entry.epsilon:g}",
             f"{entry.delta:g}",
             entry.adjacency.value,

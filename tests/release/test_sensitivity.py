@@ -1,0 +1,91 @@
+"""No neighbouring data set is further away than the bound, and the bound is tight.
+
+Distances are taken in whole numbers, of exactly what the noise is added to.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.embed.accumulate import ClassSums
+from dpntk.embed.grid import Grid
+from dpntk.release.mechanism import NoiseScale, calibrate
+from tests.conftest import CLASSES
+
+INPUTS = 64
+GRID = Grid.for_capacity(255, 2**20)
+MAP = OneHiddenLayerNTK.draw(inputs=INPUTS, width=9, outputs=CLASSES, levels=255, seed=8)
+
+records = arrays(
+    np.uint8, INPUTS, elements=st.sampled_from([0, 0, 0, 1, 100, 254, 255])
+) | st.sampled_from([np.zeros(INPUTS, np.uint8), np.full(INPUTS, 255, np.uint8)])
+labelled = st.tuples(records, st.integers(0, CLASSES - 1))
+Labelled = tuple[NDArray[np.uint8], int]
+
+
+def scale_for(adjacency: Adjacency, weight: float) -> NoiseScale:
+    return calibrate(
+        MAP, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency, count_weight=weight
+    )
+
+
+def released_integers(data: list[Labelled], scale: NoiseScale) -> NDArray[np.object_]:
+    """The vector that the noise is added to, as Python's whole numbers."""
+    sums = ClassSums(MAP, CLASSES, GRID)
+    for record, label in data:
+        sums.add(record[None], np.array([label]))
+    counts = [int(count) * scale.count_weight for count in sums.counts]
+    return np.array([*sums.sums.ravel().tolist(), *counts], dtype=object)
+
+
+def squared_distance(first: list[Labelled], second: list[Labelled], scale: NoiseScale) -> int:
+    difference = released_integers(first, scale) - released_integers(second, scale)
+    return int((difference**2).sum())
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(labelled, max_size=3), labelled, labelled, st.sampled_from([0.0, 0.25, 1.0]))
+def test_exchanging_a_record_stays_within_the_bound(
+    others: list[Labelled], one: Labelled, another: Labelled, weight: float
+) -> None:
+    scale = scale_for(Adjacency.REPLACE_ONE, weight)
+    distance = squared_distance([*others, one], [*others, another], scale)
+    assert distance <= scale.sensitivity**2
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(labelled, max_size=3), labelled, st.sampled_from([0.0, 0.25, 1.0]))
+def test_removing_a_record_stays_within_the_bound(
+    others: list[Labelled], one: Labelled, weight: float
+) -> None:
+    scale = scale_for(Adjacency.ADD_REMOVE, weight)
+    # taken from the front, so that all others move
+    assert squared_distance([one, *others], others, scale) <= scale.sensitivity**2
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_the_bound_is_reached_within_a_hundredth(adjacency: Adjacency, weight: float) -> None:
+    scale = scale_for(adjacency, weight)
+    dark = np.zeros(INPUTS, np.uint8)
+    far = [] if adjacency is Adjacency.ADD_REMOVE else [(dark, 1)]
+    reached = math.sqrt(squared_distance([(dark, 0)], far, scale))
+    assert 0.99 * scale.sensitivity < reached <= scale.sensitivity
+
+
+def test_a_bound_without_its_factor_would_be_caught() -> None:
+    """The pair above tells sqrt(2) from 1, and a forgotten count from a counted one."""
+    scale = scale_for(Adjacency.REPLACE_ONE, 1.0)
+    dark = np.zeros(INPUTS, np.uint8)
+    reached = math.sqrt(squared_distance([(dark, 0)], [(dark, 1)], scale))
+    assert reached > 1.4 * scale_for(Adjacency.ADD_REMOVE, 1.0).sensitivity
+    assert reached > 1.4 * scale_for(Adjacency.REPLACE_ONE, 0.0).sensitivity
