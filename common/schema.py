@@ -75,7 +75,7 @@ class ImageSchema:
     @property
     def from_data(self) -> tuple[str, ...]:
         """The pieces that were looked up in the records and so are outside the guarantee."""
-        pieces = {"image size": self.side_origin, "class names": self.classes_origin}
+        pieces = {"image size": self.side_origin, "number of classes": self.classes_origin}
         return tuple(name for name, origin in pieces.items() if origin is Origin.FROM_DATA)
 
     def to_json(self) -> dict[str, Any]:

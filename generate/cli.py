@@ -71,7 +71,7 @@ def command(
     if generator is not None:
         saved = load_generator(generator)
         sample_to(output, saved, count=count or MOST_BY_DEFAULT, seed=seed)
-        remark = ""
+        remark = f", {count or MOST_BY_DEFAULT:,} records without training"
     else:
         opened = open_release(release or Path("release.h5"))
         settings = TrainingSettings(steps, batch, seed, learning_rate)

@@ -101,15 +101,13 @@ def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bo
         schema: what was taken as known of the records.
         equal_classes: whether the classes were declared to be equally frequent.
     """
-    outside = ["the image size", "the class names"]
+    outside = ["the image size", "the number and names of the classes"]
     if guarantee.adjacency is Adjacency.REPLACE_ONE:
         outside.insert(0, "the number of records")
     if equal_classes:
         outside.append("that all classes are equally frequent")
     looked_up = (
-        f" Of these, {' and '.join(schema.from_data)} were looked up in the records."
-        if schema.from_data
-        else ""
+        f" Looked up in the records: {' and '.join(schema.from_data)}." if schema.from_data else ""
     )
     exchanged = (
         ""

@@ -17,7 +17,7 @@ def test_json_gives_back_the_schema() -> None:
 
 
 def test_only_what_was_looked_up_counts_as_from_data() -> None:
-    assert SCHEMA.from_data == ("class names",)
+    assert SCHEMA.from_data == ("number of classes",)
     assert ImageSchema(28, ("a",), Origin.DECLARED, Origin.FORMAT).from_data == ()
 
 
