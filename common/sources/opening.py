@@ -45,9 +45,7 @@ def open_source(
     if holds_idx_files(path):
         images, labels = find_idx_pair(path, split)
         return IdxSource.open(images, labels, image_size, class_count)
-    if (path / split).is_dir() and (path / _OTHER[split]).is_dir():
-        path = path / split
+    part = path / split
+    if part.is_dir() and any(entry.is_dir() for entry in part.iterdir()):
+        path = part  # the class folders lie one level deeper, in train and test
     return ImageFolderSource.open(path, image_size, class_names)
-
-
-_OTHER = {"train": "test", "test": "train"}

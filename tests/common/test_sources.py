@@ -119,6 +119,17 @@ def test_class_folders_in_two_parts(tmp_path: Path) -> None:
         open_source(tmp_path, split="test", class_names=("cat", "dog", "eel"))
 
 
+def test_a_train_part_alone(tmp_path: Path) -> None:
+    write_folder(tmp_path / "train")
+    assert open_source(tmp_path).schema.classes == ("cat", "dog", "eel")
+
+
+def test_a_class_named_train_is_a_class(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "cat").rename(tmp_path / "train")
+    assert open_source(tmp_path).schema.classes == ("dog", "eel", "train")
+
+
 def test_labels_follow_the_expected_classes_even_if_one_is_missing(tmp_path: Path) -> None:
     write_folder(tmp_path)
     for file in (tmp_path / "cat").iterdir():
