@@ -102,23 +102,33 @@ def save_embedding(embedding: Embedding, path: Path) -> None:
     write_atomically(path, build(EMBEDDING_MAGIC, fill), mode=SENSITIVE_MODE)
 
 
-def load_embedding(path: Path) -> Embedding:
-    """Read an embedding and check that it is whole.
+def require_embedding(path: Path) -> None:
+    """Check by its first line that there is an embedding at `path`.
 
     Raises:
-        EmbeddingError: there is none at `path`, or it is damaged or of another version.
+        EmbeddingError: there is none, or it cannot be read.
     """
     if not path.is_file():
         raise EmbeddingError(f"{path}: there is no such file; 'dpntk embed DATA' makes one")
     try:
         with path.open("rb") as opened:
             magic = opened.read(len(EMBEDDING_MAGIC))
-        if magic != EMBEDDING_MAGIC:
-            raise EmbeddingError(f"{path}: not a dpntk embedding; 'dpntk embed DATA' makes one")
+    except OSError as error:
+        raise EmbeddingError(f"{path}: {error.strerror}") from error
+    if magic != EMBEDDING_MAGIC:
+        raise EmbeddingError(f"{path}: not a dpntk embedding; 'dpntk embed DATA' makes one")
+
+
+def load_embedding(path: Path) -> Embedding:
+    """Read an embedding and check that it is whole.
+
+    Raises:
+        EmbeddingError: there is none at `path`, or it is damaged or of another version.
+    """
+    require_embedding(path)
+    try:
         with h5py.File(path, "r") as file:
             return _parse(file)
-    except PermissionError as error:
-        raise EmbeddingError(f"{path}: {error.strerror}") from error
     except SchemaError as error:
         raise EmbeddingError(f"{path}: damaged: {error}; embed the records again") from error
     except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:

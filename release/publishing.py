@@ -14,7 +14,7 @@ from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from ..common.files import locked, require_absent, write_atomically
 from ..common.ledger import Entry
-from ..embed.artifact import Embedding, load_embedding, save_embedding
+from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding
 from .accountant import ACCOUNTANT, accountant_version, epsilon_for
 from .composition import Total, require_below_ceiling, total_of
 from .contents import Guarantee, Release, statement_of
@@ -50,6 +50,7 @@ def publish(
         BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
         OutputError: a file cannot be written.
     """
+    require_embedding(embedding_path)
     with locked(embedding_path):
         require_absent(output, overwrite=overwrite, cost="is a release that was paid for")
         embedding = load_embedding(embedding_path)

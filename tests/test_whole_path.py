@@ -137,6 +137,7 @@ def prepared(dpntk: Command, folder: Path) -> Path:
         ("embed images -o e.h5 --budget-delta 1e-6", "--budget-eps"),
         ("budget missing.h5", "missing.h5: there is no such file"),
         ("release missing.h5 --eps 1 -o r.h5", "missing.h5: there is no such file"),
+        ("release nowhere/e.h5 --eps 1 -o r.h5", "nowhere/e.h5: there is no such file"),
         ("release text.h5 --eps 1 -o r.h5", "text.h5: not a dpntk embedding"),
         ("release release.h5 --eps 1 -o r.h5", "release.h5: not a dpntk embedding"),
         ("generate missing.h5", "missing.h5: there is no such file"),
