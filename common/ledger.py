@@ -88,7 +88,7 @@ class Ledger:
                 ),
                 ceiling=None if document["ceiling"] is None else Ceiling(**document["ceiling"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, BudgetError) as error:
             raise SchemaError(f"the ledger cannot be read: {error!r}") from error
         # Without this, a damaged ledger could make what was spent look like nothing.
         numbers = [

@@ -10,10 +10,12 @@ import click
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError
-from ..common.files import require_absent
+from ..common.files import locked, require_absent
 from ..common.ledger import Ceiling, Ledger
 from .artifact import load_embedding, save_embedding
 from .pipeline import ARCHITECTURES, DEFAULT_WIDTH, embed
+
+_COST = "is an embedding that releases may refer to"
 
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
@@ -85,9 +87,10 @@ def command(
     DATA is a folder with one folder of PNG or JPEG files for each class, a folder with MNIST-style
     IDX files (gzipped or not), or an .npz file with images x and labels y.
     """
-    require_absent(output, overwrite=overwrite, cost="is an embedding that releases may refer to")
+    require_absent(output, overwrite=overwrite, cost=_COST)
     ceiling = _ceiling(budget_eps, budget_delta)
-    ledger = load_embedding(output).ledger if output.exists() else Ledger()
+    if output.exists():
+        load_embedding(output)  # its ledger will be taken over: find out now if it cannot be read
     embedding = embed(
         data,
         arch=arch,
@@ -99,8 +102,12 @@ def command(
         classes=classes,
         capacity=capacity,
     )
-    ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
-    save_embedding(replace(embedding, ledger=ledger), output)
+    # A release may have been made, or a file put there, while the records were read.
+    with locked(output):
+        require_absent(output, overwrite=overwrite, cost=_COST)
+        ledger = load_embedding(output).ledger if output.exists() else Ledger()
+        ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
+        save_embedding(replace(embedding, ledger=ledger), output)
     schema = embedding.schema
     if schema.from_data:
         notice(

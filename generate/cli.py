@@ -70,8 +70,9 @@ def command(
     require_replaceable_folder(output, marker=PROVENANCE)
     if generator is not None:
         saved = load_generator(generator)
-        sample_to(output, saved, count=count or MOST_BY_DEFAULT, seed=seed)
-        remark = f", {count or MOST_BY_DEFAULT:,} records without training"
+        records = count or MOST_BY_DEFAULT
+        sample_to(output, saved, count=records, seed=seed)
+        remark = f", {records:,} records without training"
     else:
         opened = open_release(release or Path("release.h5"))
         settings = TrainingSettings(steps, batch, seed, learning_rate)

@@ -60,7 +60,7 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     return rounded_up
 
 
-def epsilon_for(noise_multiplier: float, delta: float) -> float:
+def epsilon_for(multiplier: float, delta: float) -> float:
     """The epsilon that noise of this size at sensitivity 1 gives, rounded up.
 
     Guarantee:
@@ -71,16 +71,16 @@ def epsilon_for(noise_multiplier: float, delta: float) -> float:
     """
     require_budget(1.0, delta)
     target = math.log(delta)
-    if log_delta(noise_multiplier, 0.0) <= target:
+    if log_delta(multiplier, 0.0) <= target:
         return 0.0
     low, high = 0.0, 1.0
-    while log_delta(noise_multiplier, high) > target:
+    while log_delta(multiplier, high) > target:
         low, high = high, 2 * high
         if high > _LARGEST_EPSILON:
-            raise BudgetError(f"noise of {noise_multiplier:g} times the sensitivity hides nothing")
+            raise BudgetError(f"noise of {multiplier:g} times the sensitivity hides nothing")
     while high - low > _RELATIVE_MARGIN / 2 * high:
         middle = (low + high) / 2
-        if log_delta(noise_multiplier, middle) > target:
+        if log_delta(multiplier, middle) > target:
             low = middle
         else:
             high = middle

@@ -9,7 +9,6 @@ import click
 
 from ..common.adjacency import Adjacency
 from ..common.console import console
-from .accountant import require_budget
 from .composition import Total
 from .mechanism import DEFAULT_COUNT_WEIGHT
 from .publishing import publish
@@ -67,7 +66,6 @@ def command(
     Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
     more about them than one.
     """
-    require_budget(epsilon, delta)
     terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight)
     made = publish(
         embedding,

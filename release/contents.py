@@ -116,10 +116,10 @@ def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bo
         f"{guarantee.epsilon_replace_one:.4g}."
     )
     spent = (
-        "It is the first release from these records that its owner's ledger knows of."
+        "The owner's ledger knows of no earlier release from these records."
         if guarantee.total_releases == 1
-        else f"Together with {guarantee.total_releases - 1} earlier releases from the same records "
-        f"epsilon is {guarantee.total_epsilon:.4g} ({guarantee.total_adjacency.value})."
+        else f"This is release number {guarantee.total_releases} from these records; together they "
+        f"have epsilon {guarantee.total_epsilon:.4g} ({guarantee.total_adjacency.value})."
     )
     return (
         f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
@@ -127,5 +127,5 @@ def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bo
         "contributed several is protected less. Everything computed from this file alone is "
         "covered by the same guarantee. Not covered, and treated as public: "
         f"{', '.join(outside)}, and every choice of options made by looking at the records."
-        f"{looked_up} {spent} Further ones add to it."
+        f"{looked_up} {spent} Every further one adds to the privacy loss."
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
-from ..common.errors import BudgetError
+from ..common.errors import BudgetError, OutputError
 from ..common.files import locked, require_absent, write_atomically
 from ..common.ledger import Entry
 from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding
@@ -66,8 +66,14 @@ def publish(
                 "add --compose if that is acceptable"
             )
         save_embedding(replace(embedding, ledger=ledger), embedding_path)
-        made = _carry_out(embedding, terms, scale, entry, total)
-        save_release(made, output)
+        try:
+            made = _carry_out(embedding, terms, scale, entry, total)
+            save_release(made, output)
+        except (KeyboardInterrupt, OutputError) as error:
+            reason = str(error) or "interrupted"
+            raise OutputError(
+                f"{reason}; {embedding_path} counts the release as spent all the same"
+            ) from error
     return made
 
 

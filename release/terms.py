@@ -38,6 +38,9 @@ class Terms:
         adjacency: which data sets are to be indistinguishable.
         class_counts: whether to release class counts, or to declare them equal.
         count_weight: weight of a class count beside a unit-norm feature.
+
+    Raises:
+        BudgetError: a number is out of its range.
     """
 
     epsilon: float
@@ -45,6 +48,11 @@ class Terms:
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     class_counts: ClassCounts = ClassCounts.NOISY
     count_weight: float = DEFAULT_COUNT_WEIGHT
+
+    def __post_init__(self) -> None:
+        require_budget(self.epsilon, self.delta)
+        if not self.count_weight > 0:
+            raise BudgetError(f"--count-weight {self.count_weight:g}: it must be above 0")
 
     @property
     def released_weight(self) -> float:
@@ -57,7 +65,7 @@ class Terms:
 
 
 def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
-    """Check the terms and calibrate the noise.
+    """Check the terms against the embedding and calibrate the noise.
 
     Guarantee:
         Nothing public depends on the number of records under add-remove: the grid neither
@@ -66,15 +74,12 @@ def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
     Raises:
         BudgetError: the terms make no sense for this embedding.
     """
-    require_budget(terms.epsilon, terms.delta)
     records = embedding.records
     if terms.delta >= 1 / records:
         raise BudgetError(
             f"--delta {terms.delta:g} is not below 1/n = {1 / records:.3g}: such a delta allows "
             f"publishing somebody's record as it is; choose at most {0.1 / records:.0e}"
         )
-    if terms.count_weight <= 0:
-        raise BudgetError(f"--count-weight {terms.count_weight:g}: it must be above 0")
     if terms.adjacency is Adjacency.ADD_REMOVE and embedding.grid.capacity == records:
         raise BudgetError(
             "the embedding's grid was chosen by the number of records, which add-remove protects: "

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.errors import BudgetError, DpntkError, EmbeddingError
+from dpntk.common.errors import BudgetError, DpntkError, EmbeddingError, OutputError
 from dpntk.common.ledger import Ceiling, Ledger
-from dpntk.embed import Embedding, load_embedding, save_embedding
+from dpntk.embed import Embedding, embed, load_embedding, save_embedding
 from dpntk.release import Terms, open_release, publish, publishing
 from dpntk.release.composition import Total, most_left, require_below_ceiling, total_of
 from dpntk.release.terms import entry_for, noise_for
@@ -138,6 +138,43 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
     with pytest.raises(BudgetError, match="no space"):
         publish(path, tmp_path / "release.h5", ONE)
     assert drawn == []
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(KeyboardInterrupt(), "interrupted; "), (OutputError("full"), "full; ")]
+)
+def test_what_is_spent_without_a_release_is_said(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    words: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(publishing, "save_release", fail)
+    with pytest.raises(OutputError, match=f"^{words}.*embedding.h5 counts the release as spent"):
+        publish(path, tmp_path / "release.h5", ONE)
+    assert len(load_embedding(path).ledger.entries) == 1
+
+
+def test_a_release_made_while_embedding_again_stays_in_the_ledger(
+    dpntk: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger is taken over when the new embedding is written, not when reading begins."""
+    dpntk("embed", folder, "--width", "5")
+
+    def embed_slowly(data: Path, *, width: int, **_: object) -> Embedding:
+        made = embed(data, width=width)
+        publish(tmp_path / "embedding.h5", tmp_path / "meanwhile.h5", Terms(1.0, 1e-3))
+        return made
+
+    monkeypatch.setattr("dpntk.embed.cli.embed", embed_slowly)
+    assert dpntk("embed", folder, "--width", "7", "--overwrite").code == 0
+    (entry,) = load_embedding(tmp_path / "embedding.h5").ledger.entries
+    released = open_release(tmp_path / "meanwhile.h5").release
+    assert entry.release_id == released.release_id
 
 
 def in_a_child(path: Path, output: Path) -> int:
