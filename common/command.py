@@ -17,6 +17,7 @@ COMMANDS = {
     "budget": ("release.budget_cli", "Show what has been released from an embedding."),
     "generate": ("generate.cli", "Train a generator from a release and sample (stage three)."),
     "evaluate": ("evaluate.cli", "Measure how good the synthetic records are."),
+    "audit": ("evaluate.audit_cli", "Try to refute the guarantee by attacking the mechanism."),
 }
 """Command to the module that holds it and the line that --help shows for it."""
 

@@ -7,6 +7,7 @@
     ├── EmbeddingError  a file that is not an embedding, or not a whole one
     ├── ReleaseError    a release that cannot be used
     │   └── FormatError     its bytes are not those of a release
+    ├── AuditError      a guarantee that an audit has refuted
     ├── GeneratorError  a generator file that cannot be used
     └── OutputError     a result that cannot be written where it should go
 
@@ -17,6 +18,7 @@ it to stderr and exits with 1; library users catch `DpntkError`.
 from __future__ import annotations
 
 __all__ = [
+    "AuditError",
     "BudgetError",
     "DataError",
     "DpntkError",
@@ -55,6 +57,10 @@ class ReleaseError(DpntkError):
 
 class FormatError(ReleaseError):
     """Bytes that are not those of a release file."""
+
+
+class AuditError(DpntkError):
+    """A guarantee that does not hold, as an audit has found."""
 
 
 class GeneratorError(DpntkError):

@@ -18,10 +18,11 @@ class Entry:
     Attributes:
         release_id: of the release.
         created: when, in UTC, ISO 8601.
-        epsilon: that it promises.
+        epsilon: that it promises; infinite for a release without noise.
         delta: that it promises.
         adjacency: under which it promises them.
-        multiplier: standard deviation of its noise at sensitivity 1 under that adjacency.
+        multiplier: standard deviation of its noise at sensitivity 1 under that adjacency; 0 for a
+            release without noise.
         multiplier_replace_one: the same under replace-one, for adding up unlike releases.
     """
 
@@ -68,7 +69,13 @@ class Ledger:
         """A plain mapping that `from_json` reads back."""
         return {
             "entries": [
-                {**asdict(entry), "adjacency": entry.adjacency.value} for entry in self.entries
+                {
+                    **asdict(entry),
+                    "adjacency": entry.adjacency.value,
+                    # JSON has no infinity.
+                    "epsilon": entry.epsilon if math.isfinite(entry.epsilon) else None,
+                }
+                for entry in self.entries
             ],
             "ceiling": None if self.ceiling is None else asdict(self.ceiling),
         }
@@ -83,7 +90,13 @@ class Ledger:
         try:
             ledger = cls(
                 entries=tuple(
-                    Entry(**{**entry, "adjacency": Adjacency(entry["adjacency"])})
+                    Entry(
+                        **{
+                            **entry,
+                            "adjacency": Adjacency(entry["adjacency"]),
+                            "epsilon": math.inf if entry["epsilon"] is None else entry["epsilon"],
+                        }
+                    )
                     for entry in document["entries"]
                 ),
                 ceiling=None if document["ceiling"] is None else Ceiling(**document["ceiling"]),
@@ -91,11 +104,10 @@ class Ledger:
         except (KeyError, TypeError, ValueError, BudgetError) as error:
             raise SchemaError(f"the ledger cannot be read: {error!r}") from error
         # Without this, a damaged ledger could make what was spent look like nothing.
-        numbers = [
-            number
-            for entry in document["entries"]
-            for number in (entry["multiplier"], entry["multiplier_replace_one"])
-        ]
-        if not all(type(n) is float and math.isfinite(n) and n > 0 for n in numbers):
-            raise SchemaError("the ledger holds impossible noise")
+        for entry in ledger.entries:
+            for multiplier in (entry.multiplier, entry.multiplier_replace_one):
+                if type(multiplier) is not float or not 0 <= multiplier < math.inf:
+                    raise SchemaError("the ledger holds impossible noise")
+                if (multiplier == 0) != math.isinf(entry.epsilon):
+                    raise SchemaError("the ledger holds noise that contradicts its epsilon")
         return ledger

@@ -60,6 +60,19 @@ class IntegerFeatures:
     readout: Tensor
     output_bias: Tensor
 
+    def norms(self, records: Tensor, levels: int) -> Tensor:
+        """Norms in grid units, float64 (b,), off by a few units in the last place.
+
+        Args:
+            records: float64 (b, inputs), integers, those that the features belong to.
+            levels: largest integer in a record.
+        """
+        through_hidden = torch.linalg.vector_norm(self.delta, dim=1) * torch.hypot(
+            torch.linalg.vector_norm(records, dim=1), torch.tensor(float(levels)).to(records)
+        )
+        rest = torch.hypot(torch.linalg.vector_norm(self.readout, dim=1), self.output_bias)
+        return torch.hypot(through_hidden, rest)
+
 
 class FixedPointNTK:
     """`OneHiddenLayerNTK` with features in whole grid units, in float64 without rounding errors.
@@ -99,6 +112,11 @@ class FixedPointNTK:
         squared = float(self._squared_readout.max())
         largest = math.sqrt(squared / (2 * squared + self.feature_map.outputs))
         return max(1, min(LARGEST_CHUNK, int(EXACT / (self.grid.units_per_one * largest))))
+
+    @property
+    def longest(self) -> float:
+        """The norm bound in grid units, with room for rounding in `IntegerFeatures.norms`."""
+        return self.feature_map.norm_bound * self.grid.units_per_one * (1 + 2.0**-40)
 
     def features(self, records: Tensor) -> IntegerFeatures:
         """Features of a batch.

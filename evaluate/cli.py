@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from ..common.console import warning
 from ..common.files import require_absent
-from .records import read_real, read_synthetic
+from ..release.contents import NOT_PRIVATE
+from .records import Records, read_real, read_synthetic
 from .report import as_table, write_report
 from .utility import measure
 
@@ -39,11 +41,20 @@ def command(synthetic: Path, test: Path, baseline: Path | None, seed: int, outpu
     require_absent(output, overwrite=True, cost="")
     records = read_synthetic(synthetic)
     held_out = read_real(test, "test", records)
-    epsilon = records.provenance.get("release", {}).get("epsilon")
-    name = "synthetic" if epsilon is None else f"synthetic (epsilon {epsilon:g})"
-    training_sets = {name: records}
+    training_sets = {_name(records): records}
+    if records.private is False:
+        warning(f"{synthetic} is {NOT_PRIVATE}")
     if baseline is not None:
         training_sets["real"] = read_real(baseline, "train", records)
     rows = measure(training_sets, held_out, seed)
     write_report(output, rows, records, held_out, seed)
     Console().print(as_table(rows, held_out))
+
+
+def _name(records: Records) -> str:
+    if records.private is None:
+        return "synthetic"
+    if not records.private:
+        return "synthetic (NOT PRIVATE)"
+    epsilon = records.provenance["release"].get("epsilon")
+    return f"synthetic (epsilon {epsilon:g})" if isinstance(epsilon, float) else "synthetic"

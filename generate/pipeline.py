@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import torch
 
+from ..common.console import warning
 from ..common.device import AUTO
+from ..release.contents import NOT_PRIVATE
 from ..release.reader import OpenedRelease
 from .export import SavedGenerator, write_synthetic
 from .sampling import sample
@@ -59,6 +61,8 @@ def sample_to(folder: Path, saved: SavedGenerator, *, count: int, seed: int) -> 
     Raises:
         OutputError: the folder cannot be written.
     """
+    if not saved.private:
+        warning(f"{folder} will be {NOT_PRIVATE}")
     images, labels = sample(saved.generator, count, saved.class_weights, seed)
     write_synthetic(folder, saved, images, labels, {"records": count, "seed": seed})
 
@@ -73,7 +77,8 @@ def _origin(
             "digest": opened.digest,
             "signer": opened.origin,
             "created": opened.release.created,
-            "epsilon": guarantee.epsilon,
+            "private": guarantee.private,
+            "epsilon": guarantee.epsilon if guarantee.private else "inf",
             "delta": guarantee.delta,
             "adjacency": guarantee.adjacency.value,
             "statement": opened.release.statement,

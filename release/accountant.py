@@ -18,6 +18,7 @@ from typing import Final
 
 from ..common.errors import BudgetError
 
+DEFAULT_DELTA: Final = 1e-5
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
 """By how much results are rounded to the safe side; far above the error of autodp's log-delta."""
@@ -61,7 +62,7 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
 
 
 def epsilon_for(multiplier: float, delta: float) -> float:
-    """The epsilon that noise of this size at sensitivity 1 gives, rounded up.
+    """The epsilon that noise of this size at sensitivity 1 gives, rounded up; infinite for none.
 
     Guarantee:
         At the returned epsilon the exact delta is at most `delta`.
@@ -70,6 +71,8 @@ def epsilon_for(multiplier: float, delta: float) -> float:
         BudgetError: no epsilon up to 10^9 is large enough, or delta is no probability.
     """
     require_budget(1.0, delta)
+    if multiplier == 0:
+        return math.inf
     target = math.log(delta)
     if log_delta(multiplier, 0.0) <= target:
         return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import click
@@ -9,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..embed.artifact import load_embedding
+from .accountant import DEFAULT_DELTA
 from .composition import most_left, total_of
-from .terms import DEFAULT_DELTA
 
 
 @click.command("budget", short_help="Show what has been released from an embedding.")
@@ -28,7 +29,7 @@ def command(embedding: Path) -> None:
         table.add_row(
             entry.created,
             entry.release_id[:12],
-            f"{entry.epsilon:g}",
+            "NOT PRIVATE" if math.isinf(entry.epsilon) else f"{entry.epsilon:g}",
             f"{entry.delta:g}",
             entry.adjacency.value,
         )

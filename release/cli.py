@@ -8,11 +8,13 @@ from pathlib import Path
 import click
 
 from ..common.adjacency import Adjacency
-from ..common.console import console
+from ..common.console import console, warning
+from .accountant import DEFAULT_DELTA
 from .composition import Total
+from .contents import NOT_PRIVATE
 from .mechanism import DEFAULT_COUNT_WEIGHT
 from .publishing import publish
-from .terms import DEFAULT_DELTA, ClassCounts, Terms
+from .terms import ClassCounts, Terms
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")
@@ -46,6 +48,11 @@ from .terms import DEFAULT_DELTA, ClassCounts, Terms
     help="Where to write the release. It may be given to anybody.",
 )  # fmt: skip
 @click.option(
+    "--not-private", is_flag=True,
+    help="Together with --eps inf: write the exact sums, without noise. For research on data that "
+    "are not sensitive.",
+)  # fmt: skip
+@click.option(
     "--compose", is_flag=True,
     help="Release although there are earlier releases; the total is printed.",
 )  # fmt: skip
@@ -58,6 +65,7 @@ def command(
     class_counts: str,
     count_weight: float,
     output: Path,
+    not_private: bool,
     compose: bool,
     overwrite: bool,
 ) -> None:
@@ -66,7 +74,9 @@ def command(
     Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
     more about them than one.
     """
-    terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight)
+    terms = Terms(
+        epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight, not_private
+    )
     made = publish(
         embedding,
         output,
@@ -75,6 +85,8 @@ def command(
         overwrite=overwrite,
     )
     promise = made.guarantee
+    if not promise.private:
+        warning(f"{output} is {NOT_PRIVATE}; only you can read it (0600)")
     console.print(
         f"released {output}: epsilon {promise.epsilon:g}, delta {promise.delta:g}, "
         f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"

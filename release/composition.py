@@ -46,7 +46,7 @@ def total_of(entries: Sequence[Entry], delta: float) -> Total:
         delta: at which epsilon is to be taken.
 
     Raises:
-        BudgetError: delta is no probability, or the releases together hide nothing.
+        BudgetError: delta is no probability, or noise was added that hides nothing.
     """
     adjacency = Adjacency.ADD_REMOVE if _all_add_remove(entries) else Adjacency.REPLACE_ONE
     if not entries:
@@ -61,9 +61,11 @@ def _all_add_remove(entries: Sequence[Entry]) -> bool:
 
 
 def _precision(entries: Sequence[Entry]) -> float:
-    """Sum of 1/z_i^2 under the adjacency of the total."""
+    """Sum of 1/z_i^2 under the adjacency of the total; infinite if one of them had no noise."""
     alike = _all_add_remove(entries)
     multipliers = [e.multiplier if alike else e.multiplier_replace_one for e in entries]
+    if 0 in multipliers:
+        return math.inf
     return math.fsum(1 / multiplier**2 for multiplier in multipliers)
 
 

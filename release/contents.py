@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,18 @@ from ..common.adjacency import Adjacency
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.schema import ImageSchema
 
+NOT_PRIVATE: Final = (
+    "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
+)
+"""What everything that reads a release without noise has to say."""
+
 
 @dataclass(frozen=True)
 class Guarantee:
     """The promise, and the figures that it follows from.
 
     Attributes:
-        epsilon: of (epsilon, delta) differential privacy.
+        epsilon: of (epsilon, delta) differential privacy; infinite if there is no noise.
         delta: likewise.
         adjacency: which data sets are indistinguishable.
         noise_multiplier: standard deviation of the noise at sensitivity 1.
@@ -54,6 +60,11 @@ class Guarantee:
     total_epsilon: float
     total_adjacency: Adjacency
     total_releases: int
+
+    @property
+    def private(self) -> bool:
+        """Whether anything is promised at all."""
+        return math.isfinite(self.epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +112,11 @@ def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bo
         schema: what was taken as known of the records.
         equal_classes: whether the classes were declared to be equally frequent.
     """
+    if not guarantee.private:
+        return (
+            f"{NOT_PRIVATE}. It holds exact sums, for research on data that are not sensitive; it "
+            "must not be given to anybody who may not see the records."
+        )
     outside = ["the image size", "the number and names of the classes"]
     if guarantee.adjacency is Adjacency.REPLACE_ONE:
         outside.insert(0, "the number of records")

@@ -1,6 +1,6 @@
 """The layout of a release file: one list that both the writer and the reader follow.
 
-bytes 0..511    user block: the magic line, then zeros (later versions: the signature)
+bytes 0..511    user block: the magic line (another one if the release is NOT PRIVATE), then zeros
 bytes 512..     an HDF5 file
     /embedding              float32 (d, c)   noisy sum / m
     /class_weights          float64 (c,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from .accountant import noise_multiplier
 from .discrete_gaussian import FURTHEST, LARGEST_SIGMA, discrete_gaussian
 
 MECHANISM = "discrete Gaussian on exact integer sums"
+NO_MECHANISM = "none: exact sums"
 DEFAULT_COUNT_WEIGHT = 0.25
 """Weight of a class count beside a unit-norm feature. It costs 3 % more noise on the features and
 gives the count of a class to within 22 records at epsilon 1 and delta 1e-5."""
@@ -28,7 +29,7 @@ class NoiseScale:
     """How much noise a release needs, in grid units.
 
     Attributes:
-        multiplier: standard deviation at sensitivity 1.
+        multiplier: standard deviation at sensitivity 1; 0 if there is to be no noise.
         sensitivity: L2 sensitivity of the integer sums and weighted counts, rounded up.
         sigma: standard deviation of the noise on every coordinate, rounded up.
         count_weight: what one record adds to its class count.
@@ -83,22 +84,41 @@ def calibrate(
     Raises:
         BudgetError: the parameters promise nothing, or need more noise than 64 bits hold.
     """
-    if not 0 <= count_weight <= 1:
-        raise BudgetError(f"--count-weight {count_weight:g}: it must lie between 0 and 1")
     multiplier = noise_multiplier(epsilon, delta)
-    weight = math.floor(count_weight * units_per_one)
-    if count_weight and not weight:
-        raise BudgetError(f"--count-weight {count_weight:g}: too small for the embedding's grid")
-    bound = sensitivity(feature_map, adjacency, count_weight=count_weight)
-    # Floats carry 53 bits; one part in 2^40 is far above their error.
-    integer_bound = math.ceil(bound * units_per_one * (1 + 2.0**-40))
+    still = no_noise(feature_map, units_per_one, adjacency=adjacency, count_weight=count_weight)
+    integer_bound = still.sensitivity
     sigma = math.ceil(math.hypot(multiplier * integer_bound, _SMOOTHING) * (1 + 2.0**-40))
     if sigma > LARGEST_SIGMA:
         raise BudgetError(
             f"epsilon {epsilon:g} with delta {delta:g} needs more noise than 64 bits hold: "
             "embed again with a larger --capacity, which makes the grid coarser"
         )
-    return NoiseScale(multiplier, integer_bound, sigma, weight)
+    return replace(still, multiplier=multiplier, sigma=sigma)
+
+
+def no_noise(
+    feature_map: FeatureMap, units_per_one: int, *, adjacency: Adjacency, count_weight: float
+) -> NoiseScale:
+    """The sensitivity in whole grid units, and no noise: of a release that is not private.
+
+    Args:
+        feature_map: the map that was embedded with.
+        units_per_one: how many grid units make 1.
+        adjacency: what changes between neighbours.
+        count_weight: weight of a class count beside a unit-norm feature; 0 leaves counts out.
+
+    Raises:
+        BudgetError: the weight makes no sense.
+    """
+    if not 0 <= count_weight <= 1:
+        raise BudgetError(f"--count-weight {count_weight:g}: it must lie between 0 and 1")
+    weight = math.floor(count_weight * units_per_one)
+    if count_weight and not weight:
+        raise BudgetError(f"--count-weight {count_weight:g}: too small for the embedding's grid")
+    bound = sensitivity(feature_map, adjacency, count_weight=count_weight)
+    # Floats carry 53 bits; one part in 2^40 is far above their error.
+    integer_bound = math.ceil(bound * units_per_one * (1 + 2.0**-40))
+    return NoiseScale(0.0, integer_bound, 0, weight)
 
 
 def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseScale) -> NoisySums:

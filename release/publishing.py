@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError, OutputError
-from ..common.files import locked, require_absent, write_atomically
+from ..common.files import (
+    PUBLIC_MODE,
+    SENSITIVE_MODE,
+    locked,
+    require_absent,
+    write_atomically,
+)
 from ..common.ledger import Entry
 from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding
 from .accountant import ACCOUNTANT, accountant_version, epsilon_for
 from .composition import Total, require_below_ceiling, total_of
 from .contents import Guarantee, Release, statement_of
-from .mechanism import MECHANISM, NoiseScale, add_noise
+from .mechanism import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums, add_noise
 from .terms import ClassCounts, Terms, entry_for, noise_for
 from .writer import serialise
 
@@ -100,7 +106,11 @@ def release(embedding: Embedding, terms: Terms) -> Release:
 def _carry_out(
     embedding: Embedding, terms: Terms, scale: NoiseScale, entry: Entry, total: Total
 ) -> Release:
-    noisy = add_noise(embedding.sums, embedding.counts, scale)
+    if terms.not_private:
+        weighted = embedding.counts * scale.count_weight if scale.count_weight else None
+        noisy = NoisySums(embedding.sums, weighted)
+    else:
+        noisy = add_noise(embedding.sums, embedding.counts, scale)
     classes, unit = len(embedding.schema.classes), embedding.grid.unit
     counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
     exact_total = terms.adjacency is Adjacency.REPLACE_ONE
@@ -116,7 +126,7 @@ def _carry_out(
         grid=unit,
         count_weight=terms.released_weight,
         records=records,
-        mechanism=MECHANISM,
+        mechanism=NO_MECHANISM if terms.not_private else MECHANISM,
         accountant=f"{ACCOUNTANT}, {accountant_version()}",
         epsilon_replace_one=(
             None if exact_total else epsilon_for(entry.multiplier_replace_one, terms.delta)
@@ -139,12 +149,13 @@ def _carry_out(
 
 
 def save_release(made: Release, path: Path) -> None:
-    """Write a release file.
+    """Write a release file, readable by its owner alone (0600) if it is not private.
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.
     """
-    write_atomically(path, serialise(made))
+    mode = PUBLIC_MODE if made.guarantee.private else SENSITIVE_MODE
+    write_atomically(path, serialise(made), mode=mode)
 
 
 def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
-from ..common.container import EMBEDDING_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
+from ..common.container import (
+    EMBEDDING_MAGIC,
+    NOT_PRIVATE_MAGIC,
+    RELEASE_MAGIC,
+    USER_BLOCK,
+    user_block,
+)
 from ..common.errors import FormatError, ReleaseError, SchemaError
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.schema import ImageSchema
@@ -24,6 +31,8 @@ from .format import FORMAT_VERSION, attributes_of
 
 UNSIGNED: Final = "unsigned: nobody vouches for where this release comes from"
 _LARGEST_FILE: Final = 1 << 34
+_LARGEST_NUMBER: Final = sys.float_info.max
+_MAY_BE_INFINITE: Final = {"epsilon", "total_epsilon", "epsilon_replace_one"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +73,16 @@ def open_release(path: Path | str) -> OpenedRelease:
             f"{path} is an embedding, not a release: it is SENSITIVE and must not leave its "
             "owner; run 'dpntk release' on it first"
         )
-    if not content.startswith(RELEASE_MAGIC):
+    magic = next((m for m in (RELEASE_MAGIC, NOT_PRIVATE_MAGIC) if content.startswith(m)), None)
+    if magic is None:
         raise FormatError(f"{path}: not a dpntk release")
-    if content[:USER_BLOCK] != user_block(RELEASE_MAGIC):
+    if content[:USER_BLOCK] != user_block(magic):
         raise FormatError(f"{path}: its first {USER_BLOCK} bytes are not those of a release")
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
             release = _parse(file)
+        if release.guarantee.private != (magic == RELEASE_MAGIC):
+            raise FormatError("its first line and its epsilon disagree about its being private")
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from error
     except (SchemaError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -128,6 +140,10 @@ def _parse(file: h5py.File) -> Release:
     )
     if min(guarantee.records, guarantee.total_releases) < 1 or not 0 < guarantee.delta < 1:
         raise FormatError("the number of records or of releases, or delta, is impossible")
+    if {guarantee.noise_multiplier == 0, guarantee.sigma == 0} != {not guarantee.private}:
+        raise FormatError("noise and epsilon contradict each other")
+    if min(guarantee.sensitivity, guarantee.grid, guarantee.epsilon) == 0:
+        raise FormatError("the sensitivity, the grid or epsilon is 0")
     if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
         raise FormatError("the number of records is exact under replace-one, and only there")
     return Release(
@@ -148,9 +164,8 @@ def _attribute(name: str, value: object, kind: type) -> str | int | float:
         return value
     if kind is int and isinstance(value, np.int64):
         return int(value)
-    # A count weight of 0 means that the classes were declared to be equally frequent.
-    least = 0.0 if name == "count_weight" else math.ulp(0.0)
-    if kind is float and isinstance(value, np.float64) and least <= value < math.inf:
+    most = math.inf if name in _MAY_BE_INFINITE else _LARGEST_NUMBER
+    if kind is float and isinstance(value, np.float64) and 0 <= value <= most:
         return float(value)
     raise FormatError(f"attribute {name} is not what a release holds there")
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Final
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from ..common.feature_map import sensitivity
 from ..common.ledger import Entry
 from ..embed.artifact import Embedding
-from .accountant import require_budget
-from .mechanism import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate
-
-DEFAULT_DELTA: Final = 1e-5
+from .accountant import DEFAULT_DELTA, require_budget
+from .mechanism import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate, no_noise
 
 
 class ClassCounts(Enum):
@@ -33,11 +31,12 @@ class Terms:
     """What a release is to promise.
 
     Attributes:
-        epsilon: above 0.
+        epsilon: above 0; infinity means no noise, and needs `not_private`.
         delta: above 0 and below 1/n.
         adjacency: which data sets are to be indistinguishable.
         class_counts: whether to release class counts, or to declare them equal.
         count_weight: weight of a class count beside a unit-norm feature.
+        not_private: the owner's word that a release without noise is wanted.
 
     Raises:
         BudgetError: a number is out of its range.
@@ -48,9 +47,20 @@ class Terms:
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     class_counts: ClassCounts = ClassCounts.NOISY
     count_weight: float = DEFAULT_COUNT_WEIGHT
+    not_private: bool = False
 
     def __post_init__(self) -> None:
-        require_budget(self.epsilon, self.delta)
+        if self.not_private:
+            if self.epsilon != math.inf:
+                raise BudgetError("--not-private means something with --eps inf only")
+            require_budget(1.0, self.delta)
+        elif self.epsilon == math.inf:
+            raise BudgetError(
+                "--eps inf adds no noise, so the file would be as sensitive as the embedding: "
+                "choose a number such as 1, or add --not-private if that is what you want"
+            )
+        else:
+            require_budget(self.epsilon, self.delta)
         if not self.count_weight > 0:
             raise BudgetError(f"--count-weight {self.count_weight:g}: it must be above 0")
 
@@ -75,6 +85,13 @@ def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
         BudgetError: the terms make no sense for this embedding.
     """
     records = embedding.records
+    if terms.not_private:
+        return no_noise(
+            embedding.feature_map,
+            embedding.grid.units_per_one,
+            adjacency=terms.adjacency,
+            count_weight=terms.released_weight,
+        )
     if terms.delta >= 1 / records:
         raise BudgetError(
             f"--delta {terms.delta:g} is not below 1/n = {1 / records:.3g}: such a delta allows "

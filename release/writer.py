@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 
 from ..common.adjacency import Adjacency
-from ..common.container import RELEASE_MAGIC, build
+from ..common.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, build
 from ..common.schema import canonical_json
 from .contents import Release
 from .format import FORMAT_VERSION, attributes_of
@@ -53,4 +53,4 @@ def serialise(release: Release) -> memoryview:
         for name, weight in release.feature_map.weights().items():
             file.create_dataset(f"feature_map/{name}", data=weight)
 
-    return build(RELEASE_MAGIC, fill)
+    return build(RELEASE_MAGIC if guarantee.private else NOT_PRIVATE_MAGIC, fill)

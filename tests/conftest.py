@@ -19,7 +19,7 @@ from dpntk.common.command import run
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.artifact import Embedding
+from dpntk.embed.artifact import Embedding, save_embedding
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
 
 SIDE, CLASSES = 8, 3
@@ -101,6 +101,14 @@ def embedding(feature_map: OneHiddenLayerNTK, grid: Grid) -> Embedding:
     sums.add(records, labels)
     schema = ImageSchema(SIDE, ("a", "b", "c"), Origin.FORMAT, Origin.DECLARED)
     return Embedding(sums.sums, sums.counts, schema, feature_map, grid)
+
+
+@pytest.fixture
+def embedding_file(embedding: Embedding, tmp_path: Path) -> Path:
+    """The same in a file."""
+    where = tmp_path / "embedding.h5"
+    save_embedding(embedding, where)
+    return where
 
 
 @pytest.fixture

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.common.errors import SchemaError
+from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.fixed_point import FixedPointNTK
+from dpntk.embed.fixed_point import FixedPointNTK, IntegerFeatures
 from dpntk.embed.grid import Grid
 from dpntk.embed.reference import features, features_one_by_one
 from tests.conftest import CLASSES, draw_records
@@ -163,3 +165,34 @@ def test_grid_leaves_room_for_its_capacity() -> None:
         assert capacity * grid.units_per_one < 2**62
     with pytest.raises(SchemaError, match="64 bits"):
         Grid.for_capacity(255, 10**15)
+
+
+@pytest.mark.parametrize("factor", [math.nan, math.inf, 1.0 + 1e-9])
+def test_a_feature_longer_than_its_bound_is_refused(
+    feature_map: OneHiddenLayerNTK, grid: Grid, monkeypatch: pytest.MonkeyPatch, factor: float
+) -> None:
+    """It cannot happen, says the proof; should the proof be wrong, nothing leaves."""
+    right = FixedPointNTK.features
+
+    def wrong(self: FixedPointNTK, records: torch.Tensor) -> IntegerFeatures:
+        made = right(self, records)
+        made.delta[-1] *= factor
+        made.readout[-1] *= factor
+        made.output_bias[-1] *= factor
+        return made
+
+    monkeypatch.setattr(FixedPointNTK, "features", wrong)
+    sums = ClassSums(feature_map, CLASSES, grid)
+    with pytest.raises(DataError, match="not finite or longer than its bound"):
+        sums.add(*draw_records(20))
+    assert not sums.sums.any()
+
+
+def test_norms_are_those_of_the_integers(feature_map: OneHiddenLayerNTK, grid: Grid) -> None:
+    records, _ = draw_records(20)
+    exact = torch.from_numpy(records).double()
+    features_of_all = FixedPointNTK(feature_map, grid, torch.device("cpu")).features(exact)
+    for record, norm in zip(records, features_of_all.norms(exact, 255).tolist(), strict=True):
+        feature = sums_of(feature_map, grid, record[None], np.zeros(1, dtype=np.int64), chunk=1)
+        squared = sum(value * value for value in feature.ravel().tolist())
+        assert norm == pytest.approx(math.sqrt(squared), rel=1e-14)

@@ -17,7 +17,7 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, DpntkError, EmbeddingError, OutputError
 from dpntk.common.ledger import Ceiling, Ledger
-from dpntk.embed import Embedding, embed, load_embedding, save_embedding
+from dpntk.embed import Embedding, embed, load_embedding
 from dpntk.release import Terms, open_release, publish, publishing
 from dpntk.release.composition import Total, most_left, require_below_ceiling, total_of
 from dpntk.release.terms import entry_for, noise_for
@@ -30,13 +30,6 @@ def yes(_: Total) -> bool:
     return True
 
 
-@pytest.fixture
-def path(embedding: Embedding, tmp_path: Path) -> Path:
-    where = tmp_path / "embedding.h5"
-    save_embedding(embedding, where)
-    return where
-
-
 def ledger_of(embedding: Embedding, *terms: Terms) -> Ledger:
     ledger = Ledger()
     for one in terms:
@@ -44,23 +37,25 @@ def ledger_of(embedding: Embedding, *terms: Terms) -> Ledger:
     return ledger
 
 
-def test_a_release_is_entered_with_its_id(path: Path, tmp_path: Path) -> None:
-    before = load_embedding(path)
-    publish(path, tmp_path / "release.h5", ONE)
-    after = load_embedding(path)
+def test_a_release_is_entered_with_its_id(embedding_file: Path, tmp_path: Path) -> None:
+    before = load_embedding(embedding_file)
+    publish(embedding_file, tmp_path / "release.h5", ONE)
+    after = load_embedding(embedding_file)
     (entry,) = after.ledger.entries
     assert entry.release_id == open_release(tmp_path / "release.h5").release.release_id
     assert (entry.epsilon, entry.delta, entry.adjacency) == (1.0, 1e-5, Adjacency.REPLACE_ONE)
     assert (after.sums == before.sums).all()
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert embedding_file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_second_release_needs_consent_and_states_the_total(path: Path, tmp_path: Path) -> None:
-    publish(path, tmp_path / "first.h5", ONE)
+def test_a_second_release_needs_consent_and_states_the_total(
+    embedding_file: Path, tmp_path: Path
+) -> None:
+    publish(embedding_file, tmp_path / "first.h5", ONE)
     with pytest.raises(BudgetError, match="--compose"):
-        publish(path, tmp_path / "second.h5", ONE)
-    assert len(load_embedding(path).ledger.entries) == 1
-    publish(path, tmp_path / "second.h5", ONE, compose=yes)
+        publish(embedding_file, tmp_path / "second.h5", ONE)
+    assert len(load_embedding(embedding_file).ledger.entries) == 1
+    publish(embedding_file, tmp_path / "second.h5", ONE, compose=yes)
     guarantee = open_release(tmp_path / "second.h5").release.guarantee
     assert guarantee.total_releases == 2
     multiplier = guarantee.noise_multiplier / math.sqrt(2)
@@ -113,21 +108,21 @@ def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Pat
 
 
 def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(*_: object) -> None:
-        assert len(load_embedding(path).ledger.entries) == 1
+        assert len(load_embedding(embedding_file).ledger.entries) == 1
         raise DpntkError("crash")
 
     monkeypatch.setattr(publishing, "add_noise", crash)
     with pytest.raises(DpntkError, match="crash"):
-        publish(path, tmp_path / "release.h5", ONE)
-    assert len(load_embedding(path).ledger.entries) == 1
+        publish(embedding_file, tmp_path / "release.h5", ONE)
+    assert len(load_embedding(embedding_file).ledger.entries) == 1
     assert not (tmp_path / "release.h5").exists()
 
 
 def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_space(*_: object) -> None:
         raise BudgetError("no space")
@@ -136,7 +131,7 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
     monkeypatch.setattr(publishing, "save_embedding", no_space)
     monkeypatch.setattr(publishing, "add_noise", lambda *_: drawn.append(1))
     with pytest.raises(BudgetError, match="no space"):
-        publish(path, tmp_path / "release.h5", ONE)
+        publish(embedding_file, tmp_path / "release.h5", ONE)
     assert drawn == []
 
 
@@ -144,7 +139,7 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
     ("error", "words"), [(KeyboardInterrupt(), "interrupted; "), (OutputError("full"), "full; ")]
 )
 def test_what_is_spent_without_a_release_is_said(
-    path: Path,
+    embedding_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
@@ -155,8 +150,8 @@ def test_what_is_spent_without_a_release_is_said(
 
     monkeypatch.setattr(publishing, "save_release", fail)
     with pytest.raises(OutputError, match=f"^{words}.*embedding.h5 counts the release as spent"):
-        publish(path, tmp_path / "release.h5", ONE)
-    assert len(load_embedding(path).ledger.entries) == 1
+        publish(embedding_file, tmp_path / "release.h5", ONE)
+    assert len(load_embedding(embedding_file).ledger.entries) == 1
 
 
 def test_a_release_made_while_embedding_again_stays_in_the_ledger(
@@ -177,11 +172,11 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
     assert entry.release_id == released.release_id
 
 
-def in_a_child(path: Path, output: Path) -> int:
+def in_a_child(embedding_file: Path, output: Path) -> int:
     """Publish in another process; returns its id."""
     if (child := os.fork()) == 0:
         try:
-            publish(path, output, ONE, compose=yes)
+            publish(embedding_file, output, ONE, compose=yes)
         finally:
             os._exit(0)
     return child
@@ -191,7 +186,7 @@ def in_a_child(path: Path, output: Path) -> int:
     ("fatal", "entries", "releases"), [(1, 0, 0), (2, 1, 0), (3, 1, 0), (4, 1, 1), (5, 1, 1)]
 )
 def test_killed_at_each_step(
-    path: Path,
+    embedding_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     fatal: int,
@@ -210,42 +205,46 @@ def test_killed_at_each_step(
         really(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    os.waitpid(in_a_child(path, tmp_path / "release.h5"), 0)
-    assert len(load_embedding(path).ledger.entries) == entries
+    os.waitpid(in_a_child(embedding_file, tmp_path / "release.h5"), 0)
+    assert len(load_embedding(embedding_file).ledger.entries) == entries
     assert len(list(tmp_path.glob("release.h5"))) == releases
 
 
-def test_killed_at_random_moments_no_release_lacks_its_entry(path: Path, tmp_path: Path) -> None:
+def test_killed_at_random_moments_no_release_lacks_its_entry(
+    embedding_file: Path, tmp_path: Path
+) -> None:
     start = time.monotonic()
-    os.waitpid(in_a_child(path, tmp_path / "0.h5"), 0)
+    os.waitpid(in_a_child(embedding_file, tmp_path / "0.h5"), 0)
     usual = time.monotonic() - start
     moments = np.random.default_rng(0).uniform(0, 1.5 * usual, 30)
     for number, moment in enumerate(moments, start=1):
-        child = in_a_child(path, tmp_path / f"{number}.h5")
+        child = in_a_child(embedding_file, tmp_path / f"{number}.h5")
         time.sleep(moment)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        entered = {entry.release_id for entry in load_embedding(path).ledger.entries}
+        entered = {entry.release_id for entry in load_embedding(embedding_file).ledger.entries}
         assert len(entered) <= number + 1
         for made in tmp_path.glob("[0-9]*.h5"):
             assert open_release(made).release.release_id in entered
 
 
-def test_simultaneous_releases_all_count(path: Path, tmp_path: Path) -> None:
-    children = [in_a_child(path, tmp_path / f"{number}.h5") for number in range(6)]
+def test_simultaneous_releases_all_count(embedding_file: Path, tmp_path: Path) -> None:
+    children = [in_a_child(embedding_file, tmp_path / f"{number}.h5") for number in range(6)]
     for child in children:
         os.waitpid(child, 0)
     releases = {open_release(p).release.release_id for p in tmp_path.glob("[0-9].h5")}
     assert len(releases) == 6
-    assert {entry.release_id for entry in load_embedding(path).ledger.entries} == releases
+    assert {entry.release_id for entry in load_embedding(embedding_file).ledger.entries} == releases
 
 
 @pytest.mark.parametrize("change", [("1.0", "Infinity"), ('"multiplier"', '"multiplied"')])
-def test_a_damaged_ledger_is_refused(path: Path, tmp_path: Path, change: tuple[str, str]) -> None:
-    publish(path, tmp_path / "release.h5", ONE)
-    with h5py.File(path, "r+") as file:
+def test_a_damaged_ledger_is_refused(
+    embedding_file: Path, tmp_path: Path, change: tuple[str, str]
+) -> None:
+    publish(embedding_file, tmp_path / "release.h5", ONE)
+    with h5py.File(embedding_file, "r+") as file:
         ledger = str(file.attrs["ledger"])
-        multiplier = load_embedding(path).ledger.entries[0].multiplier
+        multiplier = load_embedding(embedding_file).ledger.entries[0].multiplier
         file.attrs["ledger"] = ledger.replace(str(multiplier), change[1]).replace(*change)
     with pytest.raises(EmbeddingError, match="ledger"):
-        load_embedding(path)
+        load_embedding(embedding_file)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from fractions import Fraction
 
 import dp_accounting
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
@@ -37,6 +39,17 @@ def test_sigma_is_at_least_what_the_sensitivity_needs(embedding: Embedding) -> N
             needed = noise_multiplier(epsilon, 1e-5) * math.sqrt(2 * (1 + weight**2))
             needed *= embedding.grid.units_per_one
             assert math.hypot(needed, 3) <= scale.sigma <= needed * (1 + 1e-9) + 2
+
+
+def test_sigma_is_rounded_up_on_grids_so_coarse_that_it_matters(embedding: Embedding) -> None:
+    for units in range(100, 160):
+        scale = calibrate(
+            embedding.feature_map, units, epsilon=1.0, delta=1e-5,
+            adjacency=Adjacency.ADD_REMOVE, count_weight=0.5,
+        )  # fmt: skip
+        needed = Fraction(noise_multiplier(1.0, 1e-5))
+        assert scale.sensitivity**2 >= Fraction(5, 4) * units**2
+        assert scale.sigma**2 >= (needed * scale.sensitivity) ** 2 + 9
 
 
 def test_the_noise_is_what_the_release_claims(embedding: Embedding) -> None:
@@ -79,6 +92,14 @@ def test_noise_of_different_coordinates_is_independent(embedding: Embedding) -> 
         correlation = np.corrcoef(noise[:, first], noise[:, second])[0, 1]
         assert abs(correlation) < 6 / math.sqrt(len(noise))
     assert len(np.unique(noise)) == noise.size
+
+
+def test_the_lowest_bits_of_large_sums_carry_noise() -> None:
+    """Arithmetic in floats would leave them as they are, or at zero: they would tell the sum."""
+    scale = NoiseScale(multiplier=1.0, sensitivity=1, sigma=1000, count_weight=0)
+    noisy = add_noise(np.full((20_000, 2), 2**61 + 1), np.zeros(2, dtype=np.int64), scale)
+    assert noisy.sums.dtype == np.int64
+    assert stats.chisquare(np.bincount(noisy.sums.ravel() % 8, minlength=8)).pvalue > 1e-6
 
 
 def test_class_weights_come_from_the_noisy_counts(embedding: Embedding) -> None:

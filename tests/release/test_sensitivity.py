@@ -6,6 +6,7 @@ Distances are taken in whole numbers, of exactly what the noise is added to.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.feature_map import Weights
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import Grid
@@ -80,6 +82,34 @@ def test_the_bound_is_reached_within_a_hundredth(adjacency: Adjacency, weight: f
     far = [] if adjacency is Adjacency.ADD_REMOVE else [(dark, 1)]
     reached = math.sqrt(squared_distance([(dark, 0)], far, scale))
     assert 0.99 * scale.sensitivity < reached <= scale.sensitivity
+
+
+class Signed:
+    """A feature map into the line: a record is +1 or -1, so features may oppose one another."""
+
+    dimension = 1
+    norm_bound = 1.0
+    nonnegative = False
+
+    def spec(self) -> dict[str, Any]:
+        return {}
+
+    def weights(self) -> Weights:
+        return {}
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
+def test_a_map_that_is_not_nonnegative_needs_the_full_distance(weight: float) -> None:
+    """+1 and -1 in the same class are 2 apart, and the counts do not change."""
+    scale = calibrate(
+        Signed(),
+        1000,
+        epsilon=1.0,
+        delta=1e-5,
+        adjacency=Adjacency.REPLACE_ONE,
+        count_weight=weight,
+    )
+    assert 2 * 1000 <= scale.sensitivity <= 2 * 1000 + 1
 
 
 def test_a_bound_without_its_factor_would_be_caught() -> None:

@@ -1,0 +1,94 @@
+"""The command `dpntk audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ..common.adjacency import Adjacency
+from ..common.errors import AuditError
+from ..release.accountant import DEFAULT_DELTA
+from .audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
+
+
+@click.command("audit", short_help="Try to refute the guarantee by attacking the mechanism.")
+@click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
+@click.option(
+    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
+    help="Epsilon of the guarantee to be tested.",
+)  # fmt: skip
+@click.option(
+    "--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Its delta.",
+)  # fmt: skip
+@click.option(
+    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
+    default=Adjacency.REPLACE_ONE.value, show_default=True, help="Its adjacency.",
+)  # fmt: skip
+@click.option(
+    "--runs", type=click.IntRange(100), default=DEFAULT_RUNS, show_default=True,
+    help="Runs of the mechanism on each of two neighbouring data sets.",
+)  # fmt: skip
+@click.option(
+    "--canaries", type=click.IntRange(0), default=0, metavar="N",
+    help="Put the farthest of N random pairs of canaries into the embedding's own sums, instead of "
+    "a pair that is far apart by construction.",
+)  # fmt: skip
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=DEFAULT_CONFIDENCE,
+    show_default=True, help="Of each lower bound.",
+)  # fmt: skip
+def command(
+    embedding: Path,
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    runs: int,
+    canaries: int,
+    confidence: float,
+) -> None:
+    """Run the real mechanism many times on two neighbouring data sets and attack what comes out.
+
+    Nothing is released and EMBEDDING (default: embedding.h5) is not changed: the noisy sums are
+    thrown away. The exit code is 1 if the guarantee is refuted.
+    """
+    found = audit(
+        embedding,
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=Adjacency(adjacency),
+        runs=runs,
+        canaries=canaries,
+        confidence=confidence,
+    )
+    out = Console(markup=False, highlight=False, soft_wrap=True)
+    out.print(_table(found))
+    noise = found.noise
+    low, high = noise.allowed
+    out.print(
+        f"pair: {found.pair}; {found.distance:.6f} of the sensitivity apart\n"
+        f"noise of a full release: {noise.coordinates:,} coordinates, second moment "
+        f"{noise.second_moment:.5f} sigma^2 (right: {low:.5f} to {high:.5f}), largest correlation "
+        f"between classes {noise.correlation:.5f} (right: up to {noise.largest_correlation:.5f})\n"
+        f"{SCOPE}"
+    )
+    if found.contradictions:
+        raise AuditError(
+            f"the guarantee of epsilon {epsilon:g} is refuted: {'; '.join(found.contradictions)}; "
+            "release nothing with this version of dpntk, and please report it"
+        )
+
+
+def _table(found: Audit) -> Table:
+    table = Table(title=f"epsilon at delta {found.delta:g}")
+    table.add_column("observed")
+    table.add_column("runs", justify="right")
+    table.add_column(f"at least ({found.confidence:.4g} sure)", justify="right")
+    table.add_column("claimed", justify="right")
+    for finding in found.findings:
+        table.add_row(
+            finding.method, f"{finding.runs:,} x 2", f"{finding.epsilon:.3f}", f"{found.claimed:g}"
+        )
+    return table

@@ -1,0 +1,267 @@
+"""Mistakes that would make an epsilon untrue, planted one by one: a named test catches each.
+
+Every row of `MUTANTS` is a mistake somebody could make, with a way to plant it, and a test
+elsewhere that must fail with the mistake in place. That it passes without is what the rest of the
+run shows.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import _pytest.outcomes
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common import feature_map as feature_maps
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import DpntkError
+from dpntk.common.feature_map import FeatureMap
+from dpntk.embed import fixed_point, save_embedding
+from dpntk.embed.accumulate import ClassSums
+from dpntk.release import accountant, discrete_gaussian, mechanism, publishing
+from dpntk.release.mechanism import NoiseScale, NoisySums
+from tests.embed import test_exact_sums as exact_sums
+from tests.release import test_accountant, test_discrete_gaussian, test_ledger
+from tests.release import test_mechanism as mechanism_tests
+from tests.release import test_sensitivity as sensitivity_tests
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+Integers = NDArray[np.int64]
+
+
+def everywhere(monkeypatch: pytest.MonkeyPatch, original: object, mutant: object) -> None:
+    """Put the mutant wherever dpntk or the tests refer to the original."""
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] in {"dpntk", "tests"} and isinstance(module, types.ModuleType):
+            for attribute, value in list(vars(module).items()):
+                if value is original:
+                    monkeypatch.setattr(module, attribute, mutant)
+
+
+def noise_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = discrete_gaussian.discrete_gaussian
+
+    def halved(size: int, sigma: int | Fraction) -> Integers:
+        return right(size, Fraction(sigma) / 2)
+
+    everywhere(monkeypatch, right, halved)
+
+
+def seeded_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seeded(size: int, sigma: int) -> Integers:
+        return np.rint(np.random.default_rng(0).normal(0, sigma, size)).astype(np.int64)
+
+    everywhere(monkeypatch, discrete_gaussian.discrete_gaussian, seeded)
+
+
+def noise_from_numpys_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeded by the system, but its state can be worked out from what it gave."""
+    generator = np.random.default_rng()
+
+    def words(size: int, kind: type[Any]) -> NDArray[Any]:
+        return np.frombuffer(generator.bytes(size * np.dtype(kind).itemsize), kind).copy()
+
+    everywhere(monkeypatch, discrete_gaussian._random_words, words)
+
+
+def float_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def add_noise(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
+        normal = np.random.default_rng().normal
+        noisy = sums.astype(np.float64) + normal(0, scale.sigma, sums.shape)
+        weighted = counts * float(scale.count_weight) + normal(0, scale.sigma, counts.shape)
+        return NoisySums(noisy.astype(np.int64), weighted.astype(np.int64))
+
+    everywhere(monkeypatch, mechanism.add_noise, add_noise)
+
+
+def sensitivity_of_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1/m under replace-one: forgets that a record leaves when another comes."""
+
+    def short(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: float) -> float:
+        return math.hypot(feature_map.norm_bound, count_weight)
+
+    everywhere(monkeypatch, feature_maps.sensitivity, short)
+
+
+def every_map_nonnegative(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: float) -> float:
+        factor = math.sqrt(2) if adjacency is Adjacency.REPLACE_ONE else 1.0
+        return factor * math.hypot(feature_map.norm_bound, count_weight)
+
+    everywhere(monkeypatch, feature_maps.sensitivity, short)
+
+
+def exact_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = mechanism.add_noise
+
+    def add_noise(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
+        return replace(right(sums, counts, scale), counts=counts * scale.count_weight)
+
+    everywhere(monkeypatch, right, add_noise)
+
+
+def textbook_sigma(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sqrt(2 ln(1.25 / delta)) / epsilon holds for epsilon below 1 only."""
+
+    def textbook(epsilon: float, delta: float) -> float:
+        return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+    everywhere(monkeypatch, accountant.noise_multiplier, textbook)
+
+
+def renyi_sigma(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Min over alpha of alpha / (2 z^2) + log(1/delta) / (alpha - 1) = epsilon: true, not tight."""
+
+    def renyi(epsilon: float, delta: float) -> float:
+        log = math.log(1 / delta)
+        return (math.sqrt(log) + math.sqrt(log + epsilon)) / (math.sqrt(2) * epsilon)
+
+    everywhere(monkeypatch, accountant.noise_multiplier, renyi)
+
+
+def multiplier_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = accountant.noise_multiplier
+
+    def down(epsilon: float, delta: float) -> float:
+        return right(epsilon, delta) * (1 - 3e-9)
+
+    everywhere(monkeypatch, right, down)
+
+
+def sigma_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    careless = types.SimpleNamespace(ceil=math.floor, floor=math.floor, hypot=math.hypot)
+    monkeypatch.setattr(mechanism, "math", careless)
+
+
+def ledger_after_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    save_release = publishing.save_release
+    waiting: list[tuple[Any, ...]] = []
+
+    def later(*arguments: Any) -> None:  # noqa: ANN401
+        waiting.append(arguments)
+
+    def file_first(*arguments: Any) -> None:  # noqa: ANN401
+        save_release(*arguments)
+        save_embedding(*waiting.pop())
+
+    monkeypatch.setattr(publishing, "save_embedding", later)
+    monkeypatch.setattr(publishing, "save_release", file_first)
+
+
+def one_draw_for_two_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = mechanism.add_noise
+
+    def shared(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
+        noisy = right(sums, counts, scale)
+        noisy.sums[:, 1] = sums[:, 1] + noisy.sums[:, 0] - sums[:, 0]
+        return noisy
+
+    everywhere(monkeypatch, right, shared)
+
+
+def rounding_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Integers nearest to the features, instead of cut towards zero: some vectors get longer."""
+    monkeypatch.setattr(fixed_point, "_SAFETY", 1.0)
+    monkeypatch.setattr(torch.Tensor, "trunc_", torch.Tensor.round_)
+    monkeypatch.setattr(torch.Tensor, "trunc", torch.Tensor.round)
+
+
+def chunk_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = ClassSums.add
+
+    def twice(self: ClassSums, records: NDArray[np.uint8], labels: Integers) -> None:
+        right(self, records, labels)
+        right(self, records, labels)
+
+    monkeypatch.setattr(ClassSums, "add", twice)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake and the test that catches it.
+
+    Attributes:
+        plant: puts the mistake in place.
+        caught_by: the test that must fail then.
+        parameters: of that test, where it is parametrised; its fixtures are found by name.
+    """
+
+    plant: Plant
+    caught_by: Callable[..., None]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+one_and_one = {"epsilon": 1, "expected": 3.7306316}
+MUTANTS = [
+    Mutant(noise_halved, mechanism_tests.test_the_noise_is_what_the_release_claims),
+    Mutant(
+        seeded_noise,
+        mechanism_tests.test_two_releases_have_different_noise_whatever_is_seeded,
+    ),
+    Mutant(
+        noise_from_numpys_generator,
+        test_discrete_gaussian.test_the_operating_system_is_the_only_source,
+    ),
+    Mutant(float_noise, mechanism_tests.test_the_lowest_bits_of_large_sums_carry_noise),
+    Mutant(
+        sensitivity_of_one_record,
+        sensitivity_tests.test_the_bound_is_reached_within_a_hundredth,
+        {"adjacency": Adjacency.REPLACE_ONE, "weight": 0.25},
+    ),
+    Mutant(
+        every_map_nonnegative,
+        sensitivity_tests.test_a_map_that_is_not_nonnegative_needs_the_full_distance,
+        {"weight": 0.25},
+    ),
+    Mutant(
+        exact_counts, mechanism_tests.test_add_remove_publishes_the_number_of_records_with_noise
+    ),
+    Mutant(textbook_sigma, test_accountant.test_known_values, one_and_one),
+    Mutant(renyi_sigma, test_accountant.test_known_values, one_and_one),
+    Mutant(
+        multiplier_rounded_down,
+        test_accountant.test_agrees_with_dp_accounting_and_is_never_below,
+        {"epsilon": 1, "delta": 1e-5},
+    ),
+    Mutant(
+        sigma_rounded_down,
+        mechanism_tests.test_sigma_is_rounded_up_on_grids_so_coarse_that_it_matters,
+    ),
+    Mutant(
+        ledger_after_the_file,
+        test_ledger.test_the_entry_is_on_the_disk_before_any_noise_is_drawn,
+    ),
+    Mutant(
+        one_draw_for_two_classes,
+        mechanism_tests.test_noise_of_different_coordinates_is_independent,
+    ),
+    Mutant(rounding_left_out, exact_sums.test_no_integer_feature_is_longer_than_one, {"seed": 0}),
+    Mutant(
+        chunk_counted_twice,
+        exact_sums.test_class_sums_equal_the_per_record_gradients,
+        {"width": 13},
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.plant.__name__)
+def test_the_mutant_is_caught(
+    mutant: Mutant, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = inspect.signature(mutant.caught_by).parameters
+    fixtures = {
+        name: request.getfixturevalue(name) for name in names if name not in mutant.parameters
+    }
+    mutant.plant(monkeypatch)
+    with pytest.raises((AssertionError, DpntkError, _pytest.outcomes.Failed)):
+        mutant.caught_by(**fixtures, **mutant.parameters)
