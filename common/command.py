@@ -15,9 +15,13 @@ COMMANDS = {
     "embed": ("embed.cli", "Reduce sensitive records to one matrix (stage one)."),
     "release": ("release.cli", "Add noise once and write the file that may be shared (stage two)."),
     "budget": ("release.budget_cli", "Show what has been released from an embedding."),
+    "inspect": ("release.inspect_cli", "Show what a release says and promises."),
+    "verify": ("release.verify_cli", "Check who signed a release."),
     "generate": ("generate.cli", "Train a generator from a release and sample (stage three)."),
     "evaluate": ("evaluate.cli", "Measure how good the synthetic records are."),
     "audit": ("evaluate.audit_cli", "Try to refute the guarantee by attacking the mechanism."),
+    "trust": ("release.trust_cli", "Choose whose releases to accept."),
+    "keygen": ("release.keygen_cli", "Make a key to sign releases with."),
 }
 """Command to the module that holds it and the line that --help shows for it."""
 

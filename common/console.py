@@ -37,8 +37,13 @@ def warning(text: str) -> None:
 
 
 def failure(text: str) -> None:
-    """Print an error as the one line that it is."""
-    console.print(Text.assemble(("error: ", "bold red"), " ".join(text.split())))
+    """Print an error as the one line that it is; a stranger's file may have a say in it."""
+    console.print(Text.assemble(("error: ", "bold red"), printable(" ".join(text.split()))))
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which could repaint a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 class _Rate(ProgressColumn):

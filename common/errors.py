@@ -6,7 +6,11 @@
     ├── BudgetError     a privacy parameter that makes no sense or would break the promise
     ├── EmbeddingError  a file that is not an embedding, or not a whole one
     ├── ReleaseError    a release that cannot be used
+    │   ├── SignatureError  nobody has signed these bytes, or not in the way that counts
+    │   ├── UntrustedSigner signed, but by somebody who is not trusted
     │   └── FormatError     its bytes are not those of a release
+    ├── SigningKeyError a private key that cannot be used
+    ├── TrustError      a list of signers, or a public key, that cannot be used
     ├── AuditError      a guarantee that an audit has refuted
     ├── GeneratorError  a generator file that cannot be used
     └── OutputError     a result that cannot be written where it should go
@@ -28,6 +32,10 @@ __all__ = [
     "OutputError",
     "ReleaseError",
     "SchemaError",
+    "SignatureError",
+    "SigningKeyError",
+    "TrustError",
+    "UntrustedSigner",
 ]
 
 
@@ -55,8 +63,24 @@ class ReleaseError(DpntkError):
     """A release that cannot be used."""
 
 
+class SignatureError(ReleaseError):
+    """A release without a signature, or with one that does not hold."""
+
+
+class UntrustedSigner(ReleaseError):
+    """A release that was signed by somebody who is not trusted."""
+
+
 class FormatError(ReleaseError):
     """Bytes that are not those of a release file."""
+
+
+class SigningKeyError(DpntkError):
+    """A private key that is missing, unsafe, of another kind, or locked."""
+
+
+class TrustError(DpntkError):
+    """A list of trusted signers, or a public key, that cannot be used."""
 
 
 class AuditError(DpntkError):

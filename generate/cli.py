@@ -9,6 +9,8 @@ import click
 from ..common.console import console
 from ..common.device import AUTO
 from ..common.files import require_replaceable_folder
+from ..release.acceptance import Acceptance
+from ..release.origin_options import origin_options
 from ..release.reader import open_release
 from .export import PREVIEW, PROVENANCE, load_generator
 from .pipeline import MOST_BY_DEFAULT, generate, sample_to
@@ -44,6 +46,7 @@ _DEFAULTS = TrainingSettings()
     "--seed", type=click.IntRange(0), default=_DEFAULTS.seed, show_default=True,
     help="Of training and sampling; another seed gives other records.",
 )  # fmt: skip
+@origin_options
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="synthetic", show_default=True,
@@ -57,6 +60,7 @@ def command(
     batch: int,
     learning_rate: float,
     seed: int,
+    acceptance: Acceptance,
     device: str,
     output: Path,
 ) -> None:
@@ -74,11 +78,11 @@ def command(
         sample_to(output, saved, count=records, seed=seed)
         remark = f", {records:,} records without training"
     else:
-        opened = open_release(release or Path("release.h5"))
+        opened = open_release(release or Path("release.h5"), acceptance)
         settings = TrainingSettings(steps, batch, seed, learning_rate)
         training = generate(opened, output, count=count, settings=settings, device=device)
         remark = (
             f"; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
-            f"{training.noise_floor:.4f}\nrelease {opened.release.release_id} is {opened.origin}"
+            f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}"
         )
     console.print(f"wrote {output}{remark}\nlook at {output / PREVIEW}")

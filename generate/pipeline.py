@@ -75,7 +75,8 @@ def _origin(
         "release": {
             "id": opened.release.release_id,
             "digest": opened.digest,
-            "signer": opened.origin,
+            "signer": opened.signed_by.name,
+            "fingerprint": opened.signed_by.fingerprint,
             "created": opened.release.created,
             "private": guarantee.private,
             "epsilon": guarantee.epsilon if guarantee.private else "inf",

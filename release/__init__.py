@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .acceptance import Acceptance, SignedBy
 from .contents import Guarantee, Release
+from .keys import SigningKey, load_key, make_key, own_key
 from .reader import OpenedRelease, open_release
 
 if TYPE_CHECKING:
@@ -16,12 +18,18 @@ if TYPE_CHECKING:
     from .terms import ClassCounts, Terms
 
 __all__ = [
+    "Acceptance",
     "ClassCounts",
     "Guarantee",
     "OpenedRelease",
     "Release",
+    "SignedBy",
+    "SigningKey",
     "Terms",
+    "load_key",
+    "make_key",
     "open_release",
+    "own_key",
     "publish",
     "release",
     "save_release",

@@ -8,13 +8,19 @@ from pathlib import Path
 import click
 
 from ..common.adjacency import Adjacency
-from ..common.console import console, warning
+from ..common.console import console, notice, warning
+from ..common.errors import OutputError
+from ..common.files import require_absent
+from ..embed.artifact import require_embedding
 from .accountant import DEFAULT_DELTA
 from .composition import Total
 from .contents import NOT_PRIVATE
+from .keys import SigningKey, default_key_path, load_key, own_key
 from .mechanism import DEFAULT_COUNT_WEIGHT
-from .publishing import publish
+from .origin_options import ask_passphrase
+from .publishing import COST, publish
 from .terms import ClassCounts, Terms
+from .trust import remember_own
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")
@@ -48,6 +54,11 @@ from .terms import ClassCounts, Terms
     help="Where to write the release. It may be given to anybody.",
 )  # fmt: skip
 @click.option(
+    "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="OpenSSH ed25519 private key to sign with, such as ~/.ssh/id_ed25519 [default: this "
+    "machine's own, made when it is first needed]",
+)  # fmt: skip
+@click.option(
     "--not-private", is_flag=True,
     help="Together with --eps inf: write the exact sums, without noise. For research on data that "
     "are not sensitive.",
@@ -65,6 +76,7 @@ def command(
     class_counts: str,
     count_weight: float,
     output: Path,
+    key_path: Path | None,
     not_private: bool,
     compose: bool,
     overwrite: bool,
@@ -77,10 +89,14 @@ def command(
     terms = Terms(
         epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight, not_private
     )
+    require_embedding(embedding)
+    require_absent(output, overwrite=overwrite, cost=COST)
+    key = _signing_key(key_path)
     made = publish(
         embedding,
         output,
         terms,
+        key,
         compose=lambda total: compose or _asked(total),
         overwrite=overwrite,
     )
@@ -96,7 +112,26 @@ def command(
             f"release number {promise.total_releases} from {embedding}: together they have "
             f"epsilon {promise.total_epsilon:.4g} ({promise.total_adjacency.value})"
         )
-    console.print(f"unsigned so far; id {made.release_id}\nnext: dpntk generate {output}")
+    console.print(
+        f"signed by {key.public.fingerprint}; whoever is to trust it needs this line, from you "
+        f"yourself:\n{key.public.line}\nnext: dpntk generate {output}"
+    )
+
+
+def _signing_key(path: Path | None) -> SigningKey:
+    """The key to sign with; made if none is named and there is none."""
+    if path is None:
+        made = not default_key_path().exists()
+        key = own_key(ask_passphrase)
+        if made:
+            notice(f"made a signing key: {default_key_path()}; only you can read it (0600)")
+        return key
+    key = load_key(path, ask_passphrase)
+    try:
+        remember_own(key.public)
+    except OutputError as error:
+        notice(f"this machine will not know its own releases: {error}")
+    return key
 
 
 def _asked(total: Total) -> bool:

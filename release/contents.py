@@ -120,7 +120,7 @@ def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bo
     outside = ["the image size", "the number and names of the classes"]
     if guarantee.adjacency is Adjacency.REPLACE_ONE:
         outside.insert(0, "the number of records")
-    if equal_classes:
+    if equal_classes and len(schema.classes) > 1:
         outside.append("that all classes are equally frequent")
     looked_up = (
         f" Looked up in the records: {' and '.join(schema.from_data)}." if schema.from_data else ""

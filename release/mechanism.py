@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ DEFAULT_COUNT_WEIGHT = 0.25
 """Weight of a class count beside a unit-norm feature. It costs 3 % more noise on the features and
 gives the count of a class to within 22 records at epsilon 1 and delta 1e-5."""
 
-_SMOOTHING = 3.0
+SMOOTHING: Final = 3.0
 """The discrete Gaussian is accounted as a continuous one of variance sigma^2 - 3^2."""
 
 
@@ -87,7 +88,7 @@ def calibrate(
     multiplier = noise_multiplier(epsilon, delta)
     still = no_noise(feature_map, units_per_one, adjacency=adjacency, count_weight=count_weight)
     integer_bound = still.sensitivity
-    sigma = math.ceil(math.hypot(multiplier * integer_bound, _SMOOTHING) * (1 + 2.0**-40))
+    sigma = math.ceil(math.hypot(multiplier * integer_bound, SMOOTHING) * (1 + 2.0**-40))
     if sigma > LARGEST_SIGMA:
         raise BudgetError(
             f"epsilon {epsilon:g} with delta {delta:g} needs more noise than 64 bits hold: "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +25,20 @@ from ..embed.artifact import Embedding, load_embedding, require_embedding, save_
 from .accountant import ACCOUNTANT, accountant_version, epsilon_for
 from .composition import Total, require_below_ceiling, total_of
 from .contents import Guarantee, Release, statement_of
+from .keys import SigningKey
 from .mechanism import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums, add_noise
 from .terms import ClassCounts, Terms, entry_for, noise_for
+from .user_block import sign_file
 from .writer import serialise
+
+COST: Final = "is a release that was paid for"
 
 
 def publish(
     embedding_path: Path,
     output: Path,
     terms: Terms,
+    key: SigningKey,
     *,
     compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
@@ -48,6 +54,7 @@ def publish(
         embedding_path: the embedding; its ledger is rewritten.
         output: where to write the release.
         terms: what it is to promise.
+        key: signs the file; `dpntk.release.own_key()` is this machine's.
         compose: asked, if there are releases already, whether their joint promise is acceptable.
         overwrite: whether a file at `output` may be replaced.
 
@@ -58,7 +65,7 @@ def publish(
     """
     require_embedding(embedding_path)
     with locked(embedding_path):
-        require_absent(output, overwrite=overwrite, cost="is a release that was paid for")
+        require_absent(output, overwrite=overwrite, cost=COST)
         embedding = load_embedding(embedding_path)
         scale = noise_for(embedding, terms)
         entry = entry_for(embedding, terms, scale)
@@ -74,7 +81,7 @@ def publish(
         save_embedding(replace(embedding, ledger=ledger), embedding_path)
         try:
             made = _carry_out(embedding, terms, scale, entry, total)
-            save_release(made, output)
+            save_release(made, output, key)
         except (KeyboardInterrupt, OutputError) as error:
             reason = str(error) or "interrupted"
             raise OutputError(
@@ -148,14 +155,22 @@ def _carry_out(
     )
 
 
-def save_release(made: Release, path: Path) -> None:
+def save_release(made: Release, path: Path, key: SigningKey | None) -> None:
     """Write a release file, readable by its owner alone (0600) if it is not private.
+
+    Args:
+        made: the release.
+        path: where to write it.
+        key: signs it; None leaves it unsigned, and most readers will refuse it.
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.
     """
     mode = PUBLIC_MODE if made.guarantee.private else SENSITIVE_MODE
-    write_atomically(path, serialise(made), mode=mode)
+    content = serialise(made)
+    if key is not None:
+        sign_file(content, key)
+    write_atomically(path, content, mode=mode)
 
 
 def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:

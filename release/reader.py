@@ -1,38 +1,35 @@
-"""Opening a release. This is the half of the room that stages three and four may use."""
+"""Opening a release. This is the half of the room that stages three and four may use.
+
+In this order, and no further than the first thing that is wrong: read the bytes once; check the
+user block; verify the signature; decide whether the signer is trusted; parse the body through a
+whitelist, in a process of its own unless this machine has signed the file; check that what it says
+of itself is true. Nothing that is unsigned or from a stranger is parsed unless the user wants it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import h5py
-import numpy as np
-from numpy.typing import NDArray
-
 from ..common.adjacency import Adjacency
-from ..common.container import (
-    EMBEDDING_MAGIC,
-    NOT_PRIVATE_MAGIC,
-    RELEASE_MAGIC,
-    USER_BLOCK,
-    user_block,
-)
+from ..common.container import EMBEDDING_MAGIC, USER_BLOCK
 from ..common.errors import FormatError, ReleaseError, SchemaError
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.schema import ImageSchema
-from .contents import Guarantee, Release
-from .format import FORMAT_VERSION, attributes_of
+from .acceptance import Acceptance, SignedBy, accept
+from .body import Body, read_body
+from .child import read_in_child
+from .consistency import require_consistent
+from .contents import Guarantee, Release, statement_of
+from .user_block import UserBlock, read_user_block
 
-UNSIGNED: Final = "unsigned: nobody vouches for where this release comes from"
 _LARGEST_FILE: Final = 1 << 34
-_LARGEST_NUMBER: Final = sys.float_info.max
-_MAY_BE_INFINITE: Final = {"epsilon", "total_epsilon", "epsilon_replace_one"}
+_WEIGHTS: Final = "feature_map/"
+_TRUSTED: Final = Acceptance()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +39,46 @@ class OpenedRelease:
     Attributes:
         release: the contents.
         digest: SHA-256 of the file from byte 512 on, in hexadecimal.
-        origin: who signed it, in words.
+        signed_by: who vouches for it.
     """
 
     release: Release
     digest: str
-    origin: str
+    signed_by: SignedBy
 
 
-def open_release(path: Path | str) -> OpenedRelease:
+def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedRelease:
     """Read and check a release file.
+
+    Args:
+        path: the file.
+        acceptance: whose releases to open; those of trusted signers if not given.
 
     Raises:
         ReleaseError: there is no readable file, or it is an embedding.
-        FormatError: its bytes are not those of a release that this dpntk reads.
+        SignatureError: nobody signed it, or not these bytes.
+        UntrustedSigner: somebody signed it who is not trusted.
+        FormatError: it is not a release that this dpntk reads, or it contradicts itself.
+        TrustError: the list of trusted signers cannot be read.
     """
     path = Path(path)
+    content = read_file(path)
+    try:
+        block = read_user_block(content)
+        signed_by = accept(block.signature, memoryview(content)[USER_BLOCK:], acceptance)
+        body = read_body(content) if signed_by.own else read_in_child(content)
+        release = understand(body, block)
+    except ReleaseError as error:
+        raise type(error)(f"{path}: {error}") from error
+    return OpenedRelease(release, digest_of(content), signed_by)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file that may be a release.
+
+    Raises:
+        ReleaseError: there is no readable file, or it is an embedding.
+    """
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise FormatError(f"{path}: too large for a release")
@@ -73,54 +94,33 @@ def open_release(path: Path | str) -> OpenedRelease:
             f"{path} is an embedding, not a release: it is SENSITIVE and must not leave its "
             "owner; run 'dpntk release' on it first"
         )
-    magic = next((m for m in (RELEASE_MAGIC, NOT_PRIVATE_MAGIC) if content.startswith(m)), None)
-    if magic is None:
-        raise FormatError(f"{path}: not a dpntk release")
-    if content[:USER_BLOCK] != user_block(magic):
-        raise FormatError(f"{path}: its first {USER_BLOCK} bytes are not those of a release")
-    try:
-        with h5py.File(io.BytesIO(content), "r") as file:
-            release = _parse(file)
-        if release.guarantee.private != (magic == RELEASE_MAGIC):
-            raise FormatError("its first line and its epsilon disagree about its being private")
-    except FormatError as error:
-        raise FormatError(f"{path}: {error}") from error
-    except (SchemaError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise FormatError(f"{path}: damaged: {error}") from error
-    return OpenedRelease(release, hashlib.sha256(content[USER_BLOCK:]).hexdigest(), UNSIGNED)
+    return content
 
 
-def _parse(file: h5py.File) -> Release:
-    if set(file) != {"embedding", "class_weights", "feature_map"}:
-        raise FormatError("its groups and datasets are not those of a release")
-    version = file.attrs.get("format_version")
-    if version != FORMAT_VERSION:
-        raise FormatError(f"format version {version}, this dpntk reads version {FORMAT_VERSION}")
-    adjacency = Adjacency(file.attrs.get("adjacency"))
-    kinds = attributes_of(adjacency)
-    if set(file.attrs) != set(kinds):
-        raise FormatError("its attributes are not those of a release")
-    values: dict[str, Any] = {
-        name: _attribute(name, file.attrs[name], kind) for name, kind in kinds.items()
+def digest_of(content: bytes) -> str:
+    """SHA-256 of what a signature covers, in hexadecimal."""
+    return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()
+
+
+def understand(body: Body, block: UserBlock) -> Release:
+    """From plain values to a release that makes sense.
+
+    Raises:
+        FormatError: it does not.
+    """
+    values: dict[str, Any] = dict(body.attributes)
+    weights = {
+        name.removeprefix(_WEIGHTS): array
+        for name, array in body.arrays.items()
+        if name.startswith(_WEIGHTS)
     }
-    schema = ImageSchema.from_json(json.loads(values["schema"]))
-    weights = _member(file, "feature_map", h5py.Group)
-    feature_map = OneHiddenLayerNTK.from_spec(
-        json.loads(values["feature_map"]),
-        {name: _array(weights, name, np.float32, 2) for name in weights},
-    )
-    embedding = _array(file, "embedding", np.float32, 2)
-    class_weights = _array(file, "class_weights", np.float64, 1)
-    if embedding.shape != (feature_map.dimension, len(schema.classes)):
-        raise FormatError(
-            "the embedding's shape does not follow from the feature map and the classes"
-        )
-    if class_weights.shape != (len(schema.classes),):
-        raise FormatError("there is not one weight for each class")
-    if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
-        raise FormatError("the class weights are not positive shares of 1")
-    if schema.inputs != feature_map.inputs or schema.levels != feature_map.levels:
-        raise FormatError("schema and feature map disagree about a record's size")
+    try:
+        schema = ImageSchema.from_json(json.loads(values["schema"]))
+        feature_map = OneHiddenLayerNTK.from_spec(json.loads(values["feature_map"]), weights)
+        total_adjacency = Adjacency(values["total_adjacency"])
+    except (SchemaError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FormatError(f"damaged: {str(error)[:200]}") from error
+    adjacency = Adjacency(values["adjacency"])
     guarantee = Guarantee(
         epsilon=values["epsilon"],
         delta=values["delta"],
@@ -135,17 +135,27 @@ def _parse(file: h5py.File) -> Release:
         accountant=values["accountant"],
         epsilon_replace_one=values.get("epsilon_replace_one"),
         total_epsilon=values["total_epsilon"],
-        total_adjacency=Adjacency(values["total_adjacency"]),
+        total_adjacency=total_adjacency,
         total_releases=values["total_releases"],
     )
-    if min(guarantee.records, guarantee.total_releases) < 1 or not 0 < guarantee.delta < 1:
-        raise FormatError("the number of records or of releases, or delta, is impossible")
-    if {guarantee.noise_multiplier == 0, guarantee.sigma == 0} != {not guarantee.private}:
-        raise FormatError("noise and epsilon contradict each other")
-    if min(guarantee.sensitivity, guarantee.grid, guarantee.epsilon) == 0:
-        raise FormatError("the sensitivity, the grid or epsilon is 0")
+    if guarantee.private != block.private:
+        raise FormatError("its first line and its epsilon disagree about its being private")
     if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
         raise FormatError("the number of records is exact under replace-one, and only there")
+    require_consistent(guarantee, feature_map)
+    embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
+    classes = len(schema.classes)
+    if embedding.shape != (feature_map.dimension, classes):
+        raise FormatError(
+            "the embedding's shape does not follow from the feature map and the classes"
+        )
+    if class_weights.shape != (classes,):
+        raise FormatError("there is not one weight for each class")
+    if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
+        raise FormatError("the class weights are not positive shares of 1")
+    if schema.inputs != feature_map.inputs or schema.levels != feature_map.levels:
+        raise FormatError("schema and feature map disagree about a record's size")
+    equal_classes = bool((class_weights == 1 / classes).all())
     return Release(
         embedding=embedding,
         class_weights=class_weights,
@@ -155,43 +165,6 @@ def _parse(file: h5py.File) -> Release:
         release_id=values["release_id"],
         created=values["created"],
         dpntk_version=values["dpntk_version"],
-        statement=values["statement"],
+        # In our own words, whatever the file says: they are what people rely on.
+        statement=statement_of(guarantee, schema, equal_classes=equal_classes),
     )
-
-
-def _attribute(name: str, value: object, kind: type) -> str | int | float:
-    if kind is str and isinstance(value, str):
-        return value
-    if kind is int and isinstance(value, np.int64):
-        return int(value)
-    most = math.inf if name in _MAY_BE_INFINITE else _LARGEST_NUMBER
-    if kind is float and isinstance(value, np.float64) and 0 <= value <= most:
-        return float(value)
-    raise FormatError(f"attribute {name} is not what a release holds there")
-
-
-def _member(group: h5py.Group, name: str, kind: type) -> Any:  # noqa: ANN401 - h5py is untyped
-    """What the group holds under `name` itself, not through a link to somewhere else."""
-    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise FormatError(f"{name} is a link")
-    member = group[name]
-    if not isinstance(member, kind):
-        raise FormatError(f"{name} is not a {kind.__name__.lower()}")
-    return member
-
-
-def _array(group: h5py.Group, name: str, dtype: type, most_dimensions: int) -> NDArray[Any]:
-    """A plain, contiguous, finite array; nothing that makes HDF5 fetch or expand anything."""
-    dataset = _member(group, name, h5py.Dataset)
-    if dataset.dtype != np.dtype(dtype):
-        raise FormatError(f"{name} does not hold {np.dtype(dtype)}")
-    if not 1 <= dataset.ndim <= most_dimensions:
-        raise FormatError(f"{name} has {dataset.ndim} dimensions")
-    if dataset.chunks or dataset.external or dataset.is_virtual:
-        raise FormatError(f"{name} is not stored in one plain piece")
-    if dataset.id.get_storage_size() != dataset.size * dataset.dtype.itemsize:
-        raise FormatError(f"{name} is not as large as it says")
-    values: NDArray[Any] = dataset[...]
-    if not np.isfinite(values).all():
-        raise FormatError(f"{name} holds values that are not finite")
-    return values

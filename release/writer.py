@@ -13,7 +13,7 @@ from .format import FORMAT_VERSION, attributes_of
 
 
 def serialise(release: Release) -> memoryview:
-    """The bytes of an unsigned release file. Equal releases give equal bytes."""
+    """The bytes of a release file that is not signed yet. Equal releases give equal bytes."""
     guarantee = release.guarantee
     values = {
         "format_version": FORMAT_VERSION,

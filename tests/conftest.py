@@ -21,6 +21,7 @@ from dpntk.common.schema import ImageSchema, Origin
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.artifact import Embedding, save_embedding
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
+from dpntk.release import Release, Terms, release
 
 SIDE, CLASSES = 8, 3
 
@@ -39,6 +40,16 @@ class Outcome:
 
 
 Command = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def configuration(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A configuration folder of its own for every test: the user's keys are not touched."""
+    home = tmp_path_factory.mktemp("configuration")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    return home / "dpntk"
 
 
 @pytest.fixture
@@ -101,6 +112,23 @@ def embedding(feature_map: OneHiddenLayerNTK, grid: Grid) -> Embedding:
     sums.add(records, labels)
     schema = ImageSchema(SIDE, ("a", "b", "c"), Origin.FORMAT, Origin.DECLARED)
     return Embedding(sums.sums, sums.counts, schema, feature_map, grid)
+
+
+def make_small_release() -> Release:
+    """A release of 67 numbers, to be tried byte by byte."""
+    tiny = OneHiddenLayerNTK.draw(inputs=SIDE * SIDE, width=1, outputs=1, levels=255, seed=0)
+    grid = Grid.for_capacity(255, DEFAULT_CAPACITY)
+    sums = ClassSums(tiny, 1, grid)
+    records, _ = draw_records(20)
+    sums.add(records, np.zeros(20, dtype=np.int64))
+    schema = ImageSchema(SIDE, ("a",), Origin.FORMAT, Origin.DECLARED)
+    return release(Embedding(sums.sums, sums.counts, schema, tiny, grid), Terms(1.0, 1e-3))
+
+
+@pytest.fixture
+def small_release() -> Release:
+    """The release that `make_small_release` makes."""
+    return make_small_release()
 
 
 @pytest.fixture

@@ -25,14 +25,22 @@ from dpntk.generate import TrainingSettings, generate, load_generator, sample_to
 from dpntk.generate.class_means import class_means
 from dpntk.generate.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.sampling import sample
-from dpntk.release import OpenedRelease, Release, Terms, open_release, release, save_release
+from dpntk.release import (
+    OpenedRelease,
+    Release,
+    Terms,
+    open_release,
+    own_key,
+    release,
+    save_release,
+)
 
 BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
 
 
 @pytest.fixture
 def opened(embedding: Embedding, tmp_path: Path) -> OpenedRelease:
-    save_release(release(embedding, Terms(epsilon=50.0)), tmp_path / "release.h5")
+    save_release(release(embedding, Terms(epsilon=50.0)), tmp_path / "release.h5", own_key())
     return open_release(tmp_path / "release.h5")
 
 

@@ -18,7 +18,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, DpntkError, EmbeddingError, OutputError
 from dpntk.common.ledger import Ceiling, Ledger
 from dpntk.embed import Embedding, embed, load_embedding
-from dpntk.release import Terms, open_release, publish, publishing
+from dpntk.release import Terms, open_release, own_key, publish, publishing
 from dpntk.release.composition import Total, most_left, require_below_ceiling, total_of
 from dpntk.release.terms import entry_for, noise_for
 from tests.conftest import Command
@@ -39,7 +39,7 @@ def ledger_of(embedding: Embedding, *terms: Terms) -> Ledger:
 
 def test_a_release_is_entered_with_its_id(embedding_file: Path, tmp_path: Path) -> None:
     before = load_embedding(embedding_file)
-    publish(embedding_file, tmp_path / "release.h5", ONE)
+    publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
     after = load_embedding(embedding_file)
     (entry,) = after.ledger.entries
     assert entry.release_id == open_release(tmp_path / "release.h5").release.release_id
@@ -51,11 +51,11 @@ def test_a_release_is_entered_with_its_id(embedding_file: Path, tmp_path: Path) 
 def test_a_second_release_needs_consent_and_states_the_total(
     embedding_file: Path, tmp_path: Path
 ) -> None:
-    publish(embedding_file, tmp_path / "first.h5", ONE)
+    publish(embedding_file, tmp_path / "first.h5", ONE, own_key())
     with pytest.raises(BudgetError, match="--compose"):
-        publish(embedding_file, tmp_path / "second.h5", ONE)
+        publish(embedding_file, tmp_path / "second.h5", ONE, own_key())
     assert len(load_embedding(embedding_file).ledger.entries) == 1
-    publish(embedding_file, tmp_path / "second.h5", ONE, compose=yes)
+    publish(embedding_file, tmp_path / "second.h5", ONE, own_key(), compose=yes)
     guarantee = open_release(tmp_path / "second.h5").release.guarantee
     assert guarantee.total_releases == 2
     multiplier = guarantee.noise_multiplier / math.sqrt(2)
@@ -116,7 +116,7 @@ def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
 
     monkeypatch.setattr(publishing, "add_noise", crash)
     with pytest.raises(DpntkError, match="crash"):
-        publish(embedding_file, tmp_path / "release.h5", ONE)
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
     assert len(load_embedding(embedding_file).ledger.entries) == 1
     assert not (tmp_path / "release.h5").exists()
 
@@ -131,7 +131,7 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
     monkeypatch.setattr(publishing, "save_embedding", no_space)
     monkeypatch.setattr(publishing, "add_noise", lambda *_: drawn.append(1))
     with pytest.raises(BudgetError, match="no space"):
-        publish(embedding_file, tmp_path / "release.h5", ONE)
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
     assert drawn == []
 
 
@@ -150,7 +150,7 @@ def test_what_is_spent_without_a_release_is_said(
 
     monkeypatch.setattr(publishing, "save_release", fail)
     with pytest.raises(OutputError, match=f"^{words}.*embedding.h5 counts the release as spent"):
-        publish(embedding_file, tmp_path / "release.h5", ONE)
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
     assert len(load_embedding(embedding_file).ledger.entries) == 1
 
 
@@ -162,7 +162,7 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
 
     def embed_slowly(data: Path, *, width: int, **_: object) -> Embedding:
         made = embed(data, width=width)
-        publish(tmp_path / "embedding.h5", tmp_path / "meanwhile.h5", Terms(1.0, 1e-3))
+        publish(tmp_path / "embedding.h5", tmp_path / "meanwhile.h5", Terms(1.0, 1e-3), own_key())
         return made
 
     monkeypatch.setattr("dpntk.embed.cli.embed", embed_slowly)
@@ -174,9 +174,10 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
 
 def in_a_child(embedding_file: Path, output: Path) -> int:
     """Publish in another process; returns its id."""
+    key = own_key()
     if (child := os.fork()) == 0:
         try:
-            publish(embedding_file, output, ONE, compose=yes)
+            publish(embedding_file, output, ONE, key, compose=yes)
         finally:
             os._exit(0)
     return child
@@ -194,6 +195,7 @@ def test_killed_at_each_step(
     releases: int,
 ) -> None:
     """SIGKILL at one call of fsync: ledger, its folder, release, its folder, or none of them."""
+    own_key()  # made before the calls are counted
     calls = 0
     really = os.fsync
 
@@ -241,7 +243,7 @@ def test_simultaneous_releases_all_count(embedding_file: Path, tmp_path: Path) -
 def test_a_damaged_ledger_is_refused(
     embedding_file: Path, tmp_path: Path, change: tuple[str, str]
 ) -> None:
-    publish(embedding_file, tmp_path / "release.h5", ONE)
+    publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
     with h5py.File(embedding_file, "r+") as file:
         ledger = str(file.attrs["ledger"])
         multiplier = load_embedding(embedding_file).ledger.entries[0].multiplier

@@ -15,9 +15,10 @@ from dpntk.common.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK,
 from dpntk.common.errors import BudgetError, FormatError
 from dpntk.common.ledger import Ceiling, Ledger
 from dpntk.embed import Embedding, load_embedding
-from dpntk.release import ClassCounts, Terms, open_release, release, save_release
+from dpntk.release import ClassCounts, Terms, open_release, own_key, release, save_release
 from dpntk.release.composition import most_left, require_below_ceiling, total_of
 from dpntk.release.terms import entry_for, noise_for
+from dpntk.release.user_block import sign_file
 from tests.conftest import Command
 
 EXACT = Terms(math.inf, not_private=True)
@@ -79,7 +80,7 @@ def test_it_holds_the_exact_sums_and_claims_nothing(
     embedding: Embedding, tmp_path: Path, adjacency: Adjacency, counts: ClassCounts
 ) -> None:
     terms = Terms(math.inf, adjacency=adjacency, class_counts=counts, not_private=True)
-    save_release(release(embedding, terms), tmp_path / "release.h5")
+    save_release(release(embedding, terms), tmp_path / "release.h5", own_key())
     opened = open_release(tmp_path / "release.h5").release
     exact = embedding.sums * embedding.grid.unit / embedding.records
     assert np.array_equal(opened.embedding, exact.astype(np.float32))
@@ -92,15 +93,20 @@ def test_it_holds_the_exact_sums_and_claims_nothing(
 
 
 def test_the_marks_cannot_be_taken_off(embedding: Embedding, tmp_path: Path) -> None:
-    path = tmp_path / "release.h5"
-    save_release(release(embedding, EXACT), path)
-    exact = path.read_bytes()
-    path.write_bytes(user_block(RELEASE_MAGIC) + exact[USER_BLOCK:])
+    """Not even by the one who signs: the first line and the contents have to agree."""
+    path, key = tmp_path / "release.h5", own_key()
+    save_release(release(embedding, EXACT), path, key)
+    content = bytearray(path.read_bytes())
+    content[:USER_BLOCK] = user_block(RELEASE_MAGIC)
+    sign_file(memoryview(content), key)
+    path.write_bytes(content)
     with pytest.raises(FormatError, match="disagree about its being private"):
         open_release(path)
-    path.write_bytes(exact)
     with h5py.File(path, "r+") as file:
         file.attrs["epsilon"] = np.float64(1.0)
+    content = bytearray(path.read_bytes())
+    sign_file(memoryview(content), key)
+    path.write_bytes(content)
     with pytest.raises(FormatError, match="noise and epsilon contradict"):
         open_release(path)
 

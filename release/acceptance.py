@@ -1,0 +1,85 @@
+"""Whose release to open: the question that is asked before a stranger's bytes are parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..common.errors import SignatureError, UntrustedSigner
+from .sshsig import PublicKey, Signature
+from .trust import find
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Which releases are to be opened.
+
+    Attributes:
+        signer: accept only what the trusted signer of this name has signed; None for anybody who
+            is trusted.
+        allow_unsigned: accept a file without a signature. A broken signature is never accepted.
+        ask: whether to accept a valid signature by this unknown key; asked once for each file.
+    """
+
+    signer: str | None = None
+    allow_unsigned: bool = False
+    ask: Callable[[PublicKey], bool] = lambda key: False
+
+
+@dataclass(frozen=True)
+class SignedBy:
+    """Who vouches for a file.
+
+    Attributes:
+        name: the trusted signer's; None if there is none.
+        fingerprint: of the key that signed; None if nobody did.
+        own: whether this machine signed it.
+    """
+
+    name: str | None
+    fingerprint: str | None
+    own: bool = False
+
+    def __str__(self) -> str:
+        """One clause for people."""
+        if self.fingerprint is None:
+            return "unsigned: nobody vouches for where this release comes from"
+        if self.name is None:
+            return f"signed by {self.fingerprint}, who is not among the trusted signers"
+        return f"signed by {self.name} ({self.fingerprint})"
+
+
+def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptance) -> SignedBy:
+    """Verify a signature and decide whether its signer is good enough.
+
+    Args:
+        signature: from the user block, if there is one.
+        signed: the bytes that it covers.
+        acceptance: the user's wishes.
+
+    Raises:
+        SignatureError: there is no signature, or not a valid one.
+        UntrustedSigner: it is valid, but by somebody else than was wished for.
+        TrustError: the list of trusted signers cannot be read.
+    """
+    if signature is None:
+        if acceptance.allow_unsigned and acceptance.signer is None:
+            return SignedBy(None, None)
+        raise SignatureError(
+            "unsigned, so nobody knows where it comes from; ask for a signed release"
+            + ("" if acceptance.signer else ", or add --allow-unsigned to use it all the same")
+        )
+    signature.require_valid(signed)
+    fingerprint = signature.key.fingerprint
+    known = find(signature.key)
+    if acceptance.signer is not None and (known is None or known.name != acceptance.signer):
+        who = f"{known.name}, {fingerprint}" if known else fingerprint
+        raise UntrustedSigner(f"signed by {who}, not by {acceptance.signer}")
+    if known is None:
+        if not acceptance.ask(signature.key):
+            raise UntrustedSigner(
+                f"signed by {fingerprint}, whom nobody here trusts; if you know whose key that is, "
+                "'dpntk trust add NAME KEY.pub' with the key that they give you"
+            )
+        return SignedBy(None, fingerprint)
+    return SignedBy(known.name, fingerprint, known.own)

@@ -1,0 +1,91 @@
+"""Whether the figures in a release follow from one another, so that no epsilon is only claimed."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from scipy.special import log_ndtr
+
+from ..common.adjacency import Adjacency
+from ..common.errors import FormatError
+from ..common.feature_map import FeatureMap, sensitivity
+from .contents import Guarantee
+from .mechanism import SMOOTHING
+
+_TOLERANCE: Final = 1e-6
+_LARGEST_COUNT_WEIGHT: Final = 1.0
+
+
+def log_delta(multiplier: float, epsilon: float) -> float:
+    """Logarithm of the smallest delta of the Gaussian mechanism (Balle and Wang 2018, theorem 8).
+
+    The same figure as `accountant.log_delta`, by a formula of our own: a reader checks what a
+    writer has computed in another way, and without the second that it takes to import autodp.
+    """
+    first = float(log_ndtr(0.5 / multiplier - epsilon * multiplier))
+    second = epsilon + float(log_ndtr(-0.5 / multiplier - epsilon * multiplier))
+    return first + math.log(-math.expm1(second - first)) if second < first else -math.inf
+
+
+def require_consistent(guarantee: Guarantee, feature_map: FeatureMap) -> None:
+    """Recompute the promise from the noise, and refuse figures that contradict each other.
+
+    Raises:
+        FormatError: something does not follow from the rest; the message says what.
+    """
+    g = guarantee
+    if g.records < 1 or g.total_releases < 1 or not 0 < g.delta < 1:
+        raise FormatError("the number of records or of releases, or delta, is impossible")
+    if min(g.sensitivity, g.grid, g.epsilon) <= 0 or g.count_weight > _LARGEST_COUNT_WEIGHT:
+        raise FormatError("sensitivity, grid, epsilon or count weight is out of range")
+    _require_sensitivity(g, feature_map)
+    if not g.private:
+        if g.noise_multiplier or g.sigma or g.total_epsilon != math.inf:
+            raise FormatError("noise and epsilon contradict each other")
+        return
+    if not g.noise_multiplier or not g.sigma:
+        raise FormatError("noise and epsilon contradict each other")
+    for name, value in (("sigma", g.sigma), ("the sensitivity", g.sensitivity)):
+        units = value / g.grid
+        # Two roundings of a float64: enough to tell a whole number from any other below 2^49.
+        if abs(units - round(units)) > units * 2.0**-51:
+            raise FormatError(f"{name} is not a whole number of grid units")
+    needed = math.hypot(g.noise_multiplier * g.sensitivity, SMOOTHING * g.grid)
+    if g.sigma < needed * (1 - 1e-12):
+        raise FormatError("sigma is smaller than the noise multiplier and the sensitivity demand")
+    _require_epsilon("epsilon", g.epsilon, g.noise_multiplier, g.delta)
+    if g.epsilon_replace_one is not None:
+        exchanged = _multiplier_replace_one(g, feature_map)
+        _require_epsilon("epsilon under replace-one", g.epsilon_replace_one, exchanged, g.delta)
+    if g.total_releases == 1:
+        same = g.total_adjacency is g.adjacency
+        if not same or not math.isclose(g.total_epsilon, g.epsilon, rel_tol=_TOLERANCE):
+            raise FormatError("a first release has no other total than itself")
+    elif g.total_epsilon < g.epsilon * (1 - _TOLERANCE):
+        raise FormatError("the total epsilon is below the epsilon of this release")
+
+
+def _require_sensitivity(guarantee: Guarantee, feature_map: FeatureMap) -> None:
+    g = guarantee
+    exact = sensitivity(feature_map, g.adjacency, count_weight=g.count_weight)
+    if not exact * (1 - 1e-12) <= g.sensitivity <= exact * (1 + 1e-9) + 2 * g.grid:
+        raise FormatError("the sensitivity is not that of its feature map and adjacency")
+    if g.adjacency is Adjacency.ADD_REMOVE and not g.count_weight:
+        raise FormatError("under add-remove the class counts need a weight")
+
+
+def _multiplier_replace_one(guarantee: Guarantee, feature_map: FeatureMap) -> float:
+    def change(adjacency: Adjacency) -> float:
+        return sensitivity(feature_map, adjacency, count_weight=guarantee.count_weight)
+
+    exchange = change(guarantee.adjacency) / change(Adjacency.REPLACE_ONE)
+    return guarantee.noise_multiplier * exchange
+
+
+def _require_epsilon(name: str, claimed: float, multiplier: float, delta: float) -> None:
+    """Epsilon must be the smallest at which the noise gives delta: log delta falls with epsilon."""
+    target = math.log(delta)
+    low, high = claimed * (1 - _TOLERANCE), claimed * (1 + _TOLERANCE)
+    if not log_delta(multiplier, high) <= target <= log_delta(multiplier, low):
+        raise FormatError(f"{name} does not follow from sigma, the sensitivity and delta")

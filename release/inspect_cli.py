@@ -1,0 +1,38 @@
+"""The command `dpntk inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ..common.console import warning
+from .acceptance import Acceptance
+from .contents import NOT_PRIVATE
+from .label import as_json, as_panel, as_registry_entry
+from .origin_options import origin_options
+from .reader import open_release
+
+
+@click.command("inspect", short_help="Show what a release says and promises.")
+@click.argument("release", type=click.Path(path_type=Path), default="release.h5")
+@click.option("--json", "json_wanted", is_flag=True, help="Everything but the matrix, as JSON.")
+@click.option(
+    "--registry", is_flag=True,
+    help="An entry for OpenDP's registry of deployments, as far as the file knows, as YAML.",
+)  # fmt: skip
+@origin_options
+def command(release: Path, json_wanted: bool, registry: bool, acceptance: Acceptance) -> None:
+    """Show the label of RELEASE (default: release.h5): what it promises, and who says so."""
+    if json_wanted and registry:
+        raise click.UsageError("give either --json or --registry, not both")
+    opened = open_release(release, acceptance)
+    if not opened.release.guarantee.private:
+        warning(f"{release} is {NOT_PRIVATE}")
+    if json_wanted:
+        click.echo(as_json(opened))
+    elif registry:
+        click.echo(as_registry_entry(opened), nl=False)
+    else:
+        Console(markup=False, highlight=False).print(as_panel(opened))

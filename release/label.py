@@ -1,0 +1,171 @@
+"""The label of a release: for people, for programs, and for a public registry."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from enum import Enum
+from typing import Any
+
+import yaml
+from rich.console import Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from ..common.adjacency import Adjacency
+from ..common.console import printable
+from .contents import Guarantee, Release
+from .reader import OpenedRelease
+
+
+def as_panel(opened: OpenedRelease) -> Panel:
+    """The label for people."""
+    release, promise = opened.release, opened.release.guarantee
+    rows = {
+        "data": _data(release),
+        "epsilon": f"{promise.epsilon:g}" if promise.private else "none: NOT PRIVATE",
+        "delta": f"{promise.delta:g}",
+        "adjacency": f"{promise.adjacency.value}: {promise.adjacency.meaning}",
+        "in total": _total(promise),
+        "noise": f"sigma {promise.sigma:.6g} on every sum, {release.noise_per_coordinate:.3g} on "
+        f"every entry of the matrix; sensitivity {promise.sensitivity:.6g}",
+        "mechanism": f"{promise.mechanism}; {promise.accountant}",
+        "features": _features(release),
+        "created": f"{release.created} by dpntk {release.dpntk_version}",
+        "signer": str(opened.signed_by),
+        "release id": release.release_id,
+        "sha-256": opened.digest,
+    }
+    if promise.epsilon_replace_one is not None:
+        rows["exchange"] = f"epsilon {promise.epsilon_replace_one:.4g} under replace-one"
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, Text(printable(value)))
+    style = "green" if promise.private else "bold red"
+    statement = Text("\n" + release.statement)
+    return Panel(Group(table, statement), title="privacy release", border_style=style)
+
+
+def as_json(opened: OpenedRelease) -> str:
+    """Everything but the matrix and the weights. Infinity is the text "inf"."""
+    release = opened.release
+    document = {
+        "guarantee": _plain(asdict(release.guarantee)),
+        "private": release.guarantee.private,
+        "statement": release.statement,
+        "schema": release.schema.to_json(),
+        "feature_map": {**release.feature_map.spec(), "digest": release.feature_map.digest()},
+        "embedding_shape": list(release.embedding.shape),
+        "class_weights": dict(
+            zip(release.schema.classes, release.class_weights.tolist(), strict=True)
+        ),
+        "release_id": release.release_id,
+        "created": release.created,
+        "dpntk_version": release.dpntk_version,
+        "signed_by": asdict(opened.signed_by),
+        "sha256": opened.digest,
+    }
+    return json.dumps(document, indent=2, allow_nan=False)
+
+
+def as_registry_entry(opened: OpenedRelease) -> str:
+    """An entry for OpenDP's registry of deployments; the owner fills in what the file cannot know.
+
+    The fields are those of the registry's records (github.com/opendp/deployments-registry-data).
+    """
+    release, promise = opened.release, opened.release.guarantee
+    entry = {
+        "deployment": {
+            "basic": {
+                "name": None,
+                "data_curators": [{"data_curator_name": None, "data_curator_type": None}],
+                "description": None,
+                "intended_use": None,
+                "data_product_type": "Synthetic data",
+                "data_product_region": None,
+                "data_product_sector": None,
+                "publication_date": release.created[:10],
+            },
+            "dp_variant": {
+                "variant_name": "Approximate DP",
+                "data_domain": _data(release),
+                "unprotected_quantities": _unprotected(release),
+            },
+            "privacy_loss": {
+                "privacy_unit": None,  # whether a record is a person, only the owner knows
+                "privacy_unit_details": f"One record. Adjacent data sets differ by "
+                f"{promise.adjacency.meaning}.",
+                "privacy_parameters": {
+                    "epsilon": promise.epsilon if promise.private else None,
+                    "delta": promise.delta,
+                },
+                "privacy_parameters_details": release.statement,
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "release_type": "One release" if promise.total_releases == 1 else "Many releases",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": None,
+                "mechanisms": f"{promise.mechanism}, sigma {promise.sigma:.6g} at L2 sensitivity "
+                f"{promise.sensitivity:.6g}; {promise.accountant}; {_features(release)}; dpntk "
+                f"{release.dpntk_version}, release {release.release_id}, SHA-256 {opened.digest}",
+                "composition": _total(promise),
+                "post_processing": "A generator is trained on the released matrix alone.",
+                "justification": None,
+            },
+            "administrative": {"evidence_sources": None, "status": "Draft"},
+        }
+    }
+    text: str = yaml.safe_dump(entry, sort_keys=False, allow_unicode=False, width=96)
+    return text
+
+
+def _data(release: Release) -> str:
+    schema, promise = release.schema, release.guarantee
+    about = "" if promise.adjacency is Adjacency.REPLACE_ONE else "about "
+    names = ", ".join(schema.classes[:20]) + (", ..." if len(schema.classes) > 20 else "")
+    return (
+        f"{about}{promise.records:,} grey images of {schema.side}x{schema.side} pixels in "
+        f"{len(schema.classes)} classes: {names}"
+    )
+
+
+def _features(release: Release) -> str:
+    spec = release.feature_map.spec()
+    return (
+        f"normalised tangent features of {spec['arch']}, width {release.feature_map.width}: a "
+        f"{release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
+    )
+
+
+def _total(promise: Guarantee) -> str:
+    if promise.total_releases == 1:
+        return "the first release from these records that the owner's ledger knows of"
+    return (
+        f"release number {promise.total_releases} from these records; together epsilon "
+        f"{promise.total_epsilon:.4g} ({promise.total_adjacency.value})"
+    )
+
+
+def _unprotected(release: Release) -> str:
+    known = ["image size", "number and names of the classes"]
+    if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
+        known.insert(0, "number of records")
+    looked_up = release.schema.from_data
+    return ", ".join(known) + (f"; looked up: {', '.join(looked_up)}" if looked_up else "")
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    def plain(value: object) -> object:
+        if isinstance(value, Enum):
+            return value.value
+        return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+    return {name: plain(value) for name, value in values.items()}

@@ -1,0 +1,200 @@
+"""Whose releases are accepted: lists of signers in OpenSSH's `allowed_signers` format.
+
+`allowed_signers` holds those whom the user chose, `own_signers` the keys that this machine has
+signed with. Both can be given to `ssh-keygen -Y verify -f`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ..common.errors import TrustError
+from ..common.files import locked, write_atomically, write_failures
+from .config import config_folder
+from .sshsig import KEY_TYPE, NAMESPACE, PublicKey
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+_OPTION: Final = f'namespaces="{NAMESPACE}"'
+_LINE: Final = re.compile(
+    rf"(?P<name>{_NAME.pattern})(?: {_OPTION})? {KEY_TYPE} (?P<key>[A-Za-z0-9+/=]+)(?: .*)?"
+)
+_LARGEST_FILE: Final = 1 << 20
+OWN_NAME: Final = "this-machine"
+
+
+@dataclass(frozen=True)
+class Signer:
+    """Somebody whose releases are accepted.
+
+    Attributes:
+        name: what the user calls them.
+        key: their public key.
+        own: whether it is a key that this machine signs with.
+    """
+
+    name: str
+    key: PublicKey
+    own: bool = False
+
+    @property
+    def line(self) -> str:
+        """As in an `allowed_signers` file."""
+        return f"{self.name} {_OPTION} {self.key.line}"
+
+
+def allowed_path() -> Path:
+    """The list of those whom the user trusts."""
+    return config_folder() / "allowed_signers"
+
+
+def own_path() -> Path:
+    """The list of keys that this machine has signed with."""
+    return config_folder() / "own_signers"
+
+
+def trusted() -> list[Signer]:
+    """Everybody whose releases are accepted, this machine's own keys first.
+
+    Raises:
+        TrustError: a list cannot be read or holds what dpntk does not understand.
+    """
+    return [*_read(own_path(), own=True), *_read(allowed_path(), own=False)]
+
+
+def find(key: PublicKey) -> Signer | None:
+    """Who of the trusted signers has this key; None if nobody."""
+    return next((signer for signer in trusted() if signer.key == key), None)
+
+
+def add(name: str, key: PublicKey) -> Signer:
+    """Trust a signer from now on.
+
+    Raises:
+        TrustError: the name cannot be used, or it or the key is on the list already.
+        OutputError: the list cannot be written.
+    """
+    if not _NAME.fullmatch(name) or name == OWN_NAME:
+        raise TrustError(
+            f"{name!r} cannot be a signer's name: use letters, digits and . _ @ + - only"
+        )
+    signer = Signer(name, key)
+    with _changing(allowed_path()):
+        signers = _read(allowed_path(), own=False)
+        for known in signers:
+            if known.name == name:
+                raise TrustError(
+                    f"{name} is trusted already, with key {known.key.fingerprint}: "
+                    f"'dpntk trust remove {name}' first if the key has changed"
+                )
+            if known.key == key:
+                raise TrustError(f"this key is trusted already, under the name {known.name}")
+        _write(allowed_path(), [*signers, signer])
+    return signer
+
+
+def remove(name: str) -> Signer:
+    """Stop trusting a signer.
+
+    Raises:
+        TrustError: there is nobody of that name.
+        OutputError: the list cannot be written.
+    """
+    with _changing(allowed_path()):
+        signers = _read(allowed_path(), own=False)
+        for signer in signers:
+            if signer.name == name:
+                _write(allowed_path(), [other for other in signers if other is not signer])
+                return signer
+    raise TrustError(f"nobody called {name} is trusted; 'dpntk trust list' shows who is")
+
+
+def remember_own(key: PublicKey) -> None:
+    """Note that this machine signs with a key, so that it trusts what it signed.
+
+    Raises:
+        OutputError: the list cannot be written.
+    """
+    with _changing(own_path()):
+        signers = _read(own_path(), own=True)
+        if all(signer.key != key for signer in signers):
+            _write(own_path(), [*signers, Signer(OWN_NAME, key, own=True)])
+
+
+def read_public_key(text: str) -> PublicKey:
+    """Read a line of a .pub file: key type, key, and perhaps a comment.
+
+    Raises:
+        TrustError: it is not an ed25519 public key.
+    """
+    words = text.split()
+    if len(words) < 2 or words[0] != KEY_TYPE:
+        kind = f"a key of type {words[0][:40]}" if len(words) > 1 else "no public key"
+        raise TrustError(f"{kind}; expected a line that starts with '{KEY_TYPE}'")
+    try:
+        return PublicKey.from_base64(words[1])
+    except ValueError as error:
+        raise TrustError(f"the key is damaged: {error}") from error
+
+
+def load_public_key(path: Path) -> PublicKey:
+    """Read a .pub file.
+
+    Raises:
+        TrustError: there is none, or it holds something else.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_FILE).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise TrustError(f"{path}: {error.strerror or error}") from error
+    if "\n" in text:
+        raise TrustError(f"{path}: not a public key: expected one line")
+    try:
+        return read_public_key(text)
+    except TrustError as error:
+        raise TrustError(f"{path}: {error}") from error
+
+
+@contextlib.contextmanager
+def _changing(path: Path) -> Iterator[None]:
+    with write_failures(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(path):
+        yield
+
+
+def _write(path: Path, signers: list[Signer]) -> None:
+    write_atomically(path, "".join(f"{signer.line}\n" for signer in signers).encode())
+
+
+def _read(path: Path, *, own: bool) -> list[Signer]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_FILE).decode()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise TrustError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise TrustError(f"{path}: not a text file") from error
+    signers = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        matched = _LINE.fullmatch(line)
+        if matched is None:
+            raise TrustError(
+                f"{path}, line {number}: dpntk understands 'NAME {_OPTION} {KEY_TYPE} KEY' only; "
+                "correct or remove the line"
+            )
+        try:
+            key = PublicKey.from_base64(matched["key"])
+        except ValueError as error:
+            raise TrustError(f"{path}, line {number}: the key is damaged") from error
+        signers.append(Signer(matched["name"], key, own))
+    return signers

@@ -1,0 +1,72 @@
+"""The command `dpntk verify`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ..common.container import USER_BLOCK
+from ..common.errors import ReleaseError, UntrustedSigner
+from .acceptance import Acceptance, SignedBy, accept
+from .reader import digest_of, read_file
+from .sshsig import NAMESPACE
+from .trust import allowed_path, load_public_key
+from .user_block import read_user_block
+
+
+@click.command("verify", short_help="Check who signed a release.")
+@click.argument("release", type=click.Path(path_type=Path), default="release.h5")
+@click.option("--signer", metavar="NAME", help="Demand the signature of this trusted signer.")
+@click.option(
+    "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE.pub",
+    help="Demand the signature of this key, whoever is trusted.",
+)  # fmt: skip
+@click.option("--how", is_flag=True, help="Show how to do the same with OpenSSH alone.")
+def command(release: Path, signer: str | None, key_path: Path | None, how: bool) -> None:
+    """Check the signature of RELEASE (default: release.h5), without looking at anything else in it.
+
+    The exit code is 0 only for a valid signature by a trusted signer, or by the one demanded.
+    """
+    if signer is not None and key_path is not None:
+        raise click.UsageError("give either --signer or --key, not both")
+    out = Console(markup=False, highlight=False, soft_wrap=True)
+    if how:
+        out.print(_recipe(release, signer or "NAME"))
+    demanded = None if key_path is None else load_public_key(key_path)
+    content = read_file(release)
+    try:
+        block = read_user_block(content)
+        # Whoever signed is shown first, and judged then.
+        shown = Acceptance(ask=lambda key: True)
+        signed_by = accept(block.signature, memoryview(content)[USER_BLOCK:], shown)
+        out.print(f"valid signature in {release}")
+        out.print(f"signer       {signed_by.name or 'unknown'}")
+        out.print(f"fingerprint  {signed_by.fingerprint}")
+        out.print(f"trusted      {_standing(signed_by)}")
+        out.print(f"sha-256      {digest_of(content)} (from byte {USER_BLOCK} on)")
+        if demanded is None:
+            accept(block.signature, memoryview(content)[USER_BLOCK:], Acceptance(signer=signer))
+        elif demanded.fingerprint != signed_by.fingerprint:
+            raise UntrustedSigner(
+                f"signed by {signed_by.fingerprint}, not by the key in {key_path}"
+            )
+    except ReleaseError as error:
+        raise type(error)(f"{release}: {error}") from error
+
+
+def _standing(signed_by: SignedBy) -> str:
+    if signed_by.own:
+        return "yes: a key of this machine"
+    return "no" if signed_by.name is None else f"yes: in {allowed_path()}"
+
+
+def _recipe(release: Path, name: str) -> str:
+    file, signers = shlex.quote(str(release)), shlex.quote(str(allowed_path()))
+    return (
+        f"head -c {USER_BLOCK} {file} | sed -n '/^-----BEGIN/,/^-----END/p' > release.sig\n"
+        f"tail -c +{USER_BLOCK + 1} {file} | "
+        f"ssh-keygen -Y verify -f {signers} -I {name} -n {NAMESPACE} -s release.sig\n"
+    )
