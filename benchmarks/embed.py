@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from dpntk.common.front import Pixels
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
@@ -81,7 +82,7 @@ def main() -> None:
     records[random.random(records.shape) < 0.8] = 0  # about as dark as MNIST
     labels = random.integers(0, CLASSES, RECORDS)
     feature_map = OneHiddenLayerNTK.draw(
-        inputs=SIDE * SIDE, width=WIDTH, outputs=CLASSES, levels=255, seed=0
+        Pixels(SIDE * SIDE), width=WIDTH, outputs=CLASSES, levels=255, seed=0
     )
     grid = Grid.for_capacity(255, DEFAULT_CAPACITY)
     network = network_of(feature_map)

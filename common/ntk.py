@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
+from .front import Front, front_from_spec
 
 HIDDEN_GRID: Final = 2.0**-24
 READOUT_GRID: Final = 2.0**-20
@@ -47,6 +48,7 @@ class OneHiddenLayerNTK:
         readout: v, float32 (width,), multiples of 2^-20.
         outputs: K, the number of network outputs.
         levels: records hold integers 0..levels, which stand for the values 0..1.
+        front: what stands before the network; its outputs are the x above.
 
     Guarantee:
         norm_bound: phi is a vector divided by its own norm, which is never 0 because the output
@@ -61,11 +63,14 @@ class OneHiddenLayerNTK:
     readout: NDArray[np.float32]
     outputs: int
     levels: int
+    front: Front
 
     def __post_init__(self) -> None:
         width, inputs = self.hidden.shape
         if self.bias.shape != (width,) or self.readout.shape != (width,):
             raise SchemaError("feature map: the weights' shapes disagree")
+        if self.front.outputs != inputs:
+            raise SchemaError("feature map: the front does not fit the network behind it")
         if width < 1 or inputs < 1 or self.outputs < 1 or self.levels < 1:
             raise SchemaError("feature map: width, inputs, outputs and levels start at 1")
         for name, weight in self.weights().items():
@@ -83,7 +88,7 @@ class OneHiddenLayerNTK:
 
     @classmethod
     def draw(
-        cls, *, inputs: int, width: int, outputs: int, levels: int, seed: int
+        cls, front: Front, *, width: int, outputs: int, levels: int, seed: int
     ) -> OneHiddenLayerNTK:
         """Draw the weights at random, without looking at any record.
 
@@ -91,13 +96,13 @@ class OneHiddenLayerNTK:
         paper's code with it, then rounded to the grid.
 
         Args:
-            inputs: number of values in a record.
+            front: what stands before the network.
             width: number of hidden units.
             outputs: number of network outputs.
             levels: largest integer in a record.
             seed: of the weights alone; privacy noise has no seed anywhere.
         """
-        generator = np.random.default_rng(seed)
+        generator, inputs = np.random.default_rng(seed), front.outputs
         hidden = generator.uniform(-1.0, 1.0, (width, inputs)) / math.sqrt(inputs)
         bias = generator.uniform(-1.0, 1.0, width) / math.sqrt(inputs)
         readout = generator.uniform(-1.0, 1.0, (outputs, width)).sum(axis=0) / math.sqrt(width)
@@ -107,6 +112,7 @@ class OneHiddenLayerNTK:
             readout=_to_grid(readout, READOUT_GRID),
             outputs=outputs,
             levels=levels,
+            front=front,
         )
 
     @property
@@ -116,8 +122,13 @@ class OneHiddenLayerNTK:
 
     @property
     def inputs(self) -> int:
-        """Number of values in a record."""
+        """Number of values that the network gets: those of a record, and what the front adds."""
         return int(self.hidden.shape[1])
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in a record."""
+        return self.front.record_size
 
     @property
     def dimension(self) -> int:
@@ -151,6 +162,7 @@ class OneHiddenLayerNTK:
             "arch": "fc_1l",
             "width": self.width,
             "inputs": self.inputs,
+            "front": self.front.spec(),
             "outputs": self.outputs,
             "levels": self.levels,
             "activation": "relu",
@@ -158,7 +170,8 @@ class OneHiddenLayerNTK:
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The drawn weights by name."""
-        return {"hidden": self.hidden, "bias": self.bias, "readout": self.readout}
+        own = {"hidden": self.hidden, "bias": self.bias, "readout": self.readout}
+        return {**own, **self.front.weights()}
 
     def digest(self) -> str:
         """SHA-256 over the weights' bytes (little-endian), in hexadecimal."""
@@ -177,10 +190,19 @@ class OneHiddenLayerNTK:
         Raises:
             SchemaError: they do not describe a map that this dpntk knows, or contradict each other.
         """
-        if set(weights) != {"hidden", "bias", "readout"}:
+        own = {"hidden", "bias", "readout"}
+        if not own <= set(weights):
             raise SchemaError("feature map: expected the weights hidden, bias and readout")
         if weights["hidden"].ndim != 2:
             raise SchemaError("feature map: hidden must be a matrix")
+        front_spec = spec.get("front")
+        if not isinstance(front_spec, Mapping):
+            raise SchemaError("feature map: it does not say what stands before the network")
+        front = front_from_spec(
+            front_spec,
+            {name: weight for name, weight in weights.items() if name not in own},
+            weights["hidden"].shape[1],
+        )
         numbers = {}
         for name in ("outputs", "levels"):
             value = spec.get(name)
@@ -188,7 +210,11 @@ class OneHiddenLayerNTK:
                 raise SchemaError(f"feature map: {name} must be an integer")
             numbers[name] = value
         rebuilt = cls(
-            hidden=weights["hidden"], bias=weights["bias"], readout=weights["readout"], **numbers
+            hidden=weights["hidden"],
+            bias=weights["bias"],
+            readout=weights["readout"],
+            front=front,
+            **numbers,
         )
         if rebuilt.spec() != dict(spec):
             raise SchemaError("feature map: not one that this dpntk knows")

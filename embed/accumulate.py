@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DataError, SchemaError
 from ..common.ntk import OneHiddenLayerNTK
+from .exact_front import ExactFront
 from .fixed_point import FixedPointNTK
 from .grid import Grid
 
@@ -30,6 +31,7 @@ class ClassSums:
     ) -> None:
         device = device or torch.device("cpu")
         self._map = FixedPointNTK(feature_map, grid, device)
+        self._front = ExactFront(feature_map.front, feature_map.levels, device)
         self._blocks = feature_map.blocks
         self._shape = (feature_map.width, feature_map.inputs)
         self._sums = torch.zeros(classes, feature_map.dimension, dtype=torch.int64, device=device)
@@ -44,7 +46,7 @@ class ClassSums:
         """Add one chunk of records.
 
         Args:
-            records: uint8 (b, inputs), values 0..levels.
+            records: uint8 (b, record size), values 0..levels.
             labels: int64 (b,), indices of classes.
 
         Raises:
@@ -62,6 +64,7 @@ class ClassSums:
             )
         order = np.argsort(labels, kind="stable")
         grouped = torch.from_numpy(records[order]).to(self._map.device, torch.float64)
+        grouped = self._front(grouped)
         features = self._map.features(grouped)
         levels = self._map.grid.levels
         norms = features.norms(grouped, levels)

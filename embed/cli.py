@@ -11,9 +11,10 @@ from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError
 from ..common.files import locked, require_absent
+from ..common.front import FRONTS
 from ..common.ledger import Ceiling, Ledger
 from .artifact import load_embedding, save_embedding
-from .pipeline import ARCHITECTURES, DEFAULT_WIDTH, embed
+from .pipeline import ARCHITECTURES, DEFAULT_FRONT, DEFAULT_WIDTH, embed
 
 _COST = "is an embedding that releases may refer to"
 
@@ -43,6 +44,10 @@ _COST = "is an embedding that releases may refer to"
 @click.option(
     "--width", type=click.IntRange(1, 100_000), default=DEFAULT_WIDTH, show_default=True,
     help="Its number of hidden units.",
+)  # fmt: skip
+@click.option(
+    "--front", type=click.Choice(FRONTS), default=DEFAULT_FRONT, show_default=True,
+    help="What stands before it: nothing, or oriented filters beside the pixels.",
 )  # fmt: skip
 @click.option(
     "--feature-seed", type=click.IntRange(0), default=0, show_default=True,
@@ -75,6 +80,7 @@ def command(
     budget_delta: float | None,
     arch: str,
     width: int,
+    front: str,
     feature_seed: int,
     device: str,
     split: str,
@@ -95,6 +101,7 @@ def command(
         data,
         arch=arch,
         width=width,
+        front=front,
         feature_seed=feature_seed,
         device=device,
         split=split,

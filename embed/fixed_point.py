@@ -122,7 +122,7 @@ class FixedPointNTK:
         """Features of a batch.
 
         Args:
-            records: float64 (b, inputs), integers 0..levels.
+            records: float64 (b, inputs), integers 0..levels: what the front makes of records.
         """
         levels, outputs = self.grid.levels, self.feature_map.outputs
         # In units of 1/levels, exact: every term is a multiple of 2^-24.

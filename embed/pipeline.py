@@ -8,6 +8,7 @@ from typing import Final
 from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import SchemaError
+from ..common.front import make_front
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.sources import Source, open_source
 from .accumulate import ClassSums
@@ -16,6 +17,7 @@ from .grid import DEFAULT_CAPACITY, Grid
 
 ARCHITECTURES: Final = ("fc_1l",)
 DEFAULT_WIDTH: Final = 800
+DEFAULT_FRONT: Final = "pixels"
 
 
 def embed(
@@ -23,6 +25,7 @@ def embed(
     *,
     arch: str = "fc_1l",
     width: int = DEFAULT_WIDTH,
+    front: str = DEFAULT_FRONT,
     feature_seed: int = 0,
     device: str = AUTO,
     split: str = "train",
@@ -36,6 +39,7 @@ def embed(
         data: a folder of class folders, a folder of IDX files, an .npz file, or an open source.
         arch: the network whose tangent kernel is used.
         width: its number of hidden units.
+        front: what stands before it: "pixels" (nothing) or "scattering".
         feature_seed: of its random weights. Not of any noise: that has no seed.
         device: "auto", "cpu" or "cuda". Does not change a bit of the result.
         split: "train" or "test", where the data set has both.
@@ -59,7 +63,7 @@ def embed(
         source = data
     schema = source.schema
     feature_map = OneHiddenLayerNTK.draw(
-        inputs=schema.inputs,
+        make_front(front, schema.side),
         width=width,
         outputs=len(schema.classes),
         levels=schema.levels,

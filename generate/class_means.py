@@ -25,13 +25,14 @@ def class_means(release: Release) -> NDArray[np.float32]:
         Post-processing: reads the release alone.
 
     Returns:
-        float32 (c, inputs), values 0..1; a class that drowns in noise gets the even grey 0.5.
+        float32 (c, record size), values 0..1; a class that drowns in noise gets the even grey 0.5.
     """
     feature_map = release.feature_map
     blocks = feature_map.blocks
     readout = feature_map.readout.astype(np.float64)
     hidden = release.embedding[blocks["hidden"]].reshape(feature_map.width, feature_map.inputs, -1)
-    weighted = np.einsum("w,wxc->cx", readout, hidden)
+    # What the front adds comes after the record's own values.
+    weighted = np.einsum("w,wxc->cx", readout, hidden[:, : feature_map.record_size])
     weights = readout @ release.embedding[blocks["bias"]].astype(np.float64)
     noise = release.noise_per_coordinate * math.sqrt(readout @ readout)
     reliable = weights > _RELIABLE * noise

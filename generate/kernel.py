@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..common.ntk import OneHiddenLayerNTK
+from .front import SmoothFront
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class NTKKernel:
         dtype: torch.dtype = torch.float32,
     ) -> None:
         self.feature_map = feature_map
+        self._front = SmoothFront(feature_map.front, device, dtype)
         self._hidden = torch.as_tensor(feature_map.hidden, device=device, dtype=dtype)
         self._bias = torch.as_tensor(feature_map.bias, device=device, dtype=dtype)
         self._readout = torch.as_tensor(feature_map.readout, device=device, dtype=dtype)
@@ -51,8 +53,9 @@ class NTKKernel:
         """Pass a batch through the network.
 
         Args:
-            records: (c, b, inputs), values 0..1.
+            records: (c, b, record size), values 0..1.
         """
+        records = self._front(records)
         before = records @ self._hidden.T + self._bias
         activation = before.relu()
         # The ReLU's slope is constant almost everywhere: no gradient flows through the mask.

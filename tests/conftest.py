@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dpntk.common.command import run
+from dpntk.common.front import Pixels
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.embed.accumulate import ClassSums
@@ -84,7 +85,9 @@ def dpntk_process() -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.fixture
 def feature_map() -> OneHiddenLayerNTK:
     """A narrow network for images of 8x8 pixels in 3 classes."""
-    return OneHiddenLayerNTK.draw(inputs=SIDE * SIDE, width=13, outputs=CLASSES, levels=255, seed=3)
+    return OneHiddenLayerNTK.draw(
+        Pixels(SIDE * SIDE), width=13, outputs=CLASSES, levels=255, seed=3
+    )
 
 
 @pytest.fixture
@@ -116,7 +119,7 @@ def embedding(feature_map: OneHiddenLayerNTK, grid: Grid) -> Embedding:
 
 def make_small_release() -> Release:
     """A release of 67 numbers, to be tried byte by byte."""
-    tiny = OneHiddenLayerNTK.draw(inputs=SIDE * SIDE, width=1, outputs=1, levels=255, seed=0)
+    tiny = OneHiddenLayerNTK.draw(Pixels(SIDE * SIDE), width=1, outputs=1, levels=255, seed=0)
     grid = Grid.for_capacity(255, DEFAULT_CAPACITY)
     sums = ClassSums(tiny, 1, grid)
     records, _ = draw_records(20)

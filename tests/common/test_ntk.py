@@ -10,6 +10,7 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import SchemaError
 from dpntk.common.feature_map import sensitivity
+from dpntk.common.front import Pixels
 from dpntk.common.ntk import OneHiddenLayerNTK
 
 
@@ -20,14 +21,16 @@ def test_spec_and_weights_rebuild_the_map(feature_map: OneHiddenLayerNTK) -> Non
 
 
 def test_dimension_is_that_of_the_paper() -> None:
-    mnist = OneHiddenLayerNTK.draw(inputs=784, width=800, outputs=10, levels=255, seed=0)
+    mnist = OneHiddenLayerNTK.draw(Pixels(784), width=800, outputs=10, levels=255, seed=0)
     assert mnist.dimension == 800 * 784 + 800 + 800 + 1
     assert mnist.blocks["output_bias"].stop == mnist.dimension
 
 
 def test_seed_decides_the_weights() -> None:
     def digest(seed: int) -> str:
-        return OneHiddenLayerNTK.draw(inputs=64, width=5, outputs=2, levels=255, seed=seed).digest()
+        return OneHiddenLayerNTK.draw(
+            Pixels(64), width=5, outputs=2, levels=255, seed=seed
+        ).digest()
 
     assert digest(1) == digest(1)
     assert digest(1) != digest(2)

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.errors import DataError, SchemaError
+from dpntk.common.front import Pixels
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.fixed_point import FixedPointNTK, IntegerFeatures
@@ -40,7 +41,7 @@ def test_both_references_agree(feature_map: OneHiddenLayerNTK) -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 13, 64])
 def test_class_sums_equal_the_per_record_gradients(width: int, grid: Grid) -> None:
-    feature_map = OneHiddenLayerNTK.draw(inputs=64, width=width, outputs=3, levels=255, seed=5)
+    feature_map = OneHiddenLayerNTK.draw(Pixels(64), width=width, outputs=3, levels=255, seed=5)
     records, labels = draw_records(50)
     phi = features(feature_map, torch.from_numpy(records).double() / 255).numpy()
     expected = phi.T @ np.eye(CLASSES)[labels]
@@ -71,7 +72,7 @@ def test_sums_of_two_parts_add_up_to_the_whole(feature_map: OneHiddenLayerNTK, g
 
 
 def test_number_of_threads_does_not_change_a_bit(grid: Grid) -> None:
-    feature_map = OneHiddenLayerNTK.draw(inputs=784, width=300, outputs=3, levels=255, seed=0)
+    feature_map = OneHiddenLayerNTK.draw(Pixels(784), width=300, outputs=3, levels=255, seed=0)
     random = np.random.default_rng(0)
     records = random.integers(0, 256, (500, 784), dtype=np.uint8)
     labels = random.integers(0, CLASSES, 500)
@@ -98,7 +99,12 @@ def test_a_record_has_the_same_feature_in_every_company(
     hidden = feature_map.hidden.copy()
     hidden[:, 1::2] = -hidden[:, ::2]
     on_the_kink = OneHiddenLayerNTK(
-        hidden, np.zeros_like(feature_map.bias), feature_map.readout, CLASSES, 255
+        hidden,
+        np.zeros_like(feature_map.bias),
+        feature_map.readout,
+        CLASSES,
+        255,
+        feature_map.front,
     )
     records, labels = draw_records(129)
     records[:, 1::2] = records[:, ::2]  # so that every activation is 0
@@ -113,7 +119,7 @@ def test_a_record_has_the_same_feature_in_every_company(
 @pytest.mark.parametrize("seed", range(5))
 def test_no_integer_feature_is_longer_than_one(seed: int, grid: Grid) -> None:
     """In whole numbers, without rounding: the sum of squares is at most (1/g)^2."""
-    feature_map = OneHiddenLayerNTK.draw(inputs=64, width=11, outputs=3, levels=255, seed=seed)
+    feature_map = OneHiddenLayerNTK.draw(Pixels(64), width=11, outputs=3, levels=255, seed=seed)
     records, labels = draw_records(40, seed)
     for record, label in zip(records, labels, strict=True):
         feature = sums_of(feature_map, grid, record[None], label[None], chunk=1)
@@ -140,7 +146,7 @@ def test_integer_features_of_any_two_records_do_not_oppose(
 
 def test_a_full_chunk_of_the_same_record_is_that_many_times_its_feature(grid: Grid) -> None:
     """Double precision holds the largest sums that a chunk can make."""
-    feature_map = OneHiddenLayerNTK.draw(inputs=64, width=2, outputs=1, levels=255, seed=1)
+    feature_map = OneHiddenLayerNTK.draw(Pixels(64), width=2, outputs=1, levels=255, seed=1)
     size = FixedPointNTK(feature_map, grid, torch.device("cpu")).chunk_size
     records = np.zeros((64, 64), dtype=np.uint8)
     np.fill_diagonal(records, 255)  # one bright pixel makes the largest coordinates

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.feature_map import Weights
+from dpntk.common.front import Pixels
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import Grid
@@ -25,7 +26,7 @@ from tests.conftest import CLASSES
 
 INPUTS = 64
 GRID = Grid.for_capacity(255, 2**20)
-MAP = OneHiddenLayerNTK.draw(inputs=INPUTS, width=9, outputs=CLASSES, levels=255, seed=8)
+MAP = OneHiddenLayerNTK.draw(Pixels(INPUTS), width=9, outputs=CLASSES, levels=255, seed=8)
 
 records = arrays(
     np.uint8, INPUTS, elements=st.sampled_from([0, 0, 0, 1, 100, 254, 255])
