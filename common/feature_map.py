@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -16,6 +17,16 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 class FeatureMap(Protocol):
     """A fixed function phi from records to vectors, drawn without looking at any record."""
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in a record."""
+        ...
+
+    @property
+    def levels(self) -> int:
+        """Records hold integers 0..levels, which stand for the values 0..1."""
+        ...
 
     @property
     def dimension(self) -> int:
@@ -39,6 +50,19 @@ class FeatureMap(Protocol):
     def weights(self) -> Weights:
         """The drawn weights by name; they travel in the release file."""
         ...
+
+    def digest(self) -> str:
+        """Of the weights: see `weights_digest`."""
+        ...
+
+
+def weights_digest(feature_map: FeatureMap) -> str:
+    """SHA-256 over the weights' names, shapes and bytes (little-endian), in hexadecimal."""
+    state = hashlib.sha256()
+    for name, weight in sorted(feature_map.weights().items()):
+        state.update(f"{name} {weight.shape}\n".encode())
+        state.update(np.ascontiguousarray(weight, dtype="<f4").tobytes())
+    return state.hexdigest()
 
 
 def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: float) -> float:

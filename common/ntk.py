@@ -20,7 +20,6 @@ float64 whatever the order of summation: see `dpntk.embed.fixed_point` for why t
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
+from .feature_map import weights_digest
 from .front import Front, front_from_spec
 
 HIDDEN_GRID: Final = 2.0**-24
@@ -174,12 +174,8 @@ class OneHiddenLayerNTK:
         return {**own, **self.front.weights()}
 
     def digest(self) -> str:
-        """SHA-256 over the weights' bytes (little-endian), in hexadecimal."""
-        state = hashlib.sha256()
-        for name, weight in sorted(self.weights().items()):
-            state.update(f"{name} {weight.shape}\n".encode())
-            state.update(np.ascontiguousarray(weight, dtype="<f4").tobytes())
-        return state.hexdigest()
+        """Of the weights: see `weights_digest`."""
+        return weights_digest(self)
 
     @classmethod
     def from_spec(

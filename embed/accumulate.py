@@ -7,9 +7,8 @@ import torch
 from numpy.typing import NDArray
 
 from ..common.errors import DataError, SchemaError
-from ..common.ntk import OneHiddenLayerNTK
-from .exact_front import ExactFront
-from .fixed_point import FixedPointNTK
+from ..common.feature_map import FeatureMap
+from .exact_map import exact_map
 from .grid import Grid
 
 
@@ -24,16 +23,16 @@ class ClassSums:
 
     def __init__(
         self,
-        feature_map: OneHiddenLayerNTK,
+        feature_map: FeatureMap,
         classes: int,
         grid: Grid,
         device: torch.device | None = None,
     ) -> None:
         device = device or torch.device("cpu")
-        self._map = FixedPointNTK(feature_map, grid, device)
-        self._front = ExactFront(feature_map.front, feature_map.levels, device)
-        self._blocks = feature_map.blocks
-        self._shape = (feature_map.width, feature_map.inputs)
+        self._map = exact_map(feature_map, grid, device)
+        self._grid = grid
+        # Room for the rounding of the norms, which is a few units in the last place.
+        self._longest = feature_map.norm_bound * grid.units_per_one * (1 + 2.0**-40)
         self._sums = torch.zeros(classes, feature_map.dimension, dtype=torch.int64, device=device)
         self._counts = torch.zeros(classes, dtype=torch.int64)
 
@@ -57,20 +56,17 @@ class ClassSums:
             raise SchemaError(f"a chunk of {len(records)} records: at most {self.chunk_size} fit")
         self._counts += torch.bincount(torch.from_numpy(labels), minlength=len(self._counts))
         total = int(self._counts.sum())
-        if total > self._map.grid.capacity:
+        if total > self._grid.capacity:
             raise SchemaError(
-                f"more than {self._map.grid.capacity} records: the sums could overflow; "
+                f"more than {self._grid.capacity} records: the sums could overflow; "
                 "embed again with a larger --capacity"
             )
         order = np.argsort(labels, kind="stable")
-        grouped = torch.from_numpy(records[order]).to(self._map.device, torch.float64)
-        grouped = self._front(grouped)
+        grouped = torch.from_numpy(records[order]).to(self._sums.device, torch.float64)
         features = self._map.features(grouped)
-        levels = self._map.grid.levels
-        norms = features.norms(grouped, levels)
         # Proven (statement 3), and looked at all the same: the guarantee stands on it. Not a
         # number fails every comparison.
-        if not bool((norms <= self._map.longest).all()):
+        if not bool((features.norms() <= self._longest).all()):
             raise DataError(
                 "a record's feature is not finite or longer than its bound, so no sensitivity "
                 "covers it: nothing was written; this is a bug in dpntk, please report it"
@@ -79,15 +75,7 @@ class ClassSums:
         for label, size in zip(*np.unique(labels, return_counts=True), strict=True):
             rows = slice(start, start + int(size))
             start += int(size)
-            column = self._sums[int(label)]
-            delta = features.delta[rows]
-            hidden = column[self._blocks["hidden"]].view(self._shape)
-            hidden += (delta.T @ grouped[rows]).to(torch.int64)
-            column[self._blocks["bias"]] += delta.sum(dim=0).to(torch.int64) * levels
-            column[self._blocks["readout"]] += features.readout[rows].to(torch.int64).sum(dim=0)
-            column[self._blocks["output_bias"]] += (
-                features.output_bias[rows].to(torch.int64).sum(dim=0)
-            )
+            features.add_to(self._sums[int(label)], rows)
 
     @property
     def sums(self) -> NDArray[np.int64]:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ..common.container import EMBEDDING_MAGIC, build
 from ..common.errors import EmbeddingError, SchemaError
+from ..common.feature_map import FeatureMap
+from ..common.feature_maps import feature_map_from_spec
 from ..common.files import SENSITIVE_MODE, write_atomically
 from ..common.ledger import Ledger
-from ..common.ntk import OneHiddenLayerNTK
 from ..common.schema import ImageSchema, canonical_json, digest
 from .grid import Grid
 
@@ -44,7 +45,7 @@ class Embedding:
     sums: NDArray[np.int64]
     counts: NDArray[np.int64]
     schema: ImageSchema
-    feature_map: OneHiddenLayerNTK
+    feature_map: FeatureMap
     grid: Grid
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -68,7 +69,7 @@ class Embedding:
         return digest(_plan(self.schema, self.feature_map, self.grid))
 
 
-def _plan(schema: ImageSchema, feature_map: OneHiddenLayerNTK, grid: Grid) -> dict[str, Any]:
+def _plan(schema: ImageSchema, feature_map: FeatureMap, grid: Grid) -> dict[str, Any]:
     return {
         "format": FORMAT_VERSION,
         "schema": schema.to_json(),
@@ -144,7 +145,7 @@ def _parse(file: h5py.File) -> Embedding:
         sums=file["sums"][...],
         counts=file["counts"][...],
         schema=ImageSchema.from_json(plan["schema"]),
-        feature_map=OneHiddenLayerNTK.from_spec(plan["feature_map"], weights),
+        feature_map=feature_map_from_spec(plan["feature_map"], weights),
         grid=Grid(**plan["grid"]),
         ledger=Ledger.from_json(json.loads(str(file.attrs["ledger"]))),
     )

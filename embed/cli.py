@@ -10,11 +10,18 @@ import click
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError
+from ..common.feature_maps import FEATURES
 from ..common.files import locked, require_absent
 from ..common.front import FRONTS
 from ..common.ledger import Ceiling, Ledger
 from .artifact import load_embedding, save_embedding
-from .pipeline import ARCHITECTURES, DEFAULT_FRONT, DEFAULT_WIDTH, embed
+from .pipeline import (
+    ARCHITECTURES,
+    DEFAULT_FREQUENCIES,
+    DEFAULT_FRONT,
+    DEFAULT_WIDTH,
+    embed,
+)
 
 _COST = "is an embedding that releases may refer to"
 
@@ -38,6 +45,10 @@ _COST = "is an embedding that releases may refer to"
     help="Delta at which the ceiling is taken [default: 1e-05]",
 )  # fmt: skip
 @click.option(
+    "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
+    help="Feature map: tangent features of a network, or random Fourier features (DP-MERF).",
+)  # fmt: skip
+@click.option(
     "--arch", type=click.Choice(ARCHITECTURES), default=ARCHITECTURES[0], show_default=True,
     help="Network whose tangent kernel is used.",
 )  # fmt: skip
@@ -46,8 +57,18 @@ _COST = "is an embedding that releases may refer to"
     help="Its number of hidden units.",
 )  # fmt: skip
 @click.option(
-    "--front", type=click.Choice(FRONTS), default=DEFAULT_FRONT, show_default=True,
-    help="What stands before it: nothing, or oriented filters beside the pixels.",
+    "--front", type=click.Choice(FRONTS),
+    help=f"What stands before it: nothing, or oriented filters beside the pixels "
+    f"[default: {DEFAULT_FRONT}]",
+)  # fmt: skip
+@click.option(
+    "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
+    show_default=True, help="For rff: how many; the dimension is twice that.",
+)  # fmt: skip
+@click.option(
+    "--length-scale", type=click.FloatRange(0, min_open=True), metavar="L",
+    help="For rff: of its Gaussian kernel, for values 0 to 1. Do not look it up in the records "
+    "[default: square root of the record's size / 7.5]",
 )  # fmt: skip
 @click.option(
     "--feature-seed", type=click.IntRange(0), default=0, show_default=True,
@@ -78,9 +99,12 @@ def command(
     overwrite: bool,
     budget_eps: float | None,
     budget_delta: float | None,
+    features: str,
     arch: str,
     width: int,
-    front: str,
+    front: str | None,
+    frequencies: int,
+    length_scale: float | None,
     feature_seed: int,
     device: str,
     split: str,
@@ -99,9 +123,12 @@ def command(
         load_embedding(output)  # its ledger will be taken over: find out now if it cannot be read
     embedding = embed(
         data,
+        features=features,
         arch=arch,
         width=width,
         front=front,
+        frequencies=frequencies,
+        length_scale=length_scale,
         feature_seed=feature_seed,
         device=device,
         split=split,

@@ -27,6 +27,7 @@ integer record is the feature in units of g = 1 / (levels 2^s).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,7 @@ from torch import Tensor
 
 from ..common.errors import SchemaError
 from ..common.ntk import EXACT, OneHiddenLayerNTK
+from .exact_front import ExactFront
 from .grid import Grid
 
 LARGEST_CHUNK: Final = 4096
@@ -50,28 +52,39 @@ class IntegerFeatures:
     """Features of a batch in grid units; an outer product stays a pair of factors.
 
     Attributes:
-        delta: float64 (b, width), integers below 2^s. Times a record's integers: the gradient of
-            the hidden weights; times levels: that of the hidden biases.
+        blocks: where each parameter's gradient lies in a feature.
+        levels: largest integer in `inputs`.
+        inputs: float64 (b, inputs), integers 0..levels: what the network got.
+        delta: float64 (b, width), integers below 2^s. Times the inputs: the gradient of the hidden
+            weights; times levels: that of the hidden biases.
         readout: float64 (b, width), integers: the gradient of the output weights.
         output_bias: float64 (b,), integers: the gradient of the output biases.
     """
 
+    blocks: Mapping[str, slice]
+    levels: int
+    inputs: Tensor
     delta: Tensor
     readout: Tensor
     output_bias: Tensor
 
-    def norms(self, records: Tensor, levels: int) -> Tensor:
-        """Norms in grid units, float64 (b,), off by a few units in the last place.
-
-        Args:
-            records: float64 (b, inputs), integers, those that the features belong to.
-            levels: largest integer in a record.
-        """
+    def norms(self) -> Tensor:
+        """Norms in grid units, float64 (b,), off by a few units in the last place."""
         through_hidden = torch.linalg.vector_norm(self.delta, dim=1) * torch.hypot(
-            torch.linalg.vector_norm(records, dim=1), torch.tensor(float(levels)).to(records)
+            torch.linalg.vector_norm(self.inputs, dim=1),
+            torch.tensor(float(self.levels)).to(self.inputs),
         )
         rest = torch.hypot(torch.linalg.vector_norm(self.readout, dim=1), self.output_bias)
         return torch.hypot(through_hidden, rest)
+
+    def add_to(self, column: Tensor, rows: slice) -> None:
+        """Add the features of some records to a column of class sums, int64 (d,)."""
+        blocks, delta, inputs = self.blocks, self.delta[rows], self.inputs[rows]
+        hidden = column[blocks["hidden"]].view(delta.shape[1], inputs.shape[1])
+        hidden += (delta.T @ inputs).to(torch.int64)
+        column[blocks["bias"]] += delta.sum(dim=0).to(torch.int64) * self.levels
+        column[blocks["readout"]] += self.readout[rows].to(torch.int64).sum(dim=0)
+        column[blocks["output_bias"]] += self.output_bias[rows].to(torch.int64).sum(dim=0)
 
 
 class FixedPointNTK:
@@ -92,7 +105,7 @@ class FixedPointNTK:
             raise SchemaError("the grid and the feature map disagree about the records' levels")
         self.feature_map = feature_map
         self.grid = grid
-        self.device = device
+        self._front = ExactFront(feature_map.front, feature_map.levels, device)
 
         def exact(weight: NDArray[np.float32]) -> Tensor:
             return torch.as_tensor(weight, dtype=torch.float64, device=device)
@@ -113,34 +126,32 @@ class FixedPointNTK:
         largest = math.sqrt(squared / (2 * squared + self.feature_map.outputs))
         return max(1, min(LARGEST_CHUNK, int(EXACT / (self.grid.units_per_one * largest))))
 
-    @property
-    def longest(self) -> float:
-        """The norm bound in grid units, with room for rounding in `IntegerFeatures.norms`."""
-        return self.feature_map.norm_bound * self.grid.units_per_one * (1 + 2.0**-40)
-
     def features(self, records: Tensor) -> IntegerFeatures:
         """Features of a batch.
 
         Args:
-            records: float64 (b, inputs), integers 0..levels: what the front makes of records.
+            records: float64 (b, record size), integers 0..levels.
         """
+        inputs = self._front(records)
         levels, outputs = self.grid.levels, self.feature_map.outputs
         # In units of 1/levels, exact: every term is a multiple of 2^-24.
-        activation = (records @ self._hidden).add_(self._bias)
+        activation = (inputs @ self._hidden).add_(self._bias)
         active = (activation > 0).to(torch.float64)
         activation.clamp_(min=0.0)
 
-        squared_record = (records * records).sum(dim=1) / levels**2
+        squared_input = (inputs * inputs).sum(dim=1) / levels**2
         squared_delta = active @ self._squared_readout
         squared_activation = _sum_in_fixed_order(activation * activation) / levels**2
-        squared_norm = squared_delta * (squared_record + 1.0)
+        squared_norm = squared_delta * (squared_input + 1.0)
         squared_norm = squared_norm + (squared_activation + 1.0) * outputs
 
         one = _SAFETY / squared_norm.sqrt()
         delta = active.mul_(self._readout).mul_((one * 2.0**self.grid.shift)[:, None]).trunc_()
         output_bias = one * (math.sqrt(outputs) * self.grid.units_per_one)
         readout = activation.mul_((output_bias / levels)[:, None]).trunc_()
-        return IntegerFeatures(delta, readout, output_bias.trunc())
+        return IntegerFeatures(
+            self.feature_map.blocks, levels, inputs, delta, readout, output_bias.trunc()
+        )
 
 
 def _sum_in_fixed_order(values: Tensor) -> Tensor:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Final
 
 from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import SchemaError
+from ..common.feature_map import FeatureMap
+from ..common.feature_maps import FEATURES
 from ..common.front import make_front
 from ..common.ntk import OneHiddenLayerNTK
+from ..common.rff import RandomFourierFeatures
+from ..common.schema import ImageSchema
 from ..common.sources import Source, open_source
 from .accumulate import ClassSums
 from .artifact import Embedding
@@ -18,14 +23,20 @@ from .grid import DEFAULT_CAPACITY, Grid
 ARCHITECTURES: Final = ("fc_1l",)
 DEFAULT_WIDTH: Final = 800
 DEFAULT_FRONT: Final = "pixels"
+DEFAULT_FREQUENCIES: Final = 5000
+_VALUES_PER_SQUARED_LENGTH: Final = 7.5
+"""DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
 
 
 def embed(
     data: Path | str | Source,
     *,
+    features: str = "ntk",
     arch: str = "fc_1l",
     width: int = DEFAULT_WIDTH,
-    front: str = DEFAULT_FRONT,
+    front: str | None = None,
+    frequencies: int = DEFAULT_FREQUENCIES,
+    length_scale: float | None = None,
     feature_seed: int = 0,
     device: str = AUTO,
     split: str = "train",
@@ -37,10 +48,13 @@ def embed(
 
     Args:
         data: a folder of class folders, a folder of IDX files, an .npz file, or an open source.
-        arch: the network whose tangent kernel is used.
+        features: the feature map: "ntk" or "rff".
+        arch: of "ntk": the network whose tangent kernel is used.
         width: its number of hidden units.
-        front: what stands before it: "pixels" (nothing) or "scattering".
-        feature_seed: of its random weights. Not of any noise: that has no seed.
+        front: of "ntk": what stands before it: "pixels" (nothing) or "scattering".
+        frequencies: of "rff": how many; the dimension is twice that.
+        length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
+        feature_seed: of the map's random weights. Not of any noise: that has no seed.
         device: "auto", "cpu" or "cuda". Does not change a bit of the result.
         split: "train" or "test", where the data set has both.
         image_size: resize images to this many pixels a side.
@@ -62,13 +76,7 @@ def embed(
     else:
         source = data
     schema = source.schema
-    feature_map = OneHiddenLayerNTK.draw(
-        make_front(front, schema.side),
-        width=width,
-        outputs=len(schema.classes),
-        levels=schema.levels,
-        seed=feature_seed,
-    )
+    feature_map = _draw(schema, features, front, width, frequencies, length_scale, feature_seed)
     grid = Grid.for_capacity(schema.levels, capacity or max(len(source), DEFAULT_CAPACITY))
     class_sums = ClassSums(feature_map, len(schema.classes), grid, choose_device(device))
     with progress("embedding", len(source), "records") as advance:
@@ -82,3 +90,34 @@ def embed(
         feature_map=feature_map,
         grid=grid,
     )
+
+
+def _draw(
+    schema: ImageSchema,
+    features: str,
+    front: str | None,
+    width: int,
+    frequencies: int,
+    length_scale: float | None,
+    seed: int,
+) -> FeatureMap:
+    """Draw a feature map for records of a schema; the records are not looked at."""
+    if features == "ntk":
+        return OneHiddenLayerNTK.draw(
+            make_front(front or DEFAULT_FRONT, schema.side),
+            width=width,
+            outputs=len(schema.classes),
+            levels=schema.levels,
+            seed=seed,
+        )
+    if features == "rff":
+        if front is not None:
+            raise SchemaError("--front goes with --features ntk only")
+        return RandomFourierFeatures.draw(
+            schema.inputs,
+            frequencies=frequencies,
+            length_scale=length_scale or math.sqrt(schema.inputs / _VALUES_PER_SQUARED_LENGTH),
+            levels=schema.levels,
+            seed=seed,
+        )
+    raise SchemaError(f"--features {features}: known are {', '.join(FEATURES)}")

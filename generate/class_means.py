@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.ntk import OneHiddenLayerNTK
 from ..release.contents import Release
 
 _RELIABLE = 3.0
@@ -25,9 +26,13 @@ def class_means(release: Release) -> NDArray[np.float32]:
         Post-processing: reads the release alone.
 
     Returns:
-        float32 (c, record size), values 0..1; a class that drowns in noise gets the even grey 0.5.
+        float32 (c, record size), values 0..1; a class that drowns in noise, or a map other
+        than the tangent kernel, gets the even grey 0.5.
     """
     feature_map = release.feature_map
+    if not isinstance(feature_map, OneHiddenLayerNTK):
+        # Other maps do not give them away so directly.
+        return np.full((len(release.schema.classes), feature_map.record_size), 0.5, np.float32)
     blocks = feature_map.blocks
     readout = feature_map.readout.astype(np.float64)
     hidden = release.embedding[blocks["hidden"]].reshape(feature_map.width, feature_map.inputs, -1)

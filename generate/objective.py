@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..release.contents import Release
-from .kernel import NTKKernel
+from .kernels import kernel_of
 
 
 class MeanEmbeddingDistance:
@@ -23,7 +23,7 @@ class MeanEmbeddingDistance:
         columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
         self.target = columns.contiguous()
         self._target_norm = self.target.double().square().sum(dim=1).float()
-        self._kernel = NTKKernel(release.feature_map, device)
+        self._kernel = kernel_of(release.feature_map, device)
         variance = (release.noise_per_coordinate / shares) ** 2
         self.noise_floor = float(variance.mean()) * release.embedding.shape[0]
         """What the release's noise alone adds to the distance, in expectation."""
@@ -38,9 +38,9 @@ class MeanEmbeddingDistance:
             A scalar. Its expectation is the distance of the generator that made the batch.
         """
         size = records.shape[1]
-        gradients = self._kernel.gradients(records)
-        towards = self._kernel.inner(gradients, self.target).mean(dim=1)
-        gram = self._kernel.gram(gradients)
+        features = self._kernel.features(records)
+        towards = features.inner(self.target).mean(dim=1)
+        gram = features.gram()
         # The diagonal is 1, since every feature has norm 1.
         among = (gram.sum(dim=(1, 2)) - size) / (size * (size - 1))
         return (self._target_norm - 2 * towards + among).mean()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
-from ..common.ntk import OneHiddenLayerNTK
+from ..common.feature_map import FeatureMap
 from ..common.schema import ImageSchema
 
 NOT_PRIVATE: Final = (
@@ -85,7 +85,7 @@ class Release:
 
     embedding: NDArray[np.float32]
     class_weights: NDArray[np.float64]
-    feature_map: OneHiddenLayerNTK
+    feature_map: FeatureMap
     schema: ImageSchema
     guarantee: Guarantee
     release_id: str

@@ -139,10 +139,12 @@ def _data(release: Release) -> str:
 
 def _features(release: Release) -> str:
     spec = release.feature_map.spec()
-    return (
-        f"normalised tangent features of {spec['arch']}, width {release.feature_map.width}: a "
-        f"{release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
-    )
+    if spec["features"] == "ntk":
+        kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
+        kind += f", on {spec['front']['kind']}"
+    else:
+        kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
+    return f"{kind}: a {release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
 
 
 def _total(promise: Guarantee) -> str:

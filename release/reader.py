@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..common.adjacency import Adjacency
 from ..common.container import EMBEDDING_MAGIC, USER_BLOCK
 from ..common.errors import FormatError, ReleaseError, SchemaError
-from ..common.ntk import OneHiddenLayerNTK
+from ..common.feature_maps import feature_map_from_spec
 from ..common.schema import ImageSchema
 from .acceptance import Acceptance, SignedBy, accept
 from .body import Body, read_body
@@ -116,7 +116,7 @@ def understand(body: Body, block: UserBlock) -> Release:
     }
     try:
         schema = ImageSchema.from_json(json.loads(values["schema"]))
-        feature_map = OneHiddenLayerNTK.from_spec(json.loads(values["feature_map"]), weights)
+        feature_map = feature_map_from_spec(json.loads(values["feature_map"]), weights)
         total_adjacency = Adjacency(values["total_adjacency"])
     except (SchemaError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise FormatError(f"damaged: {str(error)[:200]}") from error

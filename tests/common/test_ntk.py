@@ -12,6 +12,7 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.feature_map import sensitivity
 from dpntk.common.front import Pixels
 from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.rff import RandomFourierFeatures
 
 
 def test_spec_and_weights_rebuild_the_map(feature_map: OneHiddenLayerNTK) -> None:
@@ -76,19 +77,8 @@ def test_sensitivity_to_adding_a_record(feature_map: OneHiddenLayerNTK) -> None:
         assert found == pytest.approx(math.sqrt(1 + weight**2), rel=1e-12)
 
 
-class SignedMap:
-    """A map whose features may oppose one another."""
-
-    dimension, norm_bound, nonnegative = 1, 1.0, False
-
-    def spec(self) -> dict[str, object]:
-        return {}
-
-    def weights(self) -> dict[str, np.ndarray]:
-        return {}
-
-
 def test_sensitivity_of_a_map_that_is_not_nonnegative() -> None:
     """Opposite features of one class are 2 apart, whatever the counts weigh."""
-    found = sensitivity(SignedMap(), Adjacency.REPLACE_ONE, count_weight=0.25)
+    waves = RandomFourierFeatures.draw(64, frequencies=3, length_scale=1, levels=255, seed=0)
+    found = sensitivity(waves, Adjacency.REPLACE_ONE, count_weight=0.25)
     assert found == 2.0

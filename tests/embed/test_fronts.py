@@ -18,7 +18,7 @@ from dpntk.embed.exact_front import ExactFront
 from dpntk.embed.grid import Grid
 from dpntk.embed.reference import features
 from dpntk.generate.front import SmoothFront
-from dpntk.generate.kernel import NTKKernel
+from dpntk.generate.tangent_kernel import TangentKernel
 from tests.conftest import CLASSES, SIDE, draw_records
 
 CPU = torch.device("cpu")
@@ -123,10 +123,10 @@ def test_class_sums_behind_the_front_equal_the_per_record_gradients(grid: Grid) 
 def test_the_generators_kernel_goes_through_the_front() -> None:
     feature_map = OneHiddenLayerNTK.draw(FRONT, width=7, outputs=CLASSES, levels=255, seed=2)
     records = torch.rand(2, 5, SIDE * SIDE, dtype=torch.float64)
-    kernel = NTKKernel(feature_map, CPU, torch.float64)
+    kernel = TangentKernel(feature_map, CPU, torch.float64)
     inputs = SmoothFront(FRONT, CPU, torch.float64)(records)
     phi = torch.stack([features(feature_map, one) for one in inputs])
-    assert torch.allclose(kernel.gram(kernel.gradients(records)), phi @ phi.mT, atol=1e-12)
+    assert torch.allclose(kernel.features(records).gram(), phi @ phi.mT, atol=1e-12)
 
 
 def test_it_travels_in_the_release() -> None:

@@ -6,7 +6,6 @@ Distances are taken in whole numbers, of exactly what the noise is added to.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +15,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.feature_map import Weights
+from dpntk.common.feature_map import FeatureMap
 from dpntk.common.front import Pixels
 from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.rff import RandomFourierFeatures
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import Grid
 from dpntk.release.mechanism import NoiseScale, calibrate
@@ -27,6 +27,8 @@ from tests.conftest import CLASSES
 INPUTS = 64
 GRID = Grid.for_capacity(255, 2**20)
 MAP = OneHiddenLayerNTK.draw(Pixels(INPUTS), width=9, outputs=CLASSES, levels=255, seed=8)
+WAVE = RandomFourierFeatures.draw(INPUTS, frequencies=1, length_scale=0.5, levels=255, seed=8)
+WAVES = RandomFourierFeatures.draw(INPUTS, frequencies=9, length_scale=2.0, levels=255, seed=8)
 
 records = arrays(
     np.uint8, INPUTS, elements=st.sampled_from([0, 0, 0, 1, 100, 254, 255])
@@ -41,17 +43,25 @@ def scale_for(adjacency: Adjacency, weight: float) -> NoiseScale:
     )
 
 
-def released_integers(data: list[Labelled], scale: NoiseScale) -> NDArray[np.object_]:
+def released_integers(
+    data: list[Labelled], scale: NoiseScale, feature_map: FeatureMap
+) -> NDArray[np.object_]:
     """The vector that the noise is added to, as Python's whole numbers."""
-    sums = ClassSums(MAP, CLASSES, GRID)
+    sums = ClassSums(feature_map, CLASSES, GRID)
     for record, label in data:
         sums.add(record[None], np.array([label]))
     counts = [int(count) * scale.count_weight for count in sums.counts]
     return np.array([*sums.sums.ravel().tolist(), *counts], dtype=object)
 
 
-def squared_distance(first: list[Labelled], second: list[Labelled], scale: NoiseScale) -> int:
-    difference = released_integers(first, scale) - released_integers(second, scale)
+def squared_distance(
+    first: list[Labelled],
+    second: list[Labelled],
+    scale: NoiseScale,
+    feature_map: FeatureMap = MAP,
+) -> int:
+    one, other = (released_integers(data, scale, feature_map) for data in (first, second))
+    difference = one - other
     return int((difference**2).sum())
 
 
@@ -85,32 +95,40 @@ def test_the_bound_is_reached_within_a_hundredth(adjacency: Adjacency, weight: f
     assert 0.99 * scale.sensitivity < reached <= scale.sensitivity
 
 
-class Signed:
-    """A feature map into the line: a record is +1 or -1, so features may oppose one another."""
-
-    dimension = 1
-    norm_bound = 1.0
-    nonnegative = False
-
-    def spec(self) -> dict[str, Any]:
-        return {}
-
-    def weights(self) -> Weights:
-        return {}
+def opposite_records() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Two records half a turn apart under the one frequency of `WAVE`."""
+    turns = WAVE.turns[0].astype(np.float64)
+    bright = np.zeros(INPUTS, np.uint8)
+    left = 0.5
+    for place in np.argsort(-turns):
+        bright[place] = max(0, min(255, round(left / turns[place]))) if turns[place] > 0 else 0
+        left -= bright[place] * turns[place]
+    assert abs(left) < 0.01
+    return np.zeros(INPUTS, np.uint8), bright
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
 def test_a_map_that_is_not_nonnegative_needs_the_full_distance(weight: float) -> None:
-    """+1 and -1 in the same class are 2 apart, and the counts do not change."""
+    """Opposite features of one class are 2 apart, and the counts do not change."""
     scale = calibrate(
-        Signed(),
-        1000,
-        epsilon=1.0,
-        delta=1e-5,
-        adjacency=Adjacency.REPLACE_ONE,
-        count_weight=weight,
+        WAVE, GRID.units_per_one, epsilon=1.0, delta=1e-5,
+        adjacency=Adjacency.REPLACE_ONE, count_weight=weight,
+    )  # fmt: skip
+    dark, bright = opposite_records()
+    reached = math.sqrt(squared_distance([(dark, 0)], [(bright, 0)], scale, WAVE))
+    assert 0.99 * scale.sensitivity < reached <= scale.sensitivity
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(labelled, max_size=3), labelled, labelled, st.sampled_from(list(Adjacency)))
+def test_neighbours_stay_within_the_bound_of_waves(
+    others: list[Labelled], one: Labelled, another: Labelled, adjacency: Adjacency
+) -> None:
+    scale = calibrate(
+        WAVES, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency, count_weight=0.25
     )
-    assert 2 * 1000 <= scale.sensitivity <= 2 * 1000 + 1
+    exchanged = [*others, another] if adjacency is Adjacency.REPLACE_ONE else others
+    assert squared_distance([one, *others], exchanged, scale, WAVES) <= scale.sensitivity**2
 
 
 def test_a_bound_without_its_factor_would_be_caught() -> None:

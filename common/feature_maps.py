@@ -1,0 +1,36 @@
+"""The feature maps that there are, by the name in their `spec`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from numpy.typing import NDArray
+
+from .errors import SchemaError
+from .feature_map import FeatureMap
+from .ntk import OneHiddenLayerNTK
+from .rff import RandomFourierFeatures
+
+_Rebuild = Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], FeatureMap]
+
+_KINDS: Final[dict[str, _Rebuild]] = {
+    "ntk": OneHiddenLayerNTK.from_spec,
+    "rff": RandomFourierFeatures.from_spec,
+}
+
+FEATURES: Final = tuple(_KINDS)
+
+
+def feature_map_from_spec(
+    spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]
+) -> FeatureMap:
+    """Rebuild a map from its `spec()` and `weights()`.
+
+    Raises:
+        SchemaError: they do not describe a map that this dpntk knows, or contradict each other.
+    """
+    kind = spec.get("features")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise SchemaError("feature map: not one that this dpntk knows")
+    return _KINDS[kind](spec, weights)

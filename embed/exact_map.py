@@ -1,0 +1,54 @@
+"""What the exact form of a feature map offers, and which map has which.
+
+A record's feature is a vector of whole numbers, in grid units, that depends on the record's bytes
+alone and is no longer than the map's bound; sums of them are exact. (docs/privacy.md, statements 3
+and 4.)
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ..common.feature_map import FeatureMap
+from ..common.ntk import OneHiddenLayerNTK
+from ..common.rff import RandomFourierFeatures
+from .exact_rff import ExactRFF
+from .fixed_point import FixedPointNTK
+from .grid import Grid
+
+
+class BatchFeatures(Protocol):
+    """Features of a batch, in whatever form they can be added up cheaply."""
+
+    def norms(self) -> Tensor:
+        """Norms in grid units, float64 (b,)."""
+        ...
+
+    def add_to(self, column: Tensor, rows: slice) -> None:
+        """Add the features of some records to a column of class sums, int64 (d,)."""
+        ...
+
+
+class ExactMap(Protocol):
+    """A feature map in whole grid units."""
+
+    @property
+    def chunk_size(self) -> int:
+        """How many records may be summed at a time."""
+        ...
+
+    def features(self, records: Tensor) -> BatchFeatures:
+        """Features of a batch of float64 records (b, record size), integers 0..levels."""
+        ...
+
+
+def exact_map(feature_map: FeatureMap, grid: Grid, device: torch.device) -> ExactMap:
+    """The exact form of a feature map."""
+    if isinstance(feature_map, OneHiddenLayerNTK):
+        return FixedPointNTK(feature_map, grid, device)
+    if isinstance(feature_map, RandomFourierFeatures):
+        return ExactRFF(feature_map, grid, device)
+    raise TypeError(f"no exact form of {feature_map!r} is known")

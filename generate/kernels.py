@@ -1,0 +1,85 @@
+"""Feature maps as the generator sees them: in floating point, and differentiable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ..common.feature_map import FeatureMap
+from ..common.ntk import OneHiddenLayerNTK
+from ..common.rff import RandomFourierFeatures
+from .tangent_kernel import TangentKernel
+
+
+class Features(Protocol):
+    """Features of a batch, grouped by class, in whatever form inner products of them are cheap."""
+
+    def inner(self, matrix: Tensor) -> Tensor:
+        """<matrix[c], phi(x)> for each record x of class c; matrix (c, d), the result (c, b)."""
+        ...
+
+    def gram(self) -> Tensor:
+        """<phi(x), phi(x')> for all pairs of records within each class, (c, b, b)."""
+        ...
+
+
+class Kernel(Protocol):
+    """A feature map in floating point."""
+
+    def features(self, records: Tensor) -> Features:
+        """Features of records (c, b, record size), values 0..1."""
+        ...
+
+
+def kernel_of(
+    feature_map: FeatureMap, device: torch.device, dtype: torch.dtype = torch.float32
+) -> Kernel:
+    """A feature map as the generator sees it."""
+    if isinstance(feature_map, OneHiddenLayerNTK):
+        return TangentKernel(feature_map, device, dtype)
+    if isinstance(feature_map, RandomFourierFeatures):
+        return FourierKernel(feature_map, device, dtype)
+    raise TypeError(f"no differentiable form of {feature_map!r} is known")
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitFeatures:
+    """Features that are few enough to be written out.
+
+    Attributes:
+        values: (c, b, d).
+    """
+
+    values: Tensor
+
+    def inner(self, matrix: Tensor) -> Tensor:
+        """See `Features`."""
+        product: Tensor = (self.values @ matrix[:, :, None])[..., 0]
+        return product
+
+    def gram(self) -> Tensor:
+        """See `Features`."""
+        return self.values @ self.values.mT
+
+
+class FourierKernel:
+    """`RandomFourierFeatures` in floating point."""
+
+    def __init__(
+        self,
+        feature_map: RandomFourierFeatures,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        turns = torch.as_tensor(feature_map.turns, device=device, dtype=dtype)
+        self._frequencies = turns.T * (2 * math.pi * feature_map.levels)
+        self._size = 1 / math.sqrt(feature_map.frequencies)
+
+    def features(self, records: Tensor) -> ExplicitFeatures:
+        """See `Kernel`."""
+        phases = records @ self._frequencies
+        return ExplicitFeatures(torch.cat([phases.cos(), phases.sin()], dim=-1) * self._size)
