@@ -21,8 +21,8 @@ from .artifact import Embedding
 from .grid import DEFAULT_CAPACITY, Grid
 
 ARCHITECTURES: Final = ("fc_1l",)
-DEFAULT_WIDTH: Final = 800
-DEFAULT_FRONT: Final = "pixels"
+DEFAULT_WIDTH: Final = 400
+DEFAULT_FRONT: Final = "scattering"
 DEFAULT_FREQUENCIES: Final = 5000
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 """DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""

@@ -25,9 +25,15 @@ class SmoothFront:
             raise TypeError(f"no differentiable form of {front!r} is known")
         self._front = front
         self._filters = torch.empty(0)
+        self._padding = (0, 0)
         if isinstance(front, Scattering):
-            filters = torch.as_tensor(front.filters, dtype=dtype, device=device)
-            self._filters = filters[:, None]
+            filters = torch.as_tensor(front.filters, dtype=dtype, device=device)[:, None]
+            size = filters.shape[-1]
+            more = -size % STRIDE
+            filters = torch.nn.functional.pad(filters, (0, more, 0, more))
+            self._filters = torch.nn.functional.pixel_unshuffle(filters, STRIDE)
+            last = (front.side - 1) // STRIDE * STRIDE
+            self._padding = (size // 2, last + size - size // 2 + more - front.side)
 
     def __call__(self, records: Tensor) -> Tensor:
         """Apply it to a batch.
@@ -42,9 +48,11 @@ class SmoothFront:
         if isinstance(front, Pixels):
             return records
         images = records.reshape(-1, 1, front.side, front.side)
-        responses = torch.nn.functional.conv2d(
-            images, self._filters, stride=STRIDE, padding=self._filters.shape[-1] // 2
-        )
+        # Pixels of even and odd rows and columns as channels, so that the convolution has stride
+        # 1: its backward pass is an order of magnitude faster than that of one with stride 2.
+        images = torch.nn.functional.pad(images, self._padding * 2)
+        images = torch.nn.functional.pixel_unshuffle(images, STRIDE)
+        responses = torch.nn.functional.conv2d(images, self._filters)
         real, imaginary = responses.split(front.channels, dim=1)
         modulus = (real.square() + imaginary.square() + _SMOOTHING).sqrt()
         local = torch.nn.functional.avg_pool2d(modulus, POOL) * GAIN

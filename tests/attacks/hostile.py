@@ -146,7 +146,7 @@ def soft_link(file: h5py.File) -> None:
     file["embedding"] = h5py.SoftLink("/feature_map/elsewhere")
 
 
-@edit("feature map: expected the weights")
+@edit("front: not one that this dpntk knows")
 def hard_link_to_the_matrix(file: h5py.File) -> None:
     file["feature_map/more"] = file["embedding"]
 
