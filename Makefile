@@ -41,6 +41,8 @@ imports: $(READY)
 pytest: $(READY)
 	$(BIN)/pytest
 
+# The demo's signing key stays in its own folder.
+demo: export XDG_CONFIG_HOME = $(abspath $(DEMO))/config
 demo: $(READY)
 	rm -rf $(DEMO) && mkdir -p $(DEMO)
 	$(BIN)/python benchmarks/digits.py $(DEMO)/digits

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from ..common.front import FILTER_GRID, GAIN, POOL, STRIDE, Front, Pixels, Scattering
 
+_AT_ONCE = 256
+
 
 class ExactFront:
     """A front on integer records.
@@ -40,9 +42,13 @@ class ExactFront:
         Returns:
             float64 (b, outputs), integers 0..levels; the record itself comes first.
         """
-        front = self._front
-        if isinstance(front, Pixels):
+        if isinstance(self._front, Pixels):
             return records
+        # A few at a time: the responses take many times the room of the records.
+        added = [self._local_means(self._front, part) for part in records.split(_AT_ONCE)]
+        return torch.cat([records, torch.cat(added)], dim=1)
+
+    def _local_means(self, front: Scattering, records: Tensor) -> Tensor:
         images = records.view(-1, 1, front.side, front.side)
         # A GPU's library may convolve by Fourier transforms, which are not exact.
         with torch.backends.cudnn.flags(enabled=False):
@@ -58,4 +64,4 @@ class ExactFront:
                 total = total + modulus[:, :, row:side:POOL, column:side:POOL]
         # In units of levels / 2^14, summed over the places of a mean.
         local = (total * (GAIN * FILTER_GRID / POOL**2)).floor_().clamp_(max=self._levels)
-        return torch.cat([records, local.flatten(1)], dim=1)
+        return local.flatten(1)
