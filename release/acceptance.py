@@ -66,8 +66,8 @@ def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptan
         if acceptance.allow_unsigned and acceptance.signer is None:
             return SignedBy(None, None)
         raise SignatureError(
-            "unsigned, so nobody knows where it comes from; ask for a signed release"
-            + ("" if acceptance.signer else ", or add --allow-unsigned to use it all the same")
+            "unsigned, so nobody knows where it comes from: ask for a signed release, or add "
+            "--allow-unsigned to inspect or use it all the same"
         )
     signature.require_valid(signed)
     fingerprint = signature.key.fingerprint

@@ -138,9 +138,9 @@ def _decode(path: Path, content: bytes, passphrase: bytes | None) -> SigningKey:
         raise SigningKeyError(f"{path} is a public key: name the private one, without .pub")
     try:
         private = serialization.load_ssh_private_key(content, passphrase)
-    except TypeError as error:  # how the library says that it wants a passphrase, or none
-        raise _Encrypted from error
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (TypeError, ValueError, UnsupportedAlgorithm) as error:
+        if isinstance(error, TypeError) and passphrase is None:  # the library wants a passphrase
+            raise _Encrypted from error
         reason = (
             "not an OpenSSH private key; 'dpntk keygen' makes one"
             if passphrase is None

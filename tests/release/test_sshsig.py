@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,9 @@ def test_a_passphrase_works_in_both(tmp_path: Path, maker: str) -> None:
     assert load_key(path, lambda: "open sesame").public == public
     theirs = ssh_keygen("-y", "-P", "open sesame", "-f", path)
     assert theirs.stdout.decode().startswith(public.line)
-    with pytest.raises(SigningKeyError, match="wrong passphrase"):
-        load_key(path, lambda: "sesame")
+    for guess in ("sesame", ""):
+        with pytest.raises(SigningKeyError, match="wrong passphrase"):
+            load_key(path, partial(str, guess))
     with pytest.raises(SigningKeyError, match="has a passphrase"):
         load_key(path)
 
