@@ -31,6 +31,7 @@ MAPS: dict[str, dict[str, Any]] = {
     "ntk, pixels": {"features": "ntk", "front": "pixels", "width": 800},
     "ntk, scattering": {"features": "ntk", "front": "scattering", "width": 400},
     "rff (DP-MERF)": {"features": "rff"},
+    "hermite (DP-HP)": {"features": "hermite"},
 }
 
 

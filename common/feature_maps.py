@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .errors import SchemaError
 from .feature_map import FeatureMap
+from .hermite import HermiteFeatures
 from .ntk import OneHiddenLayerNTK
 from .rff import RandomFourierFeatures
 
@@ -17,6 +18,7 @@ _Rebuild = Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], FeatureMap]
 _KINDS: Final[dict[str, _Rebuild]] = {
     "ntk": OneHiddenLayerNTK.from_spec,
     "rff": RandomFourierFeatures.from_spec,
+    "hermite": HermiteFeatures.from_spec,
 }
 
 FEATURES: Final = tuple(_KINDS)

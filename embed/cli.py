@@ -46,7 +46,8 @@ _COST = "is an embedding that releases may refer to"
 )  # fmt: skip
 @click.option(
     "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
-    help="Feature map: tangent features of a network, or random Fourier features (DP-MERF).",
+    help="Feature map: tangent features of a network, random Fourier features (DP-MERF), or "
+    "Hermite features (DP-HP).",
 )  # fmt: skip
 @click.option(
     "--arch", type=click.Choice(ARCHITECTURES), default=ARCHITECTURES[0], show_default=True,

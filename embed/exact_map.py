@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from ..common.feature_map import FeatureMap
+from ..common.hermite import HermiteFeatures
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.rff import RandomFourierFeatures
+from .exact_hermite import ExactHermite
 from .exact_rff import ExactRFF
 from .fixed_point import FixedPointNTK
 from .grid import Grid
@@ -51,4 +53,6 @@ def exact_map(feature_map: FeatureMap, grid: Grid, device: torch.device) -> Exac
         return FixedPointNTK(feature_map, grid, device)
     if isinstance(feature_map, RandomFourierFeatures):
         return ExactRFF(feature_map, grid, device)
+    if isinstance(feature_map, HermiteFeatures):
+        return ExactHermite(feature_map, grid, device)
     raise TypeError(f"no exact form of {feature_map!r} is known")

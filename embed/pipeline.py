@@ -12,6 +12,7 @@ from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
 from ..common.feature_maps import FEATURES
 from ..common.front import make_front
+from ..common.hermite import HermiteFeatures
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.rff import RandomFourierFeatures
 from ..common.schema import ImageSchema
@@ -48,7 +49,7 @@ def embed(
 
     Args:
         data: a folder of class folders, a folder of IDX files, an .npz file, or an open source.
-        features: the feature map: "ntk" or "rff".
+        features: the feature map: "ntk", "rff" or "hermite".
         arch: of "ntk": the network whose tangent kernel is used.
         width: its number of hidden units.
         front: of "ntk": what stands before it: "pixels" (nothing) or "scattering".
@@ -110,9 +111,11 @@ def _draw(
             levels=schema.levels,
             seed=seed,
         )
+    if front is not None:
+        raise SchemaError("--front goes with --features ntk only")
+    if features == "hermite":
+        return HermiteFeatures.draw(schema.inputs, levels=schema.levels, seed=seed)
     if features == "rff":
-        if front is not None:
-            raise SchemaError("--front goes with --features ntk only")
         return RandomFourierFeatures.draw(
             schema.inputs,
             frequencies=frequencies,

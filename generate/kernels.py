@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..common.feature_map import FeatureMap
+from ..common.hermite import HermiteFeatures
 from ..common.ntk import OneHiddenLayerNTK
 from ..common.rff import RandomFourierFeatures
 from .tangent_kernel import TangentKernel
@@ -43,6 +44,8 @@ def kernel_of(
         return TangentKernel(feature_map, device, dtype)
     if isinstance(feature_map, RandomFourierFeatures):
         return FourierKernel(feature_map, device, dtype)
+    if isinstance(feature_map, HermiteFeatures):
+        return HermiteKernel(feature_map, device)
     raise TypeError(f"no differentiable form of {feature_map!r} is known")
 
 
@@ -83,3 +86,45 @@ class FourierKernel:
         """See `Kernel`."""
         phases = records @ self._frequencies
         return ExplicitFeatures(torch.cat([phases.cos(), phases.sin()], dim=-1) * self._size)
+
+
+class HermiteKernel:
+    """`HermiteFeatures` in floating point."""
+
+    def __init__(
+        self,
+        feature_map: HermiteFeatures,
+        device: torch.device,
+    ) -> None:
+        self._map = feature_map
+        pairs = torch.as_tensor(feature_map.pairs, device=device).to(torch.int64)
+        self._first, self._second = pairs[:, 0], pairs[:, 1]
+
+    def features(self, records: Tensor) -> ExplicitFeatures:
+        """See `Kernel`."""
+        count = max(self._map.order, self._map.pair_order) + 1
+        terms = self._terms(records, count)
+        single = terms[..., : self._map.order + 1].flatten(2)
+        several = terms[..., : self._map.pair_order + 1]
+        products = several[:, :, self._first, :, None] * several[:, :, self._second, None, :]
+        return ExplicitFeatures(
+            torch.cat(
+                [
+                    single / math.sqrt(2 * self._map.record_size),
+                    products.flatten(2) / math.sqrt(2 * len(self._first)),
+                ],
+                dim=-1,
+            )
+        )
+
+    def _terms(self, values: Tensor, count: int) -> Tensor:
+        """h_0, h_1, ... at every value, (*values.shape, count)."""
+        rho = self._map.rho
+        first = (1 - rho**2) ** 0.25 * torch.exp(-rho / (1 + rho) * values.square())
+        terms = [first, math.sqrt(2 * rho) * values * first]
+        for c in range(1, count - 1):
+            terms.append(
+                math.sqrt(2 * rho / (c + 1)) * values * terms[c]
+                - rho * math.sqrt(c / (c + 1)) * terms[c - 1]
+            )
+        return torch.stack(terms[:count], dim=-1)

@@ -41,6 +41,6 @@ class MeanEmbeddingDistance:
         features = self._kernel.features(records)
         towards = features.inner(self.target).mean(dim=1)
         gram = features.gram()
-        # The diagonal is 1, since every feature has norm 1.
-        among = (gram.sum(dim=(1, 2)) - size) / (size * (size - 1))
+        own = gram.diagonal(dim1=1, dim2=2).sum(dim=1)
+        among = (gram.sum(dim=(1, 2)) - own) / (size * (size - 1))
         return (self._target_norm - 2 * towards + among).mean()

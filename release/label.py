@@ -142,8 +142,10 @@ def _features(release: Release) -> str:
     if spec["features"] == "ntk":
         kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
         kind += f", on {spec['front']['kind']}"
-    else:
+    elif spec["features"] == "rff":
         kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
+    else:
+        kind = f"Hermite features of order {spec['order']} and {spec['pair_order']} (pairs)"
     return f"{kind}: a {release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.feature_map import FeatureMap
 from dpntk.common.front import Pixels
+from dpntk.common.hermite import HermiteFeatures
 from dpntk.common.ntk import OneHiddenLayerNTK
 from dpntk.common.rff import RandomFourierFeatures
 from dpntk.embed.accumulate import ClassSums
@@ -29,6 +30,7 @@ GRID = Grid.for_capacity(255, 2**20)
 MAP = OneHiddenLayerNTK.draw(Pixels(INPUTS), width=9, outputs=CLASSES, levels=255, seed=8)
 WAVE = RandomFourierFeatures.draw(INPUTS, frequencies=1, length_scale=0.5, levels=255, seed=8)
 WAVES = RandomFourierFeatures.draw(INPUTS, frequencies=9, length_scale=2.0, levels=255, seed=8)
+HERMITE = HermiteFeatures.draw(INPUTS, levels=255, seed=8)
 
 records = arrays(
     np.uint8, INPUTS, elements=st.sampled_from([0, 0, 0, 1, 100, 254, 255])
@@ -119,16 +121,37 @@ def test_a_map_that_is_not_nonnegative_needs_the_full_distance(weight: float) ->
     assert 0.99 * scale.sensitivity < reached <= scale.sensitivity
 
 
-@settings(deadline=None, max_examples=60)
+OTHER_MAPS = [WAVES, HERMITE]
+
+
+@pytest.mark.parametrize("feature_map", OTHER_MAPS)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(labelled, max_size=3), labelled, labelled, st.sampled_from(list(Adjacency)))
-def test_neighbours_stay_within_the_bound_of_waves(
-    others: list[Labelled], one: Labelled, another: Labelled, adjacency: Adjacency
+def test_neighbours_stay_within_the_bound_of_other_maps(
+    feature_map: FeatureMap,
+    others: list[Labelled],
+    one: Labelled,
+    another: Labelled,
+    adjacency: Adjacency,
 ) -> None:
     scale = calibrate(
-        WAVES, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency, count_weight=0.25
+        feature_map, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency,
+        count_weight=0.25,
+    )  # fmt: skip
+    neighbour = [*others, another] if adjacency is Adjacency.REPLACE_ONE else others
+    distance = squared_distance([one, *others], neighbour, scale, feature_map)
+    assert distance <= scale.sensitivity**2
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_the_bound_of_hermite_features_is_reached_within_a_hundredth(adjacency: Adjacency) -> None:
+    scale = calibrate(
+        HERMITE, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency, count_weight=1.0
     )
-    exchanged = [*others, another] if adjacency is Adjacency.REPLACE_ONE else others
-    assert squared_distance([one, *others], exchanged, scale, WAVES) <= scale.sensitivity**2
+    dark = np.zeros(INPUTS, np.uint8)
+    far = [] if adjacency is Adjacency.ADD_REMOVE else [(dark, 1)]
+    reached = math.sqrt(squared_distance([(dark, 0)], far, scale, HERMITE))
+    assert 0.99 * scale.sensitivity < reached <= scale.sensitivity
 
 
 def test_a_bound_without_its_factor_would_be_caught() -> None:
