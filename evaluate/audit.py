@@ -35,7 +35,9 @@ _FALSE_ALARM: Final = 1e-6
 """Probability with which each of the two tests of the noise refuses the right noise."""
 _DRAWS_AT_ONCE: Final = 1 << 21
 _CANARY_PIXELS: Final = 3
-"""A canary changes few coordinates, so that many runs are possible."""
+_CANARY_SHARE: Final = 64
+"""A canary has few lit pixels, and those are faint (up to a 64th of the levels), so that it changes
+few coordinates and many runs are possible."""
 
 SCOPE: Final = (
     "An audit can refute a guarantee, never prove one: the proofs are in docs/privacy.md. It sees "
@@ -238,7 +240,7 @@ def _pairs(embedding: Embedding, adjacency: Adjacency, canaries: int) -> Iterato
         images = np.zeros((2, inputs), dtype=np.uint8)
         for image in images:
             lit = random.choice(inputs, min(inputs, _CANARY_PIXELS), replace=False)
-            image[lit] = random.integers(1, levels + 1, len(lit))
+            image[lit] = random.integers(1, max(1, levels // _CANARY_SHARE) + 1, len(lit))
         labels = random.permutation(classes)[[0, min(1, classes - 1)]].tolist()
         first = None if adjacency is Adjacency.ADD_REMOVE else (images[0], labels[0])
         name = f"the embedding with one of {canaries} canaries or another"
