@@ -8,7 +8,6 @@ the last bit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,30 +16,11 @@ from torch import Tensor
 
 from ..common.errors import SchemaError
 from ..common.hermite import HermiteFeatures, hermite
+from .explicit import ExplicitFeatures
 from .grid import Grid
 
 _SAFETY: Final = 1.0 - 2.0**-40
 _CHUNK: Final = 256
-
-
-@dataclass(frozen=True, eq=False)
-class IntegerValues:
-    """Features of a batch, written out.
-
-    Attributes:
-        values: int64 (b, d), in grid units.
-    """
-
-    values: Tensor
-
-    def norms(self) -> Tensor:
-        """Norms in grid units, float64 (b,)."""
-        norms: Tensor = torch.linalg.vector_norm(self.values.double(), dim=1)
-        return norms
-
-    def add_to(self, column: Tensor, rows: slice) -> None:
-        """Add the features of some records to a column of class sums, int64 (d,)."""
-        column += self.values[rows].sum(dim=0)
 
 
 class ExactHermite:
@@ -70,7 +50,7 @@ class ExactHermite:
         """Any number would do; this one keeps the memory small."""
         return _CHUNK
 
-    def features(self, records: Tensor) -> IntegerValues:
+    def features(self, records: Tensor) -> ExplicitFeatures:
         """Features of a batch.
 
         Args:
@@ -80,4 +60,4 @@ class ExactHermite:
         single = self._single[index].flatten(1)
         first, second = self._several[index[:, self._first]], self._several[index[:, self._second]]
         products = first[..., :, None] * second[..., None, :] * self._pair_size
-        return IntegerValues(torch.cat([single, products.flatten(1).to(torch.int64)], dim=1))
+        return ExplicitFeatures(torch.cat([single, products.flatten(1).to(torch.int64)], dim=1))

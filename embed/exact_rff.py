@@ -9,7 +9,6 @@ changes a coordinate by less than 2 pi 2^-20 of its largest size.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,31 +17,12 @@ from torch import Tensor
 
 from ..common.errors import SchemaError
 from ..common.rff import TURN, RandomFourierFeatures
+from .explicit import ExplicitFeatures
 from .grid import Grid
 
 _TABLE: Final = 2**20
 _SAFETY: Final = 1.0 - 2.0**-40
 _CHUNK: Final = 1024
-
-
-@dataclass(frozen=True, eq=False)
-class IntegerWaves:
-    """Features of a batch.
-
-    Attributes:
-        values: int64 (b, 2 k), in grid units: cosines, then sines.
-    """
-
-    values: Tensor
-
-    def norms(self) -> Tensor:
-        """Norms in grid units, float64 (b,)."""
-        norms: Tensor = torch.linalg.vector_norm(self.values.double(), dim=1)
-        return norms
-
-    def add_to(self, column: Tensor, rows: slice) -> None:
-        """Add the features of some records to a column of class sums, int64 (2 k,)."""
-        column += self.values[rows].sum(dim=0)
 
 
 class ExactRFF:
@@ -70,7 +50,7 @@ class ExactRFF:
         """Any number would do; this one keeps the memory small."""
         return _CHUNK
 
-    def features(self, records: Tensor) -> IntegerWaves:
+    def features(self, records: Tensor) -> ExplicitFeatures:
         """Features of a batch.
 
         Args:
@@ -80,4 +60,4 @@ class ExactRFF:
         index = (phases & (TURN - 1)) >> (TURN.bit_length() - _TABLE.bit_length())
         # sin(a) = cos(a - a quarter turn)
         both = torch.cat([index, (index - _TABLE // 4) & (_TABLE - 1)], dim=1)
-        return IntegerWaves(self._table[both])
+        return ExplicitFeatures(self._table[both])
