@@ -97,3 +97,19 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
             return max(across_classes, within_class)
         case Adjacency.ADD_REMOVE:
             return math.hypot(bound, count_weight)
+
+
+def share_of_exchange(
+    feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: float
+) -> float:
+    """Sensitivity under an adjacency as a share of that under replace-one.
+
+    Noise with multiplier z under the adjacency has z times this under replace-one.
+
+    Args:
+        feature_map: gives the norm bound and non-negativity.
+        adjacency: which data sets are neighbours.
+        count_weight: weight of a class count in the joint vector.
+    """
+    exchange = sensitivity(feature_map, Adjacency.REPLACE_ONE, count_weight=count_weight)
+    return sensitivity(feature_map, adjacency, count_weight=count_weight) / exchange

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .errors import SchemaError
 from .feature_map import weights_digest
+from .ntk import EXACT
 
 TURN: Final = 2**32
 """A full turn in units of the frequencies' grid."""
@@ -49,7 +50,8 @@ class RandomFourierFeatures:
         units = self.turns.astype(np.float64) * TURN
         if not np.array_equal(units, np.rint(units)) or np.abs(units).max() > _LARGEST:
             raise SchemaError("feature map: the frequencies are not on their grid")
-        if not 1 <= self.levels <= 2**16 or self.record_size > 2**20:
+        longest = np.abs(units).sum(axis=1).max() * self.levels
+        if not 1 <= self.levels <= 2**16 or self.record_size > 2**20 or longest >= EXACT:
             raise SchemaError("feature map: the phases could not be summed exactly")
 
     @classmethod

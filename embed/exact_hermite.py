@@ -14,12 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..common.errors import SchemaError
 from ..common.hermite import HermiteFeatures, hermite
-from .explicit import ExplicitFeatures
+from .explicit import SAFETY, ExplicitFeatures
 from .grid import Grid
 
-_SAFETY: Final = 1.0 - 2.0**-40
 _CHUNK: Final = 256
 
 
@@ -32,10 +30,8 @@ class ExactHermite:
     """
 
     def __init__(self, feature_map: HermiteFeatures, grid: Grid, device: torch.device) -> None:
-        if grid.levels != feature_map.levels:
-            raise SchemaError("the grid and the feature map disagree about the records' levels")
         values = np.arange(feature_map.levels + 1) / feature_map.levels
-        size = _SAFETY * grid.units_per_one
+        size = SAFETY * grid.units_per_one
         single = hermite(values, feature_map.order, feature_map.rho)
         scaled = np.trunc(single * (size / math.sqrt(2 * feature_map.record_size)))
         self._single = torch.from_numpy(scaled.astype(np.int64)).to(device)

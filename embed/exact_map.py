@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
 from ..common.hermite import HermiteFeatures
 from ..common.ntk import OneHiddenLayerNTK
@@ -48,7 +49,13 @@ class ExactMap(Protocol):
 
 
 def exact_map(feature_map: FeatureMap, grid: Grid, device: torch.device) -> ExactMap:
-    """The exact form of a feature map."""
+    """The exact form of a feature map.
+
+    Raises:
+        SchemaError: the grid is for records of other levels.
+    """
+    if grid.levels != feature_map.levels:
+        raise SchemaError("the grid and the feature map disagree about the records' levels")
     if isinstance(feature_map, OneHiddenLayerNTK):
         return FixedPointNTK(feature_map, grid, device)
     if isinstance(feature_map, RandomFourierFeatures):

@@ -15,13 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..common.errors import SchemaError
 from ..common.rff import TURN, RandomFourierFeatures
-from .explicit import ExplicitFeatures
+from .explicit import SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _TABLE: Final = 2**20
-_SAFETY: Final = 1.0 - 2.0**-40
 _CHUNK: Final = 1024
 
 
@@ -36,11 +34,9 @@ class ExactRFF:
     def __init__(
         self, feature_map: RandomFourierFeatures, grid: Grid, device: torch.device
     ) -> None:
-        if grid.levels != feature_map.levels:
-            raise SchemaError("the grid and the feature map disagree about the records' levels")
         units = torch.as_tensor(feature_map.turns, dtype=torch.float64, device=device) * TURN
         self._units = units.T.contiguous()
-        size = _SAFETY * grid.units_per_one / math.sqrt(feature_map.frequencies)
+        size = SAFETY * grid.units_per_one / math.sqrt(feature_map.frequencies)
         angles = np.arange(_TABLE) * (2 * np.pi / _TABLE)
         table = np.trunc(np.cos(angles) * size).astype(np.int64)
         self._table = torch.from_numpy(table).to(device)

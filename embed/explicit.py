@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
+
+SAFETY: Final = 1.0 - 2.0**-40
+"""Tables are shortened by this, far more than their error, before they are cut to integers."""
 
 
 @dataclass(frozen=True, eq=False)

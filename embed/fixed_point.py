@@ -36,7 +36,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..common.errors import SchemaError
 from ..common.ntk import EXACT, OneHiddenLayerNTK
 from .exact_front import ExactFront
 from .grid import Grid
@@ -101,8 +100,6 @@ class FixedPointNTK:
     """
 
     def __init__(self, feature_map: OneHiddenLayerNTK, grid: Grid, device: torch.device) -> None:
-        if grid.levels != feature_map.levels:
-            raise SchemaError("the grid and the feature map disagree about the records' levels")
         self.feature_map = feature_map
         self.grid = grid
         self._front = ExactFront(feature_map.front, feature_map.levels, device)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from ..common.errors import SignatureError, UntrustedSigner
 from .sshsig import PublicKey, Signature
 from .trust import find
+
+UNSIGNED: Final = (
+    "unsigned, so nobody knows where it comes from: ask for a signed release, or add "
+    "--allow-unsigned to inspect or use it all the same"
+)
 
 
 @dataclass(frozen=True)
@@ -65,21 +71,37 @@ def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptan
     if signature is None:
         if acceptance.allow_unsigned and acceptance.signer is None:
             return SignedBy(None, None)
-        raise SignatureError(
-            "unsigned, so nobody knows where it comes from: ask for a signed release, or add "
-            "--allow-unsigned to inspect or use it all the same"
-        )
+        raise SignatureError(UNSIGNED)
+    signed_by = identify(signature, signed)
+    require_wanted(signed_by, signature.key, acceptance)
+    return signed_by
+
+
+def identify(signature: Signature, signed: memoryview) -> SignedBy:
+    """Verify a signature and look up whose it is, without judging that.
+
+    Raises:
+        SignatureError: it is not valid.
+        TrustError: the list of trusted signers cannot be read.
+    """
     signature.require_valid(signed)
-    fingerprint = signature.key.fingerprint
     known = find(signature.key)
-    if acceptance.signer is not None and (known is None or known.name != acceptance.signer):
-        who = f"{known.name}, {fingerprint}" if known else fingerprint
+    fingerprint = signature.key.fingerprint
+    return SignedBy(known.name, fingerprint, known.own) if known else SignedBy(None, fingerprint)
+
+
+def require_wanted(signed_by: SignedBy, key: PublicKey, acceptance: Acceptance) -> None:
+    """Decide whether a signer is good enough.
+
+    Raises:
+        UntrustedSigner: somebody else was wished for.
+    """
+    name, fingerprint = signed_by.name, signed_by.fingerprint
+    if acceptance.signer is not None and name != acceptance.signer:
+        who = fingerprint if name is None else f"{name}, {fingerprint}"
         raise UntrustedSigner(f"signed by {who}, not by {acceptance.signer}")
-    if known is None:
-        if not acceptance.ask(signature.key):
-            raise UntrustedSigner(
-                f"signed by {fingerprint}, whom nobody here trusts; if you know whose key that is, "
-                "'dpntk trust add NAME KEY.pub' with the key that they give you"
-            )
-        return SignedBy(None, fingerprint)
-    return SignedBy(known.name, fingerprint, known.own)
+    if name is None and not acceptance.ask(key):
+        raise UntrustedSigner(
+            f"signed by {fingerprint}, whom nobody here trusts; if you know whose key that is, "
+            "'dpntk trust add NAME KEY.pub' with the key that they give you"
+        )

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 
 from ..common.adjacency import Adjacency
 from ..common.errors import FormatError
-from ..common.feature_map import FeatureMap, sensitivity
+from ..common.feature_map import FeatureMap, sensitivity, share_of_exchange
 from .contents import Guarantee
 from .mechanism import SMOOTHING
 
@@ -56,7 +56,8 @@ def require_consistent(guarantee: Guarantee, feature_map: FeatureMap) -> None:
         raise FormatError("sigma is smaller than the noise multiplier and the sensitivity demand")
     _require_epsilon("epsilon", g.epsilon, g.noise_multiplier, g.delta)
     if g.epsilon_replace_one is not None:
-        exchanged = _multiplier_replace_one(g, feature_map)
+        share = share_of_exchange(feature_map, g.adjacency, count_weight=g.count_weight)
+        exchanged = g.noise_multiplier * share
         _require_epsilon("epsilon under replace-one", g.epsilon_replace_one, exchanged, g.delta)
     if g.total_releases == 1:
         same = g.total_adjacency is g.adjacency
@@ -73,14 +74,6 @@ def _require_sensitivity(guarantee: Guarantee, feature_map: FeatureMap) -> None:
         raise FormatError("the sensitivity is not that of its feature map and adjacency")
     if g.adjacency is Adjacency.ADD_REMOVE and not g.count_weight:
         raise FormatError("under add-remove the class counts need a weight")
-
-
-def _multiplier_replace_one(guarantee: Guarantee, feature_map: FeatureMap) -> float:
-    def change(adjacency: Adjacency) -> float:
-        return sensitivity(feature_map, adjacency, count_weight=guarantee.count_weight)
-
-    exchange = change(guarantee.adjacency) / change(Adjacency.REPLACE_ONE)
-    return guarantee.noise_multiplier * exchange
 
 
 def _require_epsilon(name: str, claimed: float, multiplier: float, delta: float) -> None:

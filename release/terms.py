@@ -10,7 +10,7 @@ from enum import Enum
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
-from ..common.feature_map import sensitivity
+from ..common.feature_map import share_of_exchange
 from ..common.ledger import Entry
 from ..embed.artifact import Embedding
 from .accountant import DEFAULT_DELTA, require_budget
@@ -114,11 +114,9 @@ def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
 
 def entry_for(embedding: Embedding, terms: Terms, scale: NoiseScale) -> Entry:
     """The ledger's entry for a release that is about to be made."""
-
-    def change(adjacency: Adjacency) -> float:
-        return sensitivity(embedding.feature_map, adjacency, count_weight=terms.released_weight)
-
-    exchange = change(terms.adjacency) / change(Adjacency.REPLACE_ONE)
+    share = share_of_exchange(
+        embedding.feature_map, terms.adjacency, count_weight=terms.released_weight
+    )
     return Entry(
         release_id=secrets.token_hex(16),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -126,5 +124,5 @@ def entry_for(embedding: Embedding, terms: Terms, scale: NoiseScale) -> Entry:
         delta=terms.delta,
         adjacency=terms.adjacency,
         multiplier=scale.multiplier,
-        multiplier_replace_one=scale.multiplier * exchange,
+        multiplier_replace_one=scale.multiplier * share,
     )

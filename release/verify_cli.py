@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 
 from ..common.container import USER_BLOCK
-from ..common.errors import ReleaseError, UntrustedSigner
-from .acceptance import Acceptance, SignedBy, accept
+from ..common.errors import ReleaseError, SignatureError, UntrustedSigner
+from .acceptance import UNSIGNED, Acceptance, SignedBy, identify, require_wanted
 from .reader import digest_of, read_file
 from .sshsig import NAMESPACE
 from .trust import allowed_path, load_public_key
@@ -39,16 +39,17 @@ def command(release: Path, signer: str | None, key_path: Path | None, how: bool)
     content = read_file(release)
     try:
         block = read_user_block(content)
+        if block.signature is None:
+            raise SignatureError(UNSIGNED)
         # Whoever signed is shown first, and judged then.
-        shown = Acceptance(ask=lambda key: True)
-        signed_by = accept(block.signature, memoryview(content)[USER_BLOCK:], shown)
+        signed_by = identify(block.signature, memoryview(content)[USER_BLOCK:])
         out.print(f"valid signature in {release}")
         out.print(f"signer       {signed_by.name or 'unknown'}")
         out.print(f"fingerprint  {signed_by.fingerprint}")
         out.print(f"trusted      {_standing(signed_by)}")
         out.print(f"sha-256      {digest_of(content)} (from byte {USER_BLOCK} on)")
         if demanded is None:
-            accept(block.signature, memoryview(content)[USER_BLOCK:], Acceptance(signer=signer))
+            require_wanted(signed_by, block.signature.key, Acceptance(signer=signer))
         elif demanded.fingerprint != signed_by.fingerprint:
             raise UntrustedSigner(
                 f"signed by {signed_by.fingerprint}, not by the key in {key_path}"

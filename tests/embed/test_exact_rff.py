@@ -95,6 +95,13 @@ def test_it_travels_in_the_release() -> None:
             feature_map_from_spec(spec, weights)
 
 
+def test_phases_that_float64_does_not_hold_exactly_are_refused() -> None:
+    fast = np.full((1, 2**14), 2.0**-8, dtype=np.float32)  # 2^24 grid units for each level
+    RandomFourierFeatures(fast, levels=255)
+    with pytest.raises(SchemaError, match="could not be summed exactly"):
+        RandomFourierFeatures(fast, levels=2**16 - 1)
+
+
 def test_the_whole_path_with_it(dpntk: Command, folder: Path, tmp_path: Path) -> None:
     assert dpntk("embed", folder, "--features", "rff", "--frequencies", "30").code == 0
     assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
