@@ -24,8 +24,9 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from dpntk.common.architectures import fc_1l
 from dpntk.common.front import Pixels
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.ntk import TangentFeatures
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.reference import features, features_one_by_one, network_of
@@ -37,7 +38,7 @@ VMAP_BATCH = 32
 TURNS = 5
 
 
-def by_vmap(feature_map: OneHiddenLayerNTK, records: Tensor, labels: Tensor) -> Tensor:
+def by_vmap(feature_map: TangentFeatures, records: Tensor, labels: Tensor) -> Tensor:
     """Class sums (d, c) by per-record gradients of a batch at a time."""
     sums = torch.zeros(feature_map.dimension, CLASSES, dtype=torch.float64)
     for part, part_labels in zip(records.split(VMAP_BATCH), labels.split(VMAP_BATCH), strict=True):
@@ -47,7 +48,7 @@ def by_vmap(feature_map: OneHiddenLayerNTK, records: Tensor, labels: Tensor) -> 
 
 
 def by_loop(
-    feature_map: OneHiddenLayerNTK, records: Tensor, labels: Tensor, *, rows: bool = False
+    feature_map: TangentFeatures, records: Tensor, labels: Tensor, *, rows: bool = False
 ) -> Tensor:
     """Class sums (d, c) by one backward pass for each record.
 
@@ -81,8 +82,8 @@ def main() -> None:
     records = random.integers(0, 256, (RECORDS, SIDE * SIDE), dtype=np.uint8)
     records[random.random(records.shape) < 0.8] = 0  # about as dark as MNIST
     labels = random.integers(0, CLASSES, RECORDS)
-    feature_map = OneHiddenLayerNTK.draw(
-        Pixels(SIDE * SIDE), width=WIDTH, outputs=CLASSES, levels=255, seed=0
+    feature_map = TangentFeatures.draw(
+        Pixels(SIDE * SIDE), fc_1l(WIDTH), outputs=CLASSES, levels=255, seed=0
     )
     grid = Grid.for_capacity(255, DEFAULT_CAPACITY)
     network = network_of(feature_map)

@@ -1,24 +1,33 @@
 """What each feature map costs, beside one plain forward and backward pass of the same network.
 
-One run measures, on records of MNIST's shape, in turns so that a busy machine disturbs all alike:
+Each map is measured in a process of its own, the alternatives taking turns so that a busy machine
+disturbs all alike:
 
 - embedding: exact class sums in float64, as `dpntk embed` makes them, against a plain pass in
-  float64;
+  float64 over the whole batch, against `vmap(grad)`, and against a loop of backward passes that
+  adds each record's gradient to the sum of its class;
 - a step of stage three: the distance of a batch from a release and its gradient with respect to
   the records, in float32, against a plain pass in float32 (the generator's own cost apart).
 
 A plain pass goes from the records through the front and the network to the gradients of the
 network's weights; random Fourier features have none, so theirs is compared with the product of
-records and frequencies alone.
+records and frequencies alone. Widths are those of the DP-NTK paper's table 5.
 
-Run: python benchmarks/features.py
+Run: python benchmarks/features.py [--only NAME] [--device cuda]
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -26,46 +35,88 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from dpntk.common.architectures import layers_of
 from dpntk.common.feature_map import FeatureMap
-from dpntk.common.front import make_front
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.front import Pixels, Scattering
+from dpntk.common.layers import Shape
+from dpntk.common.ntk import TangentFeatures
 from dpntk.common.rff import RandomFourierFeatures
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
-from dpntk.embed.reference import network_of
+from dpntk.embed.reference import features, features_one_by_one, network_of
 from dpntk.generate.front import SmoothFront
 from dpntk.generate.kernels import kernel_of
 
-SIDE, CLASSES, LEVELS = 28, 10, 255
-RECORDS, BATCH, TURNS = 2048, 400, 7
-CPU = torch.device("cpu")
+CLASSES, LEVELS, TURNS = 10, 255, 5
+MNIST: Shape = (1, 28, 28)
+CIFAR: Shape = (3, 32, 32)
+ADULT: Shape = (1, 108)
+TABLE: dict[str, tuple[str, tuple[int, ...], Shape, int, int]] = {
+    # arch, widths, shape, records to embed, records of a step
+    "fc_1l 800": ("fc_1l", (800,), MNIST, 2048, 400),
+    "fc_2l 3000_200": ("fc_2l", (3000, 200), CIFAR, 2048, 400),
+    "cnn_1l 32": ("cnn_1l", (32,), MNIST, 512, 200),
+    "cnn_2l 32_256": ("cnn_2l", (32, 256), CIFAR, 32, 20),
+    "cnn_2l 30_200, vectors": ("cnn_2l", (30, 200), ADULT, 2048, 400),
+}
+OTHERS = ("fc_1l 400, scattering", "rff 5000")
+SIDE = 28
 
 
-def maps() -> dict[str, FeatureMap]:
-    """The maps to be measured, by name."""
+@dataclass(frozen=True)
+class Figures:
+    """Seconds, and the process's largest memory in GiB.
 
-    def tangent(front: str, width: int) -> OneHiddenLayerNTK:
-        return OneHiddenLayerNTK.draw(
-            make_front(front, SIDE), width=width, outputs=CLASSES, levels=LEVELS, seed=0
-        )
+    `vmap` and `loop` are for a record each; None where there is no network.
+    """
 
-    return {
-        "fc_1l 800, pixels": tangent("pixels", 800),
-        "fc_1l 400, scattering": tangent("scattering", 400),
-        "rff 5000": RandomFourierFeatures.draw(
+    dimension: int
+    records: int
+    embed: float
+    plain: float
+    vmap: float | None
+    loop: float | None
+    batch: int
+    step: float
+    plain_step: float
+    memory: float
+
+
+def draw(name: str) -> tuple[FeatureMap, int, int]:
+    """A map, how many records to embed, and how many a step has."""
+    if name == "rff 5000":
+        drawn: FeatureMap = RandomFourierFeatures.draw(
             SIDE**2, frequencies=5000, length_scale=10.25, levels=LEVELS, seed=0
-        ),
-    }
+        )
+        return drawn, 2048, 400
+    if name == "fc_1l 400, scattering":
+        front = Scattering.standard(SIDE)
+        layers = layers_of("fc_1l", (400,), (front.outputs,), "relu")
+        drawn = TangentFeatures.draw(front, layers, outputs=CLASSES, levels=LEVELS, seed=0)
+        return drawn, 2048, 400
+    arch, widths, shape, records, batch = TABLE[name]
+    front_ = Pixels(int(np.prod(shape)))
+    if arch.startswith("fc"):
+        shape = (front_.outputs,)
+    drawn = TangentFeatures.draw(
+        front_,
+        layers_of(arch, widths, shape, "relu"),
+        outputs=CLASSES,
+        levels=LEVELS,
+        seed=0,
+        shape=shape,
+    )
+    return drawn, records, batch
 
 
 def plain_pass(feature_map: FeatureMap, records: Tensor) -> Callable[[], object]:
     """One forward and backward pass at the records' precision."""
     if isinstance(feature_map, RandomFourierFeatures):
-        frequencies = torch.from_numpy(feature_map.turns).to(records.dtype).T.contiguous()
+        frequencies = torch.from_numpy(feature_map.turns).to(records).T.contiguous()
         return lambda: records @ frequencies
-    assert isinstance(feature_map, OneHiddenLayerNTK)
-    front = SmoothFront(feature_map.front, CPU, records.dtype)
-    network = network_of(feature_map).to(records.dtype)
+    assert isinstance(feature_map, TangentFeatures)
+    front = SmoothFront(feature_map.front, records.device, records.dtype)
+    network = network_of(feature_map).to(records)
 
     def run() -> None:
         network.zero_grad()
@@ -74,76 +125,120 @@ def plain_pass(feature_map: FeatureMap, records: Tensor) -> Callable[[], object]
     return run
 
 
-def seconds(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def medians(actions: dict[str, Callable[[], object]]) -> dict[str, float]:
+def medians(actions: dict[str, Callable[[], object]], device: torch.device) -> dict[str, float]:
     """Median time of each, the actions taking turns; the first turn warms up."""
     spent: dict[str, list[float]] = {name: [] for name in actions}
     for turn in range(TURNS + 1):
         for name, action in actions.items():
-            taken = seconds(action)
+            start = time.perf_counter()
+            action()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
             if turn:
-                spent[name].append(taken)
+                spent[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in spent.items()}
 
 
-def measure(feature_map: FeatureMap) -> tuple[float, float, float, float]:
-    """Seconds for embedding, its plain pass, a step of stage three, and its plain pass."""
+def measure(name: str, device: torch.device) -> Figures:
+    """Measure one map."""
+    feature_map, count, batch = draw(name)
     random = np.random.default_rng(0)
-    records = random.integers(0, 256, (RECORDS, SIDE**2), dtype=np.uint8)
+    records = random.integers(0, 256, (count, feature_map.record_size), dtype=np.uint8)
     records[random.random(records.shape) < 0.8] = 0  # about as dark as MNIST
-    labels = random.integers(0, CLASSES, RECORDS)
-    sums = ClassSums(feature_map, CLASSES, Grid.for_capacity(LEVELS, DEFAULT_CAPACITY))
-    chunk = min(sums.chunk_size, RECORDS)
+    labels = random.integers(0, CLASSES, count)
+    sums = ClassSums(feature_map, CLASSES, Grid.for_capacity(LEVELS, DEFAULT_CAPACITY), device)
+    chunk = min(sums.chunk_size, count)
 
     def embed() -> None:
-        for start in range(0, RECORDS, chunk):
+        for start in range(0, count, chunk):
             sums.add(records[start : start + chunk], labels[start : start + chunk])
 
-    values = torch.from_numpy(records).double() / LEVELS
-    kernel = kernel_of(feature_map, CPU)
-    matrix = torch.randn(CLASSES, feature_map.dimension)
-    batch = values[:BATCH].float()
+    values = torch.from_numpy(records).to(device, torch.float64) / LEVELS
+    kernel = kernel_of(feature_map, device)
+    matrix = torch.randn(CLASSES, feature_map.dimension, device=device)
+    some = values[:batch].float()
 
     def step() -> None:
-        inputs = batch.view(CLASSES, -1, SIDE**2).clone().requires_grad_()
-        features = kernel.features(inputs)
-        (features.gram().sum() - 2 * features.inner(matrix).sum()).backward()
+        inputs = some.view(CLASSES, -1, feature_map.record_size).clone().requires_grad_()
+        found = kernel.features(inputs)
+        (found.gram().sum() - 2 * found.inner(matrix).sum()).backward()
 
     times = medians(
         {
             "embed": embed,
             "plain": plain_pass(feature_map, values),
             "step": step,
-            "plain step": plain_pass(feature_map, batch),
-        }
+            "plain step": plain_pass(feature_map, some),
+        },
+        device,
     )
-    return times["embed"], times["plain"], times["step"], times["plain step"]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    slow: dict[str, float] = {}
+    if isinstance(feature_map, TangentFeatures):
+        known, few = feature_map, 4
+        with torch.no_grad():
+            inputs = SmoothFront(known.front, device, torch.float64)(values[None, :few])[0].cpu()
+
+        def one_by_one() -> None:
+            total = torch.zeros(CLASSES, known.dimension, dtype=torch.float64)
+            for label, phi in zip(
+                labels.tolist(), features_one_by_one(known, inputs), strict=False
+            ):
+                total[label] += phi
+
+        slow = medians(
+            {"vmap": lambda: features(known, inputs), "loop": one_by_one}, torch.device("cpu")
+        )
+        slow = {kind: taken / few for kind, taken in slow.items()}
+    return Figures(
+        feature_map.dimension,
+        count,
+        times["embed"],
+        times["plain"],
+        slow.get("vmap"),
+        slow.get("loop"),
+        batch,
+        times["step"],
+        times["plain step"],
+        memory,
+    )
 
 
 def main() -> None:
     """Measure and print."""
-    table = Table(title=f"{SIDE}x{SIDE}, {TURNS} turns, {torch.get_num_threads()} threads")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=[*TABLE, *OTHERS])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", action="store_true", help="print figures and nothing else")
+    chosen = parser.parse_args()
+    if chosen.json:
+        sys.stdout.write(json.dumps(asdict(measure(chosen.only, torch.device(chosen.device)))))
+        return
+    table = Table(title=f"{TURNS} turns, {torch.get_num_threads()} threads, {chosen.device}")
     for column in (
-        "map", "dimension", "embedding, us a record", "times plain",
-        f"step of {BATCH}, ms", "times plain",
+        "map", "dimension", "embedding, us a record", "times plain", "vmap(grad) is slower",
+        "loop is slower", "step, ms", "times plain", "memory, GiB",
     ):  # fmt: skip
         table.add_column(column, justify="right")
-    for name, feature_map in maps().items():
-        embed, plain, step, plain_step = measure(feature_map)
+    for name in [chosen.only] if chosen.only else [*TABLE, *OTHERS]:
+        command = [sys.executable, str(Path(__file__)), "--json", "--only", name]
+        done = subprocess.run(  # noqa: S603
+            [*command, "--device", chosen.device], check=True, capture_output=True, text=True
+        )
+        found = Figures(**json.loads(done.stdout))
+        each = found.embed / found.records
         table.add_row(
             name,
-            f"{feature_map.dimension:,}",
-            f"{embed / RECORDS * 1e6:.1f}",
-            f"{embed / plain:.2f}",
-            f"{step * 1e3:.1f}",
-            f"{step / plain_step:.2f}",
+            f"{found.dimension:,}",
+            f"{each * 1e6:.1f}",
+            f"{found.embed / found.plain:.2f}",
+            f"{found.vmap / each:.0f} x" if found.vmap else "",
+            f"{found.loop / each:.0f} x" if found.loop else "",
+            f"{found.step * 1e3:.1f}",
+            f"{found.step / found.plain_step:.2f}",
+            f"{found.memory:.2f}",
         )
-    Console().print(table)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from .errors import SchemaError
 from .feature_map import FeatureMap
 from .hermite import HermiteFeatures
-from .ntk import OneHiddenLayerNTK
+from .ntk import TangentFeatures
 from .rff import RandomFourierFeatures
 
 _Rebuild = Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], FeatureMap]
 
 _KINDS: Final[dict[str, _Rebuild]] = {
-    "ntk": OneHiddenLayerNTK.from_spec,
+    "ntk": TangentFeatures.from_spec,
     "rff": RandomFourierFeatures.from_spec,
     "hermite": HermiteFeatures.from_spec,
 }

@@ -1,6 +1,7 @@
 """Stage one: the only room that reads sensitive records."""
 
 from .artifact import Embedding, load_embedding, save_embedding
+from .own_network import tangent_features_of
 from .pipeline import embed
 
-__all__ = ["Embedding", "embed", "load_embedding", "save_embedding"]
+__all__ = ["Embedding", "embed", "load_embedding", "save_embedding", "tangent_features_of"]

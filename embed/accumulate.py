@@ -16,7 +16,7 @@ class ClassSums:
     """S = sum_i phi(x_i) y_i^T in grid units, and the number of records in each class.
 
     Guarantee:
-        The sums are exact (see `fixed_point`): equal for every order and grouping of the same
+        The sums are exact (see `exact_map`): equal for every order and grouping of the same
         records, and additive over disjoint sets of records. Replacing one record changes them by
         the difference of two vectors of norm at most 1/g. (docs/privacy.md, statement 4.)
     """

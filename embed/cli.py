@@ -7,22 +7,26 @@ from pathlib import Path
 
 import click
 
+from ..common.architectures import ARCHITECTURES
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError
 from ..common.feature_maps import FEATURES
 from ..common.files import locked, require_absent
 from ..common.front import FRONTS
+from ..common.layers import ACTIVATIONS
 from ..common.ledger import Ceiling, Ledger
 from .artifact import load_embedding, save_embedding
 from .pipeline import (
-    ARCHITECTURES,
+    DEFAULT_ACTIVATION,
+    DEFAULT_ARCH,
     DEFAULT_FREQUENCIES,
-    DEFAULT_FRONT,
-    DEFAULT_WIDTH,
     embed,
 )
 
+_WIDTHS = ", ".join(
+    f"{'_'.join(map(str, widths))} for {arch}" for arch, widths in ARCHITECTURES.items()
+)
 _COST = "is an embedding that releases may refer to"
 
 
@@ -50,17 +54,22 @@ _COST = "is an embedding that releases may refer to"
     "Hermite features (DP-HP).",
 )  # fmt: skip
 @click.option(
-    "--arch", type=click.Choice(ARCHITECTURES), default=ARCHITECTURES[0], show_default=True,
-    help="Network whose tangent kernel is used.",
+    "--arch", type=click.Choice(list(ARCHITECTURES)),
+    help="Network whose tangent kernel is used: one or two hidden layers, linear or convolutions "
+    f"[default: {DEFAULT_ARCH}]",
 )  # fmt: skip
 @click.option(
-    "--width", type=click.IntRange(1, 100_000), default=DEFAULT_WIDTH, show_default=True,
-    help="Its number of hidden units.",
+    "--width", metavar="W[_W2]",
+    help=f"Units or channels of its hidden layers, as in 3000_200 [default: {_WIDTHS}]",
+)  # fmt: skip
+@click.option(
+    "--activation", type=click.Choice(ACTIVATIONS),
+    help=f"Its elementwise function [default: {DEFAULT_ACTIVATION}]",
 )  # fmt: skip
 @click.option(
     "--front", type=click.Choice(FRONTS),
-    help=f"What stands before it: nothing, or oriented filters beside the pixels "
-    f"[default: {DEFAULT_FRONT}]",
+    help="What stands before it: nothing, or oriented filters beside the pixels "
+    "[default: scattering; pixels for cnn]",
 )  # fmt: skip
 @click.option(
     "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
@@ -101,8 +110,9 @@ def command(
     budget_eps: float | None,
     budget_delta: float | None,
     features: str,
-    arch: str,
-    width: int,
+    arch: str | None,
+    width: str | None,
+    activation: str | None,
     front: str | None,
     frequencies: int,
     length_scale: float | None,
@@ -127,6 +137,7 @@ def command(
         features=features,
         arch=arch,
         width=width,
+        activation=activation,
         front=front,
         frequencies=frequencies,
         length_scale=length_scale,

@@ -25,8 +25,8 @@ class ExactHermite:
     """`HermiteFeatures` in whole grid units.
 
     Guarantee:
-        As for `fixed_point.FixedPointNTK`: a feature depends on its record's bytes, the weights,
-        the grid and the tables alone, and its norm is at most 1. (docs/privacy.md, statement 3.)
+        As for `ExactTangentFeatures`: a feature depends on its record's bytes, the weights, the
+        grid and the tables alone, and its norm is at most 1. (docs/privacy.md, statement 3.)
     """
 
     def __init__(self, feature_map: HermiteFeatures, grid: Grid, device: torch.device) -> None:

@@ -15,11 +15,11 @@ from torch import Tensor
 from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
 from ..common.hermite import HermiteFeatures
-from ..common.ntk import OneHiddenLayerNTK
+from ..common.ntk import TangentFeatures
 from ..common.rff import RandomFourierFeatures
 from .exact_hermite import ExactHermite
 from .exact_rff import ExactRFF
-from .fixed_point import FixedPointNTK
+from .exact_tangent import ExactTangentFeatures
 from .grid import Grid
 
 
@@ -56,8 +56,8 @@ def exact_map(feature_map: FeatureMap, grid: Grid, device: torch.device) -> Exac
     """
     if grid.levels != feature_map.levels:
         raise SchemaError("the grid and the feature map disagree about the records' levels")
-    if isinstance(feature_map, OneHiddenLayerNTK):
-        return FixedPointNTK(feature_map, grid, device)
+    if isinstance(feature_map, TangentFeatures):
+        return ExactTangentFeatures(feature_map, grid, device)
     if isinstance(feature_map, RandomFourierFeatures):
         return ExactRFF(feature_map, grid, device)
     if isinstance(feature_map, HermiteFeatures):

@@ -27,8 +27,8 @@ class ExactRFF:
     """`RandomFourierFeatures` in whole grid units.
 
     Guarantee:
-        As for `fixed_point.FixedPointNTK`: a feature depends on its record's bytes, the weights,
-        the grid and the table alone, and its norm is at most 1. (docs/privacy.md, statement 3.)
+        As for `ExactTangentFeatures`: a feature depends on its record's bytes, the weights, the
+        grid and the table alone, and its norm is at most 1. (docs/privacy.md, statement 3.)
     """
 
     def __init__(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from ..common.architectures import layers_of, read_widths, takes_vectors
 from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
 from ..common.feature_maps import FEATURES
-from ..common.front import make_front
+from ..common.front import Pixels, make_front
 from ..common.hermite import HermiteFeatures
-from ..common.ntk import OneHiddenLayerNTK
+from ..common.layers import Shape
+from ..common.ntk import TangentFeatures
 from ..common.rff import RandomFourierFeatures
 from ..common.schema import ImageSchema
 from ..common.sources import Source, open_source
@@ -21,9 +24,8 @@ from .accumulate import ClassSums
 from .artifact import Embedding
 from .grid import DEFAULT_CAPACITY, Grid
 
-ARCHITECTURES: Final = ("fc_1l",)
-DEFAULT_WIDTH: Final = 400
-DEFAULT_FRONT: Final = "scattering"
+DEFAULT_ARCH: Final = "fc_1l"
+DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_FREQUENCIES: Final = 5000
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 """DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
@@ -32,9 +34,10 @@ _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 def embed(
     data: Path | str | Source,
     *,
-    features: str = "ntk",
-    arch: str = "fc_1l",
-    width: int = DEFAULT_WIDTH,
+    features: str | FeatureMap = "ntk",
+    arch: str | None = None,
+    width: str | int | None = None,
+    activation: str | None = None,
     front: str | None = None,
     frequencies: int = DEFAULT_FREQUENCIES,
     length_scale: float | None = None,
@@ -49,10 +52,14 @@ def embed(
 
     Args:
         data: a folder of class folders, a folder of IDX files, an .npz file, or an open source.
-        features: the feature map: "ntk", "rff" or "hermite".
-        arch: of "ntk": the network whose tangent kernel is used.
-        width: its number of hidden units.
-        front: of "ntk": what stands before it: "pixels" (nothing) or "scattering".
+        features: the feature map: "ntk", "rff" or "hermite"; or a map of one's own, drawn without
+            looking at the records (`tangent_features_of` makes one of a torch network).
+        arch: of "ntk": the network whose tangent kernel is used, one of
+            `dpntk.common.architectures.ARCHITECTURES`; "fc_1l" if None.
+        width: of "ntk": of its hidden layers, 400 or "3000_200"; as said there if None.
+        activation: of "ntk": one of `dpntk.common.layers.ACTIVATIONS`; "relu" if None.
+        front: of "ntk": what stands before it: "pixels" (nothing) or "scattering". If None,
+            "scattering" before networks of linear layers, "pixels" before convolutions.
         frequencies: of "rff": how many; the dimension is twice that.
         length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
         feature_seed: of the map's random weights. Not of any noise: that has no seed.
@@ -70,14 +77,22 @@ def embed(
         DataError: the records cannot be read.
         SchemaError: they do not fit what is declared of them.
     """
-    if arch not in ARCHITECTURES:
-        raise SchemaError(f"--arch {arch}: known are {', '.join(ARCHITECTURES)}")
     if isinstance(data, (str, Path)):
         source = open_source(Path(data), split=split, image_size=image_size, class_count=classes)
     else:
         source = data
     schema = source.schema
-    feature_map = _draw(schema, features, front, width, frequencies, length_scale, feature_seed)
+    network = _Network(arch, width, activation, front)
+    if isinstance(features, str):
+        feature_map = _draw(schema, features, network, frequencies, length_scale, feature_seed)
+    else:
+        network.require_nothing("a feature map of one's own has its network already")
+        feature_map = features
+    if feature_map.record_size != schema.inputs:
+        raise SchemaError(
+            f"records have {schema.inputs} values, but the feature map takes "
+            f"{feature_map.record_size}"
+        )
     grid = Grid.for_capacity(schema.levels, capacity or max(len(source), DEFAULT_CAPACITY))
     class_sums = ClassSums(feature_map, len(schema.classes), grid, choose_device(device))
     with progress("embedding", len(source), "records") as advance:
@@ -93,26 +108,58 @@ def embed(
     )
 
 
+@dataclass(frozen=True)
+class _Network:
+    """What was said of the network; None where nothing was."""
+
+    arch: str | None
+    width: str | int | None
+    activation: str | None
+    front: str | None
+
+    def require_nothing(self, why: str) -> None:
+        for name, value in asdict(self).items():
+            if value is not None:
+                raise SchemaError(f"--{name} {value}: {why}")
+
+    def draw(self, schema: ImageSchema, seed: int) -> TangentFeatures:
+        arch = self.arch or DEFAULT_ARCH
+        widths = read_widths("" if self.width is None else str(self.width), arch)
+        front = make_front(self.front or default_front(arch), schema.side)
+        shape: Shape = (front.outputs,)
+        if not takes_vectors(arch):
+            if not isinstance(front, Pixels):
+                raise SchemaError(
+                    f"--front {self.front}: --arch {arch} takes the pixels themselves"
+                )
+            shape = (1, schema.side, schema.side)
+        return TangentFeatures.draw(
+            front,
+            layers_of(arch, widths, shape, self.activation or DEFAULT_ACTIVATION),
+            outputs=len(schema.classes),
+            levels=schema.levels,
+            seed=seed,
+            shape=shape,
+        )
+
+
+def default_front(arch: str) -> str:
+    """What stands before a network if nothing is said."""
+    return "scattering" if takes_vectors(arch) else "pixels"
+
+
 def _draw(
     schema: ImageSchema,
     features: str,
-    front: str | None,
-    width: int,
+    network: _Network,
     frequencies: int,
     length_scale: float | None,
     seed: int,
 ) -> FeatureMap:
     """Draw a feature map for records of a schema; the records are not looked at."""
     if features == "ntk":
-        return OneHiddenLayerNTK.draw(
-            make_front(front or DEFAULT_FRONT, schema.side),
-            width=width,
-            outputs=len(schema.classes),
-            levels=schema.levels,
-            seed=seed,
-        )
-    if front is not None:
-        raise SchemaError("--front goes with --features ntk only")
+        return network.draw(schema, seed)
+    network.require_nothing(f"it goes with --features ntk, not {features}")
     if features == "hermite":
         return HermiteFeatures.draw(schema.inputs, levels=schema.levels, seed=seed)
     if features == "rff":

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..common.feature_map import FeatureMap
 from ..common.hermite import HermiteFeatures
-from ..common.ntk import OneHiddenLayerNTK
+from ..common.ntk import TangentFeatures
 from ..common.rff import RandomFourierFeatures
 from .tangent_kernel import TangentKernel
 
@@ -40,7 +40,7 @@ def kernel_of(
     feature_map: FeatureMap, device: torch.device, dtype: torch.dtype = torch.float32
 ) -> Kernel:
     """A feature map as the generator sees it."""
-    if isinstance(feature_map, OneHiddenLayerNTK):
+    if isinstance(feature_map, TangentFeatures):
         return TangentKernel(feature_map, device, dtype)
     if isinstance(feature_map, RandomFourierFeatures):
         return FourierKernel(feature_map, device, dtype)

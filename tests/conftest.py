@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from dpntk.common.architectures import fc_1l
 from dpntk.common.command import run
 from dpntk.common.front import Pixels
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.ntk import TangentFeatures
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.artifact import Embedding, save_embedding
@@ -83,11 +84,9 @@ def dpntk_process() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
-def feature_map() -> OneHiddenLayerNTK:
+def feature_map() -> TangentFeatures:
     """A narrow network for images of 8x8 pixels in 3 classes."""
-    return OneHiddenLayerNTK.draw(
-        Pixels(SIDE * SIDE), width=13, outputs=CLASSES, levels=255, seed=3
-    )
+    return TangentFeatures.draw(Pixels(SIDE * SIDE), fc_1l(13), outputs=CLASSES, levels=255, seed=3)
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def draw_records(count: int, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[
 
 
 @pytest.fixture
-def embedding(feature_map: OneHiddenLayerNTK, grid: Grid) -> Embedding:
+def embedding(feature_map: TangentFeatures, grid: Grid) -> Embedding:
     """Exact sums over 200 random records."""
     records, labels = draw_records(200)
     sums = ClassSums(feature_map, CLASSES, grid)
@@ -119,7 +118,7 @@ def embedding(feature_map: OneHiddenLayerNTK, grid: Grid) -> Embedding:
 
 def make_small_release() -> Release:
     """A release of 67 numbers, to be tried byte by byte."""
-    tiny = OneHiddenLayerNTK.draw(Pixels(SIDE * SIDE), width=1, outputs=1, levels=255, seed=0)
+    tiny = TangentFeatures.draw(Pixels(SIDE * SIDE), fc_1l(1), outputs=1, levels=255, seed=0)
     grid = Grid.for_capacity(255, DEFAULT_CAPACITY)
     sums = ClassSums(tiny, 1, grid)
     records, _ = draw_records(20)

@@ -62,6 +62,43 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
         assert more["x"].shape == (7, 8, 8)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--arch", "fc_2l", "--width", "9_5"], "fc_2l, width 9_5, on scattering"),
+        (["--arch", "fc_2l", "--front", "pixels"], "fc_2l, width 400_100, on pixels"),
+        (["--arch", "cnn_1l", "--width", "3"], "cnn_1l, width 3, on pixels"),
+        (["--arch", "cnn_2l", "--width", "3_4"], "cnn_2l, width 3_4, on pixels"),
+        (["--width", "9", "--activation", "softsign"], "fc_1l, width 9, on scattering"),
+    ],
+    ids=str,
+)
+def test_every_architecture_goes_the_whole_path(
+    dpntk: Command, folder: Path, tmp_path: Path, options: list[str], said: str
+) -> None:
+    assert dpntk("embed", folder, *options).code == 0
+    assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
+    assert said in dpntk("inspect", "release.h5").stdout
+    made = dpntk("generate", "release.h5", "--steps", "20", "-n", "30")
+    assert made.code == 0, made.stderr
+    with np.load(tmp_path / "synthetic" / "images.npz") as images:
+        assert images["x"].shape == (30, SIDE, SIDE)
+
+
+def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -> None:
+    for options, message in (
+        (["--arch", "fc_2l", "--width", "9"], "give a width for each, as in --width 400_100"),
+        (["--width", "9_5"], "has 1 hidden layer(s)"),
+        (["--width", "many"], "write 400, or 3000_200"),
+        (["--arch", "cnn_1l", "--front", "scattering"], "takes the pixels themselves"),
+        (["--features", "hermite", "--width", "5"], "goes with --features ntk, not hermite"),
+    ):
+        outcome = dpntk("embed", folder, *options)
+        assert outcome.code == 1
+        assert message in " ".join(outcome.stderr.split())
+        assert not Path("embedding.h5").exists()
+
+
 def test_embedding_and_release_are_not_overwritten_by_accident(
     dpntk: Command, folder: Path, tmp_path: Path
 ) -> None:

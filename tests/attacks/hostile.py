@@ -322,9 +322,9 @@ def weights_that_are_no_shares(file: h5py.File) -> None:
     file["class_weights"][...] = [0.5]
 
 
-@edit("hidden is not on its grid")
+@edit("weight_1 is not on its grid")
 def weights_off_their_grid(file: h5py.File) -> None:
-    file["feature_map/hidden"][...] *= np.float32(1.0001)
+    file["feature_map/weight_1"][...] *= np.float32(1.0001)
 
 
 @edit("damaged")

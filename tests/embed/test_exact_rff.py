@@ -112,4 +112,4 @@ def test_the_whole_path_with_it(dpntk: Command, folder: Path, tmp_path: Path) ->
     assert dpntk("generate", "--steps", "3", "-n", "30").code == 0
     refused = dpntk("embed", folder, "--features", "rff", "--front", "scattering", "-o", "other.h5")
     assert refused.code == 1
-    assert "--front goes with --features ntk only" in refused.stderr
+    assert "--front scattering: it goes with --features ntk, not rff" in refused.stderr

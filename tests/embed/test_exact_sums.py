@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
+from dpntk.common.architectures import fc_1l
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.front import Pixels
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.ntk import TangentFeatures
 from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.fixed_point import FixedPointNTK, IntegerFeatures
+from dpntk.embed.exact_tangent import (
+    ExactTangentFeatures,
+    IntegerFeatures,
+    Written,
+)
 from dpntk.embed.grid import Grid
 from dpntk.embed.reference import features, features_one_by_one
 from tests.conftest import CLASSES, draw_records
 
 
 def sums_of(
-    feature_map: OneHiddenLayerNTK,
+    feature_map: TangentFeatures,
     grid: Grid,
     records: NDArray[np.uint8],
     labels: NDArray[np.int64],
@@ -32,7 +38,7 @@ def sums_of(
     return sums.sums
 
 
-def test_both_references_agree(feature_map: OneHiddenLayerNTK) -> None:
+def test_both_references_agree(feature_map: TangentFeatures) -> None:
     records = torch.from_numpy(draw_records(10)[0]).double() / 255
     one_by_one = torch.stack(list(features_one_by_one(feature_map, records)))
     assert torch.allclose(features(feature_map, records), one_by_one, rtol=0, atol=1e-14)
@@ -41,7 +47,7 @@ def test_both_references_agree(feature_map: OneHiddenLayerNTK) -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 13, 64])
 def test_class_sums_equal_the_per_record_gradients(width: int, grid: Grid) -> None:
-    feature_map = OneHiddenLayerNTK.draw(Pixels(64), width=width, outputs=3, levels=255, seed=5)
+    feature_map = TangentFeatures.draw(Pixels(64), fc_1l(width), outputs=3, levels=255, seed=5)
     records, labels = draw_records(50)
     phi = features(feature_map, torch.from_numpy(records).double() / 255).numpy()
     expected = phi.T @ np.eye(CLASSES)[labels]
@@ -51,7 +57,7 @@ def test_class_sums_equal_the_per_record_gradients(width: int, grid: Grid) -> No
     assert np.abs(exact * grid.unit - expected).max() / len(records) < 1e-10
 
 
-def test_order_and_chunks_do_not_change_a_bit(feature_map: OneHiddenLayerNTK, grid: Grid) -> None:
+def test_order_and_chunks_do_not_change_a_bit(feature_map: TangentFeatures, grid: Grid) -> None:
     records, labels = draw_records(257)
     whole = sums_of(feature_map, grid, records, labels, chunk=257)
     order = np.random.default_rng(1).permutation(len(records))
@@ -62,7 +68,7 @@ def test_order_and_chunks_do_not_change_a_bit(feature_map: OneHiddenLayerNTK, gr
         assert np.array_equal(whole, shuffled)
 
 
-def test_sums_of_two_parts_add_up_to_the_whole(feature_map: OneHiddenLayerNTK, grid: Grid) -> None:
+def test_sums_of_two_parts_add_up_to_the_whole(feature_map: TangentFeatures, grid: Grid) -> None:
     records, labels = draw_records(201)
     whole = sums_of(feature_map, grid, records, labels, chunk=64)
     first = sums_of(feature_map, grid, records[:77], labels[:77], chunk=64)
@@ -72,7 +78,7 @@ def test_sums_of_two_parts_add_up_to_the_whole(feature_map: OneHiddenLayerNTK, g
 
 
 def test_number_of_threads_does_not_change_a_bit(grid: Grid) -> None:
-    feature_map = OneHiddenLayerNTK.draw(Pixels(784), width=300, outputs=3, levels=255, seed=0)
+    feature_map = TangentFeatures.draw(Pixels(784), fc_1l(300), outputs=3, levels=255, seed=0)
     random = np.random.default_rng(0)
     records = random.integers(0, 256, (500, 784), dtype=np.uint8)
     labels = random.integers(0, CLASSES, 500)
@@ -89,23 +95,17 @@ def test_number_of_threads_does_not_change_a_bit(grid: Grid) -> None:
 
 
 def test_a_record_has_the_same_feature_in_every_company(
-    feature_map: OneHiddenLayerNTK, grid: Grid
+    feature_map: TangentFeatures, grid: Grid
 ) -> None:
     """Removing one record changes the sums by that record's own feature and nothing else.
 
     Activations are put exactly on the ReLU's kink, where arithmetic that depends on a record's
     place in a chunk would switch units on and off.
     """
-    hidden = feature_map.hidden.copy()
-    hidden[:, 1::2] = -hidden[:, ::2]
-    on_the_kink = OneHiddenLayerNTK(
-        hidden,
-        np.zeros_like(feature_map.bias),
-        feature_map.readout,
-        CLASSES,
-        255,
-        feature_map.front,
-    )
+    ((weight, bias),) = feature_map.parameters
+    weight = weight.copy()
+    weight[:, 1::2] = -weight[:, ::2]
+    on_the_kink = replace(feature_map, parameters=((weight, np.zeros_like(bias)),))
     records, labels = draw_records(129)
     records[:, 1::2] = records[:, ::2]  # so that every activation is 0
 
@@ -119,7 +119,7 @@ def test_a_record_has_the_same_feature_in_every_company(
 @pytest.mark.parametrize("seed", range(5))
 def test_no_integer_feature_is_longer_than_one(seed: int, grid: Grid) -> None:
     """In whole numbers, without rounding: the sum of squares is at most (1/g)^2."""
-    feature_map = OneHiddenLayerNTK.draw(Pixels(64), width=11, outputs=3, levels=255, seed=seed)
+    feature_map = TangentFeatures.draw(Pixels(64), fc_1l(11), outputs=3, levels=255, seed=seed)
     records, labels = draw_records(40, seed)
     for record, label in zip(records, labels, strict=True):
         feature = sums_of(feature_map, grid, record[None], label[None], chunk=1)
@@ -130,7 +130,7 @@ def test_no_integer_feature_is_longer_than_one(seed: int, grid: Grid) -> None:
 
 
 def test_integer_features_of_any_two_records_do_not_oppose(
-    feature_map: OneHiddenLayerNTK, grid: Grid
+    feature_map: TangentFeatures, grid: Grid
 ) -> None:
     """What lets replace-one have a sensitivity of sqrt(2) instead of 2."""
     records, _ = draw_records(60)
@@ -146,8 +146,8 @@ def test_integer_features_of_any_two_records_do_not_oppose(
 
 def test_a_full_chunk_of_the_same_record_is_that_many_times_its_feature(grid: Grid) -> None:
     """Double precision holds the largest sums that a chunk can make."""
-    feature_map = OneHiddenLayerNTK.draw(Pixels(64), width=2, outputs=1, levels=255, seed=1)
-    size = FixedPointNTK(feature_map, grid, torch.device("cpu")).chunk_size
+    feature_map = TangentFeatures.draw(Pixels(64), fc_1l(2), outputs=1, levels=255, seed=1)
+    size = ExactTangentFeatures(feature_map, grid, torch.device("cpu")).chunk_size
     records = np.zeros((64, 64), dtype=np.uint8)
     np.fill_diagonal(records, 255)  # one bright pixel makes the largest coordinates
     for record in records:
@@ -155,10 +155,10 @@ def test_a_full_chunk_of_the_same_record_is_that_many_times_its_feature(grid: Gr
         once = sums_of(feature_map, grid, record[None], label, chunk=1)
         many = sums_of(feature_map, grid, np.tile(record, (size, 1)), label.repeat(size), size)
         assert np.array_equal(many, once * size)
-        assert int(np.abs(once[feature_map.blocks["hidden"]]).max()) * size < 2**53
+        assert int(np.abs(once[feature_map.blocks["weight_1"]]).max()) * size < 2**53
 
 
-def test_more_records_than_the_grid_holds_are_refused(feature_map: OneHiddenLayerNTK) -> None:
+def test_more_records_than_the_grid_holds_are_refused(feature_map: TangentFeatures) -> None:
     sums = ClassSums(feature_map, CLASSES, Grid.for_capacity(255, 100))
     sums.add(*draw_records(100))
     with pytest.raises(SchemaError, match="--capacity"):
@@ -175,29 +175,28 @@ def test_grid_leaves_room_for_its_capacity() -> None:
 
 @pytest.mark.parametrize("factor", [math.nan, math.inf, 1.0 + 1e-9])
 def test_a_feature_longer_than_its_bound_is_refused(
-    feature_map: OneHiddenLayerNTK, grid: Grid, monkeypatch: pytest.MonkeyPatch, factor: float
+    feature_map: TangentFeatures, grid: Grid, monkeypatch: pytest.MonkeyPatch, factor: float
 ) -> None:
     """It cannot happen, says the proof; should the proof be wrong, nothing leaves."""
-    right = FixedPointNTK.features
+    right = ExactTangentFeatures.features
 
-    def wrong(self: FixedPointNTK, records: torch.Tensor) -> IntegerFeatures:
+    def wrong(self: ExactTangentFeatures, records: torch.Tensor) -> IntegerFeatures:
         made = right(self, records)
-        made.delta[-1] *= factor
-        made.readout[-1] *= factor
-        made.output_bias[-1] *= factor
+        for part in made.pieces[-1]:
+            (part.values if isinstance(part, Written) else part.pairs[0][0])[-1] *= factor
         return made
 
-    monkeypatch.setattr(FixedPointNTK, "features", wrong)
+    monkeypatch.setattr(ExactTangentFeatures, "features", wrong)
     sums = ClassSums(feature_map, CLASSES, grid)
     with pytest.raises(DataError, match="not finite or longer than its bound"):
         sums.add(*draw_records(20))
     assert not sums.sums.any()
 
 
-def test_norms_are_those_of_the_integers(feature_map: OneHiddenLayerNTK, grid: Grid) -> None:
+def test_norms_are_those_of_the_integers(feature_map: TangentFeatures, grid: Grid) -> None:
     records, _ = draw_records(20)
     exact = torch.from_numpy(records).double()
-    features_of_all = FixedPointNTK(feature_map, grid, torch.device("cpu")).features(exact)
+    features_of_all = ExactTangentFeatures(feature_map, grid, torch.device("cpu")).features(exact)
     for record, norm in zip(records, features_of_all.norms().tolist(), strict=True):
         feature = sums_of(feature_map, grid, record[None], np.zeros(1, dtype=np.int64), chunk=1)
         squared = sum(value * value for value in feature.ravel().tolist())

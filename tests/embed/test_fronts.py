@@ -10,9 +10,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from dpntk.common.architectures import fc_1l
 from dpntk.common.errors import SchemaError
 from dpntk.common.front import Scattering, front_from_spec, make_front
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.ntk import TangentFeatures
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.exact_front import ExactFront
 from dpntk.embed.grid import Grid
@@ -111,7 +112,7 @@ def test_filters_tell_orientations_apart() -> None:
 
 
 def test_class_sums_behind_the_front_equal_the_per_record_gradients(grid: Grid) -> None:
-    feature_map = OneHiddenLayerNTK.draw(FRONT, width=7, outputs=CLASSES, levels=255, seed=2)
+    feature_map = TangentFeatures.draw(FRONT, fc_1l(7), outputs=CLASSES, levels=255, seed=2)
     records, labels = draw_records(40)
     sums = ClassSums(feature_map, CLASSES, grid)
     sums.add(records, labels)
@@ -121,7 +122,7 @@ def test_class_sums_behind_the_front_equal_the_per_record_gradients(grid: Grid) 
 
 
 def test_the_generators_kernel_goes_through_the_front() -> None:
-    feature_map = OneHiddenLayerNTK.draw(FRONT, width=7, outputs=CLASSES, levels=255, seed=2)
+    feature_map = TangentFeatures.draw(FRONT, fc_1l(7), outputs=CLASSES, levels=255, seed=2)
     records = torch.rand(2, 5, SIDE * SIDE, dtype=torch.float64)
     kernel = TangentKernel(feature_map, CPU, torch.float64)
     inputs = SmoothFront(FRONT, CPU, torch.float64)(records)

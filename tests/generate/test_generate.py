@@ -15,9 +15,10 @@ from PIL import Image
 from safetensors.torch import save_file
 from sklearn.datasets import load_digits
 
+from dpntk.common.architectures import fc_1l
 from dpntk.common.errors import GeneratorError
 from dpntk.common.front import Pixels
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.ntk import TangentFeatures
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.embed import Embedding
 from dpntk.embed.accumulate import ClassSums
@@ -58,7 +59,7 @@ def release_of_digits(epsilon: float) -> tuple[Release, NDArray[np.float64]]:
     """A release of scikit-learn's digits, and their exact class means."""
     data = load_digits()
     pixels = np.rint(data.data / 16 * 255).astype(np.uint8)
-    feature_map = OneHiddenLayerNTK.draw(Pixels(64), width=60, outputs=10, levels=255, seed=0)
+    feature_map = TangentFeatures.draw(Pixels(64), fc_1l(60), outputs=10, levels=255, seed=0)
     grid = Grid.for_capacity(255, 2**20)
     sums = ClassSums(feature_map, 10, grid)
     sums.add(pixels, data.target)

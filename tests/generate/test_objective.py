@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from dpntk.common.feature_map import FeatureMap
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.ntk import TangentFeatures
 from dpntk.embed import Embedding
 from dpntk.embed.reference import features
 from dpntk.generate.objective import MeanEmbeddingDistance
-from dpntk.generate.tangent_kernel import TangentKernel
 from dpntk.release import Release, Terms, release
 from tests.conftest import CLASSES, draw_records
 
@@ -29,24 +28,8 @@ def batch() -> Tensor:
 
 
 def explicit(feature_map: FeatureMap, batch: Tensor) -> Tensor:
-    assert isinstance(feature_map, OneHiddenLayerNTK)
+    assert isinstance(feature_map, TangentFeatures)
     return features(feature_map, batch.flatten(0, 1)).view(*batch.shape[:2], -1)
-
-
-def test_gram_equals_the_explicit_features(feature_map: OneHiddenLayerNTK, batch: Tensor) -> None:
-    kernel = TangentKernel(feature_map, CPU, torch.float64)
-    phi = explicit(feature_map, batch)
-    assert torch.allclose(kernel.features(batch).gram(), phi @ phi.mT, atol=1e-12)
-
-
-def test_inner_products_equal_the_explicit_features(
-    feature_map: OneHiddenLayerNTK, batch: Tensor
-) -> None:
-    kernel = TangentKernel(feature_map, CPU, torch.float64)
-    random = torch.Generator().manual_seed(0)
-    matrix = torch.randn(CLASSES, feature_map.dimension, generator=random, dtype=torch.float64)
-    expected = (explicit(feature_map, batch) @ matrix[..., None])[..., 0]
-    assert torch.allclose(kernel.features(batch).inner(matrix), expected, atol=1e-10)
 
 
 def test_loss_and_gradient_equal_the_explicit_features(embedding: Embedding, batch: Tensor) -> None:

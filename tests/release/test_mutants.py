@@ -26,7 +26,7 @@ from dpntk.common import feature_map as feature_maps
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DpntkError
 from dpntk.common.feature_map import FeatureMap
-from dpntk.embed import fixed_point, save_embedding
+from dpntk.embed import exact_tangent, save_embedding
 from dpntk.embed.accumulate import ClassSums
 from dpntk.release import accountant, discrete_gaussian, mechanism, publishing
 from dpntk.release.mechanism import NoiseScale, NoisySums
@@ -171,7 +171,7 @@ def one_draw_for_two_classes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rounding_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Integers nearest to the features, instead of cut towards zero: some vectors get longer."""
-    monkeypatch.setattr(fixed_point, "_SAFETY", 1.0)
+    monkeypatch.setattr(exact_tangent, "SAFETY", 1.0)
     monkeypatch.setattr(torch.Tensor, "trunc_", torch.Tensor.round_)
     monkeypatch.setattr(torch.Tensor, "trunc", torch.Tensor.round)
 

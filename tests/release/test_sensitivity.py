@@ -15,10 +15,11 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.architectures import fc_1l
 from dpntk.common.feature_map import FeatureMap
 from dpntk.common.front import Pixels
 from dpntk.common.hermite import HermiteFeatures
-from dpntk.common.ntk import OneHiddenLayerNTK
+from dpntk.common.ntk import TangentFeatures
 from dpntk.common.rff import RandomFourierFeatures
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import Grid
@@ -27,7 +28,7 @@ from tests.conftest import CLASSES
 
 INPUTS = 64
 GRID = Grid.for_capacity(255, 2**20)
-MAP = OneHiddenLayerNTK.draw(Pixels(INPUTS), width=9, outputs=CLASSES, levels=255, seed=8)
+MAP = TangentFeatures.draw(Pixels(INPUTS), fc_1l(9), outputs=CLASSES, levels=255, seed=8)
 WAVE = RandomFourierFeatures.draw(INPUTS, frequencies=1, length_scale=0.5, levels=255, seed=8)
 WAVES = RandomFourierFeatures.draw(INPUTS, frequencies=9, length_scale=2.0, levels=255, seed=8)
 HERMITE = HermiteFeatures.draw(INPUTS, levels=255, seed=8)
