@@ -153,7 +153,7 @@ def prepared(dpntk: Command, folder: Path) -> Path:
         ("embed odd.png -o e.h5", "not a kind of file"),
         ("embed images -o nowhere/e.h5", "nowhere is not a folder"),
         ("embed images -o empty", "empty is a folder"),
-        ("embed images -o e.h5 --width 0", "'--width': 0 is not in the range"),
+        ("embed images -o e.h5 --width 0", "--width 0: a width is from 1 to"),
         ("embed images -o e.h5 --image-size 100", "'--image-size': 100 is not in the range"),
         ("embed images -o e.h5 --device tpu9", "--device tpu9: no such device"),
         ("embed images -o e.h5 --arch fc_9l", "'fc_9l' is not"),
