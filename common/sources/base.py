@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -39,14 +41,54 @@ class Source(Protocol):
         """Number of records, known without reading them."""
         ...
 
-    def batches(self, size: int) -> Iterator[Batch]:
-        """Yield all records in order, `size` at a time (fewer in the last batch).
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield records start..stop-1 in order, `size` at a time (fewer in the last batch).
+
+        No more is read than these records need.
+
+        Args:
+            size: records in a batch.
+            start: number of the first record, from 0.
+            stop: number after the last record; all that follow if None.
 
         Raises:
             DataError: a record cannot be read.
             SchemaError: a record does not fit the schema.
         """
         ...
+
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of what tells these data from others without reading them.
+
+        Names (below the data's folder), sizes and times of change of the files, and how many
+        records there are: data that changed meanwhile have another fingerprint.
+
+        Raises:
+            DataError: a file is not there any more.
+        """
+        ...
+
+
+def files_fingerprint(files: Iterable[Path], folder: Path, *what: object) -> str:
+    """SHA-256 of files' names below `folder`, their sizes and times of change in ns.
+
+    Args:
+        files: in a fixed order.
+        folder: that they lie in, at whatever depth; its own name does not count.
+        what: anything else that tells the data from others, such as the number of records.
+
+    Raises:
+        DataError: a file is not there any more.
+    """
+    collected = hashlib.sha256(repr(what).encode())
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError as error:
+            raise DataError(f"{file}: {error.strerror}") from error
+        name = file.relative_to(folder).as_posix()
+        collected.update(f"{name!r} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return collected.hexdigest()
 
 
 def square_side(height: int, width: int, image_size: int | None, where: str) -> tuple[int, Origin]:

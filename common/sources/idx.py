@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import re
 import struct
 import zlib
@@ -23,6 +24,7 @@ from ..errors import DataError, SchemaError
 from ..schema import ImageSchema
 from .base import (
     Batch,
+    files_fingerprint,
     numbered_classes,
     require_labels,
     require_records,
@@ -101,17 +103,22 @@ class IdxSource:
     def __len__(self) -> int:
         return self.count
 
-    def batches(self, size: int) -> Iterator[Batch]:
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images in the order of the file."""
         with (
-            contextlib.closing(_read(self.images, 3, size)) as image_pieces,
-            contextlib.closing(_read(self.labels, 1, size)) as label_pieces,
+            contextlib.closing(_read(self.images, 3, size, start, stop)) as image_pieces,
+            contextlib.closing(_read(self.labels, 1, size, start, stop)) as label_pieces,
         ):
             for (first, images), (_, raw) in zip(image_pieces, label_pieces, strict=True):
                 labels = raw.astype(np.int64)
                 require_labels(labels, len(self.schema.classes), first, str(self.labels))
                 records = resize(images, self.schema.side).reshape(len(images), -1)
                 yield Batch(records, labels)
+
+    def fingerprint(self) -> str:
+        """Of the two files' names, sizes and times."""
+        files = (self.images, self.labels)
+        return files_fingerprint(files, self.images.parent, "idx", self.count)
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -140,13 +147,17 @@ def _dimensions(path: Path, rank: int) -> tuple[int, ...]:
     return dimensions
 
 
-def _read(path: Path, rank: int, size: int) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
+def _read(
+    path: Path, rank: int, size: int, start: int = 0, stop: int | None = None
+) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
     """Yield (number of the first item, items) for `size` items at a time."""
     with _reading(path), _open(path) as file:
         count, *shape = _header(file, path, rank)
         item = int(np.prod(shape, dtype=np.int64))
-        for first in range(0, count, size):
-            wanted = min(size, count - first)
+        end = count if stop is None else min(stop, count)
+        file.seek(start * item, io.SEEK_CUR)  # a compressed file is read through
+        for first in range(start, end, size):
+            wanted = min(size, end - first)
             content = file.read(wanted * item)
             if len(content) < wanted * item:
                 raise DataError(
@@ -154,7 +165,7 @@ def _read(path: Path, rank: int, size: int) -> Generator[tuple[int, NDArray[np.u
                     f"{count} items; fetch the file again"
                 )
             yield first, np.frombuffer(content, dtype=np.uint8).reshape(wanted, *shape)
-        if file.read(1):
+        if end == count and file.read(1):
             raise DataError(f"{path}: goes on after the {count} items that its header announces")
 
 

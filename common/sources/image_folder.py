@@ -15,7 +15,7 @@ from PIL import Image
 from ..console import notice
 from ..errors import DataError, SchemaError
 from ..schema import ImageSchema, Origin
-from .base import Batch, square_side
+from .base import Batch, files_fingerprint, square_side
 
 _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg"})
 _GREY_MODES: Final = frozenset({"1", "L", "LA"})
@@ -27,6 +27,7 @@ _COLOUR_MODES: Final = frozenset({"P", "PA", "RGB", "RGBA", "CMYK", "YCbCr"})
 class ImageFolderSource:
     """Image files, class by class in the order of the classes, sorted by name within a class."""
 
+    folder: Path
     files: tuple[tuple[Path, int], ...]
     height: int
     width: int
@@ -75,17 +76,22 @@ class ImageFolderSource:
                 notice(f"{files[0][0].name} is in colour; colour images are read as shades of grey")
         side, side_origin = square_side(height, width, image_size, str(files[0][0]))
         schema = ImageSchema(side, names, side_origin, Origin.FORMAT)
-        return cls(tuple(files), height, width, image_size is not None, schema)
+        return cls(folder, tuple(files), height, width, image_size is not None, schema)
 
     def __len__(self) -> int:
         return len(self.files)
 
-    def batches(self, size: int) -> Iterator[Batch]:
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images class by class."""
-        for first in range(0, len(self.files), size):
-            part = self.files[first : first + size]
+        wanted = self.files[start:stop]
+        for first in range(0, len(wanted), size):
+            part = wanted[first : first + size]
             records = np.stack([self._read(path).reshape(-1) for path, _ in part])
             yield Batch(records, np.array([label for _, label in part], dtype=np.int64))
+
+    def fingerprint(self) -> str:
+        """Of all files' names, sizes and times."""
+        return files_fingerprint((file for file, _ in self.files), self.folder, "folder")
 
     def _read(self, path: Path) -> NDArray[np.uint8]:
         side = self.schema.side

@@ -6,6 +6,7 @@ Arrays are read from the archive piece by piece, so memory does not grow with th
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import zipfile
 import zlib
@@ -21,6 +22,7 @@ from ..errors import DataError, SchemaError
 from ..schema import PIXEL_LEVELS, ImageSchema
 from .base import (
     Batch,
+    files_fingerprint,
     numbered_classes,
     require_labels,
     require_records,
@@ -87,11 +89,11 @@ class NpzSource:
     def __len__(self) -> int:
         return self.count
 
-    def batches(self, size: int) -> Iterator[Batch]:
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images in the order of the array."""
         with (
-            contextlib.closing(_read(self.path, self.x, size)) as image_pieces,
-            contextlib.closing(_read(self.path, self.y, size)) as label_pieces,
+            contextlib.closing(_read(self.path, self.x, size, start, stop)) as image_pieces,
+            contextlib.closing(_read(self.path, self.y, size, start, stop)) as label_pieces,
         ):
             for (first, raw), (_, raw_labels) in zip(image_pieces, label_pieces, strict=True):
                 labels = raw_labels.reshape(-1).astype(np.int64)
@@ -100,6 +102,10 @@ class NpzSource:
                 pixels = _to_pixels(raw, first, f"{self.path}: {self.x}")
                 images = resize(pixels.reshape(-1, self.height, self.width), self.schema.side)
                 yield Batch(images.reshape(len(images), -1), labels)
+
+    def fingerprint(self) -> str:
+        """Of the archive's name, size and time, and which arrays of it are read."""
+        return files_fingerprint((self.path,), self.path.parent, "npz", self.x, self.y, self.count)
 
 
 def _image_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
@@ -149,13 +155,17 @@ def _array_header(file: IO[bytes], path: Path, name: str) -> tuple[tuple[int, ..
     return shape, dtype
 
 
-def _read(path: Path, name: str, size: int) -> Generator[tuple[int, NDArray[Any]], None, None]:
+def _read(
+    path: Path, name: str, size: int, start: int = 0, stop: int | None = None
+) -> Generator[tuple[int, NDArray[Any]], None, None]:
     """Yield (number of the first item, items) for `size` items at a time."""
     with _reading(path), zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
         (count, *shape), dtype = _array_header(file, path, name)
         item = math.prod(shape) * dtype.itemsize
-        for first in range(0, count, size):
-            wanted = min(size, count - first)
+        end = count if stop is None else min(stop, count)
+        file.seek(start * item, io.SEEK_CUR)  # a compressed array is read through
+        for first in range(start, end, size):
+            wanted = min(size, end - first)
             content = file.read(wanted * item)
             if len(content) < wanted * item:
                 raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import struct
 import tracemalloc
 from pathlib import Path
@@ -369,3 +370,45 @@ def test_bad_data_is_one_clear_line(tmp_path: Path, make: object, message: str) 
         read(open_source(path))
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+def every_kind(folder: Path) -> list[Path]:
+    """The same records as IDX files, as archives and as class folders."""
+    np.savez(folder / "stored.npz", x=IMAGES, y=LABELS)
+    np.savez_compressed(folder / "packed.npz", x=IMAGES, y=LABELS)
+    return [
+        write_idx(folder / "idx"),
+        folder / "stored.npz",
+        folder / "packed.npz",
+        write_folder(folder / "images"),
+    ]
+
+
+def test_a_range_holds_the_same_records_as_the_whole(tmp_path: Path) -> None:
+    for path in every_kind(tmp_path):
+        source = open_source(path)
+        records, labels = read(source)
+        for start, stop in [(0, 20), (0, 7), (7, 20), (5, 18), (19, 20), (6, 6), (13, None)]:
+            batches = list(source.batches(4, start, stop))
+            wanted = len(range(*slice(start, stop).indices(20)))
+            assert [len(b.labels) for b in batches] == [
+                min(4, wanted - done) for done in range(0, wanted, 4)
+            ]
+            if batches:
+                assert np.array_equal(
+                    np.concatenate([b.records for b in batches]), records[start:stop]
+                )
+                assert np.array_equal(
+                    np.concatenate([b.labels for b in batches]), labels[start:stop]
+                )
+
+
+def test_a_fingerprint_changes_with_the_data_and_not_with_their_place(tmp_path: Path) -> None:
+    for path in every_kind(tmp_path):
+        before = open_source(path).fingerprint()
+        moved = path.rename(path.with_stem(f"{path.stem}-moved")) if path.is_dir() else path
+        assert open_source(moved).fingerprint() == before
+        file = moved if moved.is_file() else next(f for f in moved.rglob("*") if f.is_file())
+        times = file.stat()
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns + 1))
+        assert open_source(moved).fingerprint() != before
