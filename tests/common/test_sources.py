@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-import struct
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -16,10 +16,16 @@ from PIL import Image
 from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.schema import Origin
 from dpntk.common.sources import Source, open_source
-from tests.conftest import SIDE, draw_records
-
-RECORDS, LABELS = draw_records(20, seed=4)
-IMAGES = RECORDS.reshape(-1, SIDE, SIDE)
+from tests.conftest import SIDE
+from tests.data_sets import (
+    IMAGES,
+    KINDS,
+    LABELS,
+    RECORDS,
+    idx_bytes,
+    write_folder,
+    write_idx,
+)
 
 
 def read(source: Source, size: int = 6) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -29,23 +35,6 @@ def read(source: Source, size: int = 6) -> tuple[NDArray[np.uint8], NDArray[np.i
         np.concatenate([batch.records for batch in batches]),
         np.concatenate([batch.labels for batch in batches]),
     )
-
-
-def idx_bytes(array: NDArray[np.uint8]) -> bytes:
-    header = struct.pack(">BBBB", 0, 0, 8, array.ndim)
-    return header + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
-
-
-def write_idx(
-    folder: Path,
-    images: NDArray[np.uint8] = IMAGES,
-    labels: NDArray[np.int64] = LABELS,
-    prefix: str = "train",
-) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / f"{prefix}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx_bytes(images)))
-    (folder / f"{prefix}-labels-idx1-ubyte").write_bytes(idx_bytes(labels.astype(np.uint8)))
-    return folder
 
 
 def test_idx_files(tmp_path: Path) -> None:
@@ -93,14 +82,6 @@ def test_npz_with_both_parts(tmp_path: Path) -> None:
     assert len(open_source(path, split="test")) == 4
 
 
-def write_folder(folder: Path) -> Path:
-    for index, (image, label) in enumerate(zip(IMAGES, LABELS.tolist(), strict=True)):
-        part = folder / ("cat", "dog", "eel")[label]
-        part.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(image).save(part / f"{index:02}.PNG")
-    return folder
-
-
 def test_class_folders(tmp_path: Path) -> None:
     source = open_source(write_folder(tmp_path / "data"))
     records, labels = read(source)
@@ -140,21 +121,29 @@ def test_labels_follow_the_expected_classes_even_if_one_is_missing(tmp_path: Pat
     assert set(labels.tolist()) == {1, 2}
 
 
-@pytest.mark.parametrize("kind", ["idx", "npz", "folder"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_gives_the_records_in_order(tmp_path: Path, kind: str) -> None:
+    source = open_source(KINDS[kind](tmp_path / "data"), class_count=3)
+    records, labels = read(source)
+    order = np.argsort(LABELS, kind="stable") if kind == "folder" else np.arange(20)
+    assert len(source) == 20
+    assert len(source.schema.classes) == 3
+    assert source.schema.from_data == ()
+    assert np.array_equal(records, RECORDS[order])
+    assert np.array_equal(labels, LABELS[order])
+    assert records.dtype == np.uint8
+    assert labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_images_are_resized_one_by_one(tmp_path: Path, kind: str) -> None:
     large = np.repeat(np.repeat(IMAGES, 2, axis=1), 3, axis=2)  # 16 x 24
-    path = tmp_path / "data"
-    if kind == "idx":
-        write_idx(path, large)
-    elif kind == "npz":
-        path = tmp_path / "data.npz"
-        np.savez(path, x=large, y=LABELS)
-    else:
-        (path / "all").mkdir(parents=True)
-        for index, image in enumerate(large):
-            Image.fromarray(image).save(path / "all" / f"{index:02}.png")
-    with pytest.raises(SchemaError, match="16x24 pixels are not square: --image-size 16"):
-        open_source(path)
+    if kind == "parquet lists":  # which are square
+        large = np.repeat(np.repeat(IMAGES, 3, axis=1), 3, axis=2)
+    path = KINDS[kind](tmp_path / "data", large, np.zeros_like(LABELS))
+    if kind != "parquet lists":
+        with pytest.raises(SchemaError, match=r"16x24 pixels are not square: --image-size 16"):
+            open_source(path)
     source = open_source(path, image_size=8)
     expected = [np.asarray(Image.fromarray(i).resize((8, 8), 2)).ravel() for i in large]
     assert source.schema.side_origin is Origin.DECLARED
@@ -372,43 +361,52 @@ def test_bad_data_is_one_clear_line(tmp_path: Path, make: object, message: str) 
     assert str(tmp_path) in str(caught.value)
 
 
-def every_kind(folder: Path) -> list[Path]:
-    """The same records as IDX files, as archives and as class folders."""
-    np.savez(folder / "stored.npz", x=IMAGES, y=LABELS)
-    np.savez_compressed(folder / "packed.npz", x=IMAGES, y=LABELS)
-    return [
-        write_idx(folder / "idx"),
-        folder / "stored.npz",
-        folder / "packed.npz",
-        write_folder(folder / "images"),
-    ]
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_range_holds_the_same_records_as_the_whole(tmp_path: Path, kind: str) -> None:
+    source = open_source(KINDS[kind](tmp_path / "data"))
+    records, labels = read(source)
+    for start, stop in [(0, 20), (0, 7), (7, 20), (5, 18), (19, 20), (6, 6), (13, None), (3, 99)]:
+        batches = list(source.batches(4, start, stop))
+        wanted = len(range(*slice(start, stop).indices(20)))
+        assert [len(b.labels) for b in batches] == [
+            min(4, wanted - done) for done in range(0, wanted, 4)
+        ]
+        if batches:
+            assert np.array_equal(np.concatenate([b.records for b in batches]), records[start:stop])
+            assert np.array_equal(np.concatenate([b.labels for b in batches]), labels[start:stop])
 
 
-def test_a_range_holds_the_same_records_as_the_whole(tmp_path: Path) -> None:
-    for path in every_kind(tmp_path):
-        source = open_source(path)
-        records, labels = read(source)
-        for start, stop in [(0, 20), (0, 7), (7, 20), (5, 18), (19, 20), (6, 6), (13, None)]:
-            batches = list(source.batches(4, start, stop))
-            wanted = len(range(*slice(start, stop).indices(20)))
-            assert [len(b.labels) for b in batches] == [
-                min(4, wanted - done) for done in range(0, wanted, 4)
-            ]
-            if batches:
-                assert np.array_equal(
-                    np.concatenate([b.records for b in batches]), records[start:stop]
-                )
-                assert np.array_equal(
-                    np.concatenate([b.labels for b in batches]), labels[start:stop]
-                )
-
-
-def test_a_fingerprint_changes_with_the_data_and_not_with_their_place(tmp_path: Path) -> None:
-    for path in every_kind(tmp_path):
-        before = open_source(path).fingerprint()
-        moved = path.rename(path.with_stem(f"{path.stem}-moved")) if path.is_dir() else path
-        assert open_source(moved).fingerprint() == before
-        file = moved if moved.is_file() else next(f for f in moved.rglob("*") if f.is_file())
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fingerprint_changes_with_the_data_and_not_with_their_place(
+    tmp_path: Path, kind: str
+) -> None:
+    path = KINDS[kind](tmp_path / "data")
+    before = open_source(path).fingerprint()
+    assert len(bytes.fromhex(before)) == 32
+    (tmp_path / "elsewhere").mkdir()
+    moved = path.rename(tmp_path / "elsewhere" / path.name)
+    assert open_source(moved).fingerprint() == before
+    for file in [moved] if moved.is_file() else sorted(f for f in moved.rglob("*") if f.is_file()):
         times = file.stat()
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns + 1))
         assert open_source(moved).fingerprint() != before
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert open_source(moved).fingerprint() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopping_early_leaves_nothing_open(tmp_path: Path, kind: str) -> None:
+    source = open_source(KINDS[kind](tmp_path / "data"))
+    before = set(os.listdir("/dev/fd")), threading.active_count()
+    batches = source.batches(3)
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    assert (set(os.listdir("/dev/fd")), threading.active_count()) == before
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"folder"}))  # where labels are names
+def test_a_label_beyond_the_declared_classes_is_refused(tmp_path: Path, kind: str) -> None:
+    path = KINDS[kind](tmp_path / "data")
+    with pytest.raises(SchemaError, match=r"record \d+ has label 2, but the labels of 2") as caught:
+        read(open_source(path, class_count=2))
+    assert str(tmp_path) in str(caught.value)

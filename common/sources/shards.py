@@ -1,0 +1,82 @@
+"""Data sets that lie in several files."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..errors import DataError
+
+_SPLITS: Final = {"train": ("train",), "test": ("test", "t10k")}
+_SPLIT_NAME: Final = re.compile(r"(train|test|t10k|validation|valid|val|dev)(?![a-z])", re.I)
+_NUMBERED: Final = re.compile(r"(?P<stem>.*?)(?P<number>\d+)-of-(?P<count>\d+)\b")
+
+
+def find_shards(folder: Path, suffix: str, split: str) -> tuple[Path, ...]:
+    """The files of a kind in a folder, sorted by name; of one split, if their names tell.
+
+    Files whose names begin with `train` or `test` belong to that split alone. Where none does, the
+    folder is taken to hold one split only.
+
+    Args:
+        folder: is not searched deeper.
+        suffix: of the wanted files, with its dot.
+        split: "train" or "test".
+
+    Raises:
+        DataError: there are files, but none of this split; or some of `-00003-of-00010` are
+            missing.
+    """
+    files = sorted(
+        (file for file in folder.iterdir() if _is_shard(file, suffix)),
+        key=lambda file: os.fsencode(file.name),
+    )
+    named = {file: match[1].lower() for file in files if (match := _SPLIT_NAME.match(file.name))}
+    if named:
+        files = [file for file in files if named.get(file) in _SPLITS[split]]
+        if not files:
+            found = ", ".join(sorted(set(named.values())))
+            raise DataError(f"{folder}: no {suffix} file of the {split} split, only of {found}")
+    _require_all(folder, files)
+    return tuple(files)
+
+
+def holds_shards(folder: Path, suffix: str) -> bool:
+    """Whether a folder holds files of a kind."""
+    return any(_is_shard(file, suffix) for file in folder.iterdir())
+
+
+def overlaps(counts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Where records start..stop-1 lie, if each part holds so many of them.
+
+    Yields:
+        Number of a part, and from which to before which of its own records they are.
+    """
+    for index, (begin, end) in enumerate(itertools.pairwise((0, *itertools.accumulate(counts)))):
+        if max(begin, start) < min(end, stop):
+            yield index, max(begin, start) - begin, min(end, stop) - begin
+
+
+def _is_shard(file: Path, suffix: str) -> bool:
+    return file.name[0] != "." and file.name.lower().endswith(suffix) and file.is_file()
+
+
+def _require_all(folder: Path, files: list[Path]) -> None:
+    """Refuse a folder that lacks one of the files that the names of the others announce."""
+    found: dict[tuple[str, str, str], set[int]] = {}
+    for file in files:
+        if match := _NUMBERED.match(file.name):
+            rest = file.name[match.end() :]
+            found.setdefault((match["stem"], match["count"], rest), set()).add(int(match["number"]))
+    for (stem, count, rest), numbers in found.items():
+        first = 0 if 0 in numbers else 1
+        missing = (n for n in range(first, first + int(count)) if n not in numbers)
+        if (number := next(missing, None)) is not None:
+            raise DataError(
+                f"{folder}: number {number} of {stem}...-of-{count}{rest} is missing: fetch it, or "
+                "rename the others if they are all that there is"
+            )
