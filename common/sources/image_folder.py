@@ -52,7 +52,8 @@ class _Listing:
             raise DataError(
                 f"{folder}: a class folder without a PNG or JPEG file: fill it or remove it"
             )
-        ends = np.cumsum([0, *(len(name) + 1 for name in names)], dtype=np.int64)
+        ends = np.zeros(len(names) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter((len(name) + 1 for name in names), np.int64), out=ends[1:])
         return cls(folder, label, _NUL.join(names) + _NUL, ends)
 
     def __len__(self) -> int:

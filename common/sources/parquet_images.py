@@ -328,7 +328,9 @@ def _values(column: pa.Array, first: int, where: str) -> NDArray[Any]:
     _require_all_there(column, first, where, "image")
     values = column.flatten()
     if values.null_count:
-        raise DataError(f"{where}: records from {first} on: a value of an image is missing (null)")
+        missing = np.flatnonzero(np.asarray(values.is_null()))[0]
+        index = int(np.searchsorted(np.cumsum(column.value_lengths()), missing, side="right"))
+        raise DataError(f"{where}: record {first + index} lacks a value of its image (null)")
     flat: NDArray[Any] = values.to_numpy(zero_copy_only=False)
     return flat
 

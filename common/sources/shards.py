@@ -73,7 +73,7 @@ def _require_all(folder: Path, files: list[Path]) -> None:
             rest = file.name[match.end() :]
             found.setdefault((match["stem"], match["count"], rest), set()).add(int(match["number"]))
     for (stem, count, rest), numbers in found.items():
-        first = 0 if 0 in numbers else 1
+        first = 1 if int(count) in numbers else 0  # some count from 1
         missing = (n for n in range(first, first + int(count)) if n not in numbers)
         if (number := next(missing, None)) is not None:
             raise DataError(

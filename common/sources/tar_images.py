@@ -277,7 +277,8 @@ def _require_end(file: IO[bytes], offset: int, path: Path) -> None:
 def _number(content: bytes, where: str) -> int:
     text = content.strip()
     if not _DIGITS.fullmatch(text):
-        raise DataError(f"{where}: {text[:20]!r} is no label: write a number from 0, in digits")
+        shown = text[:20].decode(errors="replace")
+        raise DataError(f"{where}: {shown!r} is no label: write a number from 0, in digits")
     return int(text)
 
 
