@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,13 @@ from PIL import Image
 
 from ..errors import DataError, SchemaError
 from ..schema import MOST_CLASSES, ImageSchema, Origin
+from .prefetch import decoding_workers, in_order
 
 MOST_PIXELS: Final = 1 << 26
 """No image of at most 64 pixels a side begins as one of more than 64 million pixels."""
 _PIECE_BYTES: Final = 1 << 24
+
+Piece = TypeVar("Piece")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +110,23 @@ def reading(where: Path | str) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(f"{error.filename or where}: {error.strerror or error}") from error
+
+
+def decoded(
+    decode: Callable[[Piece], Batch], pieces: Iterable[Piece], *, piece_size: int, size: int
+) -> Iterator[Batch]:
+    """Decode pieces in threads, a batch ahead of the caller, and join them in their order.
+
+    Args:
+        decode: makes records of one piece.
+        pieces: descriptions of at most `piece_size` records each.
+        piece_size: small, since what has been begun is finished even if the caller stops early.
+        size: records in a batch.
+    """
+    workers = decoding_workers()
+    ahead = workers + math.ceil(size / piece_size)
+    with contextlib.closing(in_order(decode, pieces, workers=workers, ahead=ahead)) as results:
+        yield from regrouped(results, size)
 
 
 def regrouped(pieces: Iterable[Batch], size: int) -> Iterator[Batch]:

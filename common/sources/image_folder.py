@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..schema import ImageSchema, Origin
-from .base import Batch, files_fingerprint, reading, regrouped
+from .base import Batch, decoded, files_fingerprint, reading
 from .images import SUFFIXES, ImageDecoder, require_size
-from .prefetch import decoding_workers, in_order
-from .shards import overlaps
+from .shards import pieces
 
 _PIECE: Final = 64
 _NUL: Final = b"\0"
@@ -118,15 +116,8 @@ class ImageFolderSource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images class by class."""
-        workers = decoding_workers()
-        pieces = in_order(
-            self._decode,
-            self._pieces(range(len(self))[start:stop]),
-            workers=workers,
-            ahead=workers + -(-size // _PIECE),
-        )
-        with contextlib.closing(pieces):
-            yield from regrouped(pieces, size)
+        wanted = self._pieces(range(len(self))[start:stop])
+        yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
 
     def fingerprint(self) -> str:
         """Of all files' names, sizes and times."""
@@ -139,9 +130,8 @@ class ImageFolderSource:
 
     def _pieces(self, wanted: range) -> Iterator[tuple[_Listing, int, int]]:
         counts = tuple(map(len, self.listings))
-        for index, start, stop in overlaps(counts, wanted.start, wanted.stop):
-            for first in range(start, stop, _PIECE):
-                yield self.listings[index], first, min(first + _PIECE, stop)
+        for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
+            yield self.listings[index], first, last
 
     def _decode(self, piece: tuple[_Listing, int, int]) -> Batch:
         listing, start, stop = piece
@@ -151,6 +141,6 @@ class ImageFolderSource:
 
 
 def _content(file: str) -> bytes:
-    with reading(file), Path(file).open("rb") as opened:
+    with reading(file), open(file, "rb", buffering=0) as opened:
         require_size(os.fstat(opened.fileno()).st_size, file)
         return opened.read()

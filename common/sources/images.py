@@ -86,6 +86,7 @@ class ImageDecoder:
                 f"{self.height}x{self.width}: --image-size {self.side} resizes every image to "
                 f"{self.side}x{self.side}"
             )
+        image.info.pop("transparency", None)  # means nothing in grey, and Pillow would warn of it
         try:
             grey = image.convert("L")
             if self.resized:

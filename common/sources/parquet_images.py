@@ -23,9 +23,9 @@ from ..schema import ImageSchema, Origin
 from .arrays import to_pixels
 from .base import (
     Batch,
+    decoded,
     files_fingerprint,
     numbered_classes,
-    regrouped,
     require_image,
     require_labels,
     require_records,
@@ -33,7 +33,7 @@ from .base import (
     square_side,
 )
 from .images import ImageDecoder
-from .prefetch import decoding_workers, in_order, read_ahead
+from .prefetch import read_ahead
 from .shards import overlaps
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _PIECE: Final = 64
-_VALUES_PIECE: Final = 1024
+_VALUES_PIECE: Final = 256
 _LABEL_PIECE: Final = 1 << 16
 _BUFFER_BYTES: Final = 1 << 20
 _IMAGE_NAMES: Final = ("image", "img", "x", "pixels", "png", "jpg")
@@ -172,15 +172,10 @@ class ParquetImageSource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images file by file, row group by row group."""
-        workers = decoding_workers()
         rows = _PIECE if self.columns.encoded else _VALUES_PIECE
-        with (
-            contextlib.closing(read_ahead(self._rows(range(len(self))[start:stop], rows))) as read,
-            contextlib.closing(
-                in_order(self._decode, read, workers=workers, ahead=workers + -(-size // rows))
-            ) as pieces,
-        ):
-            yield from regrouped(pieces, size)
+        wanted = range(len(self))[start:stop]
+        with contextlib.closing(read_ahead(self._rows(wanted, rows))) as pieces:
+            yield from decoded(self._decode, pieces, piece_size=rows, size=size)
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times, and the columns that are read."""
@@ -362,6 +357,11 @@ def _read(
     """Yield (number of the first record, columns) of records begin..end-1, `rows` at a time."""
     with _reading(path), _opened(path) as file:
         counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        if sum(counts) != file.metadata.num_rows:
+            raise DataError(
+                f"{path}: damaged: {sum(counts)} records in its row groups, but "
+                f"{file.metadata.num_rows} in all"
+            )
         end = sum(counts) if end is None else end
         groups = list(overlaps(counts, begin, end))
         if not groups:

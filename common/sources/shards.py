@@ -61,6 +61,15 @@ def overlaps(counts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int
             yield index, max(begin, start) - begin, min(end, stop) - begin
 
 
+def pieces(
+    counts: Sequence[int], start: int, stop: int, size: int
+) -> Iterator[tuple[int, int, int]]:
+    """The same, at most `size` records at a time."""
+    for index, begin, end in overlaps(counts, start, stop):
+        for first in range(begin, end, size):
+            yield index, first, min(first + size, end)
+
+
 def _is_shard(file: Path, suffix: str) -> bool:
     return file.name[0] != "." and file.name.lower().endswith(suffix) and file.is_file()
 

@@ -28,15 +28,14 @@ from ..errors import DataError
 from ..schema import ImageSchema
 from .base import (
     Batch,
+    decoded,
     files_fingerprint,
     numbered_classes,
     reading,
-    regrouped,
     require_labels,
 )
 from .images import SUFFIXES, ImageDecoder, require_size
-from .prefetch import decoding_workers, in_order
-from .shards import overlaps
+from .shards import pieces
 
 _PIECE: Final = 64
 _NAME: Final = re.compile(r"(?P<key>(?:.*/)?[^./][^./]*)\.(?P<kind>[^/]*)", re.DOTALL)
@@ -131,15 +130,8 @@ class TarImageSource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images shard by shard."""
-        workers = decoding_workers()
-        pieces = in_order(
-            self._decode,
-            self._pieces(range(len(self))[start:stop]),
-            workers=workers,
-            ahead=workers + -(-size // _PIECE),
-        )
-        with contextlib.closing(pieces):
-            yield from regrouped(pieces, size)
+        wanted = self._pieces(range(len(self))[start:stop])
+        yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
 
     def fingerprint(self) -> str:
         """Of the shards' names, sizes and times, and the number of records in each."""
@@ -149,9 +141,8 @@ class TarImageSource:
 
     def _pieces(self, wanted: range) -> Iterator[tuple[_Shard, int, int]]:
         counts = tuple(map(len, self.shards))
-        for index, start, stop in overlaps(counts, wanted.start, wanted.stop):
-            for first in range(start, stop, _PIECE):
-                yield self.shards[index], first, min(first + _PIECE, stop)
+        for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
+            yield self.shards[index], first, last
 
     def _decode(self, piece: tuple[_Shard, int, int]) -> Batch:
         shard, start, stop = piece
