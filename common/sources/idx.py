@@ -36,7 +36,7 @@ from .base import (
     square_side,
 )
 from .prefetch import read_ahead
-from .shards import overlaps
+from .shards import overlaps, require_all
 
 _NAME: Final = re.compile(
     r"(?P<split>train|t10k|test)([-_.](?P<before>\d+)(-of-\d+)?)?"
@@ -81,6 +81,7 @@ def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path], ...]:
         if None in files and len(files) > 1:
             some = " and ".join(file.name for file in list(files.values())[:2])
             raise DataError(f"{folder}: both {some} hold the {split} {what}: keep whole or shards")
+        require_all(folder, files.values())
     numbers = sorted({number for files in found.values() for number in files if number is not None})
     for number in range(numbers[0], numbers[-1] + 1) if numbers else [None]:
         for what, files in found.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +19,8 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.*?)(?P<number>\d+)-of-(?P<count>\d+)\b
 def find_shards(folder: Path, suffix: str, split: str) -> tuple[Path, ...]:
     """The files of a kind in a folder, sorted by name; of one split, if their names tell.
 
-    Files whose names begin with `train` or `test` belong to that split alone. Where none does, the
-    folder is taken to hold one split only.
+    Files whose names begin with `train` or `test` belong to that split alone, and then all have to
+    name theirs. Where none does, the folder is taken to hold one split only.
 
     Args:
         folder: is not searched deeper.
@@ -28,7 +28,7 @@ def find_shards(folder: Path, suffix: str, split: str) -> tuple[Path, ...]:
         split: "train" or "test".
 
     Raises:
-        DataError: there are files, but none of this split; or some of `-00003-of-00010` are
+        DataError: none is of this split, some are of none, or some of `-00003-of-00010` are
             missing.
     """
     files = sorted(
@@ -37,11 +37,16 @@ def find_shards(folder: Path, suffix: str, split: str) -> tuple[Path, ...]:
     )
     named = {file: match[1].lower() for file in files if (match := _SPLIT_NAME.match(file.name))}
     if named:
+        if stray := next((file.name for file in files if file not in named), None):
+            raise DataError(
+                f"{folder}: {stray} is of no split, but {next(iter(named)).name} is: begin its "
+                f"name with {split}, or put it elsewhere"
+            )
         files = [file for file in files if named.get(file) in _SPLITS[split]]
         if not files:
             found = ", ".join(sorted(set(named.values())))
             raise DataError(f"{folder}: no {suffix} file of the {split} split, only of {found}")
-    _require_all(folder, files)
+    require_all(folder, files)
     return tuple(files)
 
 
@@ -70,12 +75,12 @@ def pieces(
             yield index, first, min(first + size, end)
 
 
-def _is_shard(file: Path, suffix: str) -> bool:
-    return file.name[0] != "." and file.name.lower().endswith(suffix) and file.is_file()
+def require_all(folder: Path, files: Iterable[Path]) -> None:
+    """Refuse a folder that lacks one of the files that the names of the others announce.
 
-
-def _require_all(folder: Path, files: list[Path]) -> None:
-    """Refuse a folder that lacks one of the files that the names of the others announce."""
+    Raises:
+        DataError: `-00003-of-00010` is there, but not all ten are.
+    """
     found: dict[tuple[str, str, str], set[int]] = {}
     for file in files:
         if match := _NUMBERED.match(file.name):
@@ -89,3 +94,7 @@ def _require_all(folder: Path, files: list[Path]) -> None:
                 f"{folder}: number {number} of {stem}...-of-{count}{rest} is missing: fetch it, or "
                 "rename the others if they are all that there is"
             )
+
+
+def _is_shard(file: Path, suffix: str) -> bool:
+    return file.name[0] != "." and file.name.lower().endswith(suffix) and file.is_file()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import struct
 import tarfile
 import zipfile
@@ -207,6 +208,15 @@ def bad_idx_gap(folder: Path) -> Path:
     write_idx_shards(folder)
     (folder / "train-images-idx3-ubyte.10").unlink()
     (folder / "train-10-labels.gz").unlink()
+    return folder
+
+
+def bad_idx_missing_shard(folder: Path) -> Path:
+    for file in write_idx_shards(folder).iterdir():
+        number = int(re.findall(r"\d+", file.name)[-1]) - 8
+        what = "images" if "images" in file.name else "labels"
+        ending = ".gz" if file.suffix == ".gz" else ""
+        file.rename(folder / f"train-{what}-{number}-of-5{ending}")
     return folder
 
 
@@ -553,6 +563,7 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_pipe, "not a kind of file that dpntk reads"),
         (bad_mixture, "several kinds of data, IDX files and tar shards"),
         (bad_idx_gap, "no IDX file of train images of shard 10"),
+        (bad_idx_missing_shard, "number 4 of train-images-...-of-5 is missing"),
         (bad_idx_shard_without_labels, "no IDX file of train labels of shard 11"),
         (bad_idx_shard_twice, "both train-09-images and train-images-idx3-ubyte.9 hold the train"),
         (bad_idx_whole_and_shards, "hold the train images: keep whole or shards"),

@@ -28,9 +28,11 @@ def test_files_of_one_kind_in_the_order_of_their_names(tmp_path: Path) -> None:
 
 
 def test_splits_are_told_by_the_beginnings_of_names(tmp_path: Path) -> None:
-    fill(tmp_path, "train-0.tar", "Train_1.tar", "test.tar", "validation-0.tar", "trainer.tar")
+    fill(tmp_path, "train-0.tar", "Train_1.tar", "test.tar", "validation-0.tar")
     assert names(tmp_path) == ["Train_1.tar", "train-0.tar"]
     assert names(tmp_path, "test") == ["test.tar"]
+    with pytest.raises(DataError, match=r"trainer.tar is of no split, but Train_1.tar is"):
+        names(fill(tmp_path, "trainer.tar"))
 
 
 def test_numbers_may_begin_at_0_or_1_and_have_no_gap(tmp_path: Path) -> None:
