@@ -140,7 +140,7 @@ class ArraySource:
 def holds_npy_files(folder: Path) -> bool:
     """Whether a folder holds arrays of images."""
     names = ("x.npy", "x_train.npy", "x_test.npy")
-    return any((folder / name).exists() for name in names)
+    return any((folder / name).is_file() for name in names)
 
 
 def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str]:

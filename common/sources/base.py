@@ -54,7 +54,8 @@ class Source(Protocol):
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield records start..stop-1 in order, `size` at a time (fewer in the last batch).
 
-        No more is read than these records need.
+        No more is read than these records need. Threads read ahead of the caller; they end with
+        the iterator, also if it is closed early.
 
         Args:
             size: records in a batch.

@@ -128,7 +128,7 @@ class ArrayFile:
         assert self.offset is not None
         there = self.path.stat().st_size - self.offset
         if there < len(self) * self.item_bytes:
-            raise self._cut_short(max(there, 0) // self.item_bytes)
+            raise self._cut_short(max(there, 0) // max(self.item_bytes, 1))
         return self
 
     def _cut_short(self, items: int) -> DataError:

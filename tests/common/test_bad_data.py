@@ -274,6 +274,10 @@ def bad_npz_huge_label(folder: Path) -> Path:
     return write_arrays(folder, x=IMAGES, y=LABELS + 10**15)
 
 
+def bad_npz_no_pixels(folder: Path) -> Path:
+    return write_arrays(folder, x=np.zeros((20, 0), np.uint8), y=LABELS)
+
+
 def bad_npz_damaged(folder: Path) -> Path:
     path = write_packed_npz(folder)
     with zipfile.ZipFile(path) as archive:
@@ -573,6 +577,7 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_png_bomb, "00.PNG: images of 40000x40000 pixels"),
         (bad_png_large_file, "99.png: 1099511627776 bytes"),
         (bad_npz_huge_label, "y: there is a label 1000000000000002"),
+        (bad_npz_no_pixels, "x: images of 0x0 pixels"),
         (bad_npz_damaged, "not a whole .npz archive"),
         (bad_npy_objects, "y.npy: y holds Python objects, which dpntk never loads"),
         (bad_npy_cut, "x.npy: x is cut short: it ends after 17 of 20 records"),

@@ -126,9 +126,12 @@ def iter_nothing() -> Generator[int, None, None]:
 
 
 INTERRUPTED = """
-import itertools, threading
+import itertools, signal, threading
 from contextlib import closing
 from dpntk.common.sources.prefetch import in_order, read_ahead
+
+# Where the tests run in the background, interrupts are ignored by all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def stream():
     yield from itertools.count()
