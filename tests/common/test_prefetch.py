@@ -28,8 +28,8 @@ def test_results_come_in_the_order_of_the_items_even_if_later_ones_are_done_firs
 
     def slow_first(item: int) -> int:
         if item % 3 == 0:  # waits for the two items after it, which other threads work on
-            done[item + 1].wait()
-            done[item + 2].wait()
+            assert done[item + 1].wait(60)
+            assert done[item + 2].wait(60)
         done[item].set()
         return item
 
@@ -103,7 +103,8 @@ def test_stopping_early_closes_the_stream_and_leaves_no_thread() -> None:
     results.close()
     assert threads() == []
 
-    direct = read_ahead(stream())
+    inner = stream()  # which is still referred to here when it is closed
+    direct = read_ahead(inner)
     assert next(direct) == 0
     direct.close()
     assert closed.is_set()
