@@ -103,6 +103,7 @@ def test_stopping_early_closes_the_stream_and_leaves_no_thread() -> None:
     results.close()
     assert threads() == []
 
+    closed.clear()
     inner = stream()  # which is still referred to here when it is closed
     direct = read_ahead(inner)
     assert next(direct) == 0
