@@ -121,8 +121,6 @@ class ArrayFile:
                 if len(content) < count * self.item_bytes:
                     raise self._cut_short(first + len(content) // self.item_bytes)
                 yield first, np.frombuffer(content, self.dtype).reshape(count, *self.shape[1:])
-            if wanted.stop == len(self) and file.read(1):  # at its end the checksum is looked at
-                raise DataError(f"{self.path}: {self.name} goes on after {len(self)} records")
 
     def _whole(self) -> ArrayFile:
         assert self.offset is not None
