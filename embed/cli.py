@@ -125,8 +125,9 @@ def command(
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
-    DATA is a folder with one folder of PNG or JPEG files for each class, a folder with MNIST-style
-    IDX files (gzipped or not), or an .npz file with images x and labels y.
+    DATA is a folder with one folder of PNG or JPEG files for each class, MNIST-style IDX files
+    (gzipped or not, also in shards), arrays x.npy and y.npy, Parquet files or tar shards of images;
+    or one .npz, .parquet or .tar file.
     """
     require_absent(output, overwrite=overwrite, cost=_COST)
     ceiling = _ceiling(budget_eps, budget_delta)
