@@ -1,0 +1,144 @@
+"""The file `schema.toml`, in which the owner of a table says what is publicly known of it.
+
+`dpntk schema` drafts it from the data; what it has looked up there the owner has to confirm.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .errors import SchemaError
+from .schema import Origin
+from .table_schema import ColumnKind, TableSchema
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema as a file says it: some of it may still have to be confirmed by the owner.
+
+    Attributes:
+        schema: what the file says.
+        unconfirmed: names of the columns whose bounds or categories were looked up in the data and
+            not been confirmed.
+    """
+
+    schema: TableSchema
+    unconfirmed: tuple[str, ...] = ()
+
+    def settled(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
+        """The schema to work with.
+
+        Args:
+            where: the file, for the message.
+            accept_from_data: keep what was looked up as it is: it is marked as from the data, and
+                every release says that it is outside the guarantee.
+
+        Raises:
+            SchemaError: something is unconfirmed and that is not accepted.
+        """
+        if not self.unconfirmed:
+            return self.schema
+        if not accept_from_data:
+            raise SchemaError(
+                f"{where}: not confirmed: {_some(self.unconfirmed)}: replace what was looked up in "
+                "the data by what is publicly known and remove 'confirmed = false'; or "
+                "--accept-from-data, and the release will say that they are outside its guarantee"
+            )
+        columns = tuple(
+            replace(column, origin=Origin.FROM_DATA) if column.name in self.unconfirmed else column
+            for column in self.schema.columns
+        )
+        return replace(self.schema, columns=columns)
+
+    def to_toml(self) -> str:
+        """The text of a `schema.toml` that `from_toml` reads back."""
+        schema = self.schema
+        lines = ["# What is publicly known of a table. See docs/tables.md.", ""]
+        if schema.label is not None:
+            lines.append(f"label = {_toml(schema.label)}")
+        lines += [
+            f"left_out = {_toml(list(schema.left_out))}",
+            f"bins = {schema.bins}",
+            "",
+            "[csv]",
+        ]
+        lines += [f"{name} = {_toml(value)}" for name, value in schema.csv.to_json().items()]
+        for column in schema.columns:
+            lines += ["", "[[columns]]"]
+            if column.name in self.unconfirmed:
+                what = "bounds" if column.kind.numeric else "categories"
+                lines.append(f"confirmed = false  # the {what} were looked up in the data")
+            lines += [
+                f"{name} = {_toml(value)}"
+                for name, value in column.to_json().items()
+                if name != "origin" or column.origin is not Origin.DECLARED
+            ]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_toml(cls, text: str, where: str) -> Draft:
+        """Read the text of a `schema.toml`.
+
+        Args:
+            text: of the file.
+            where: the file, for the message.
+
+        Raises:
+            SchemaError: it is not TOML, or not a schema.
+        """
+        try:
+            document = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise SchemaError(f"{where}: not TOML: {error}") from error
+        unconfirmed = []
+        columns = document.get("columns")
+        for column in columns if isinstance(columns, list) else ():
+            if not isinstance(column, dict):
+                continue
+            confirmed = column.pop("confirmed", True)
+            if not isinstance(confirmed, bool):
+                raise SchemaError(f"{where}: confirmed is true or false")
+            if not confirmed:
+                unconfirmed.append(column.get("name", ""))
+            if column.get("kind") == ColumnKind.CONTINUOUS.value:
+                for bound in ("lower", "upper"):  # a person writes 0 for 0.0
+                    if type(column.get(bound)) is int:
+                        column[bound] = float(column[bound])
+        try:
+            return cls(TableSchema.of_entries(document), tuple(unconfirmed))
+        except SchemaError as error:
+            raise SchemaError(f"{where}: {error}") from error
+
+
+def read_schema(path: Path, *, accept_from_data: bool = False) -> TableSchema:
+    """Read a `schema.toml` whose entries are all confirmed.
+
+    Args:
+        path: the file.
+        accept_from_data: see `Draft.settled`.
+
+    Raises:
+        SchemaError: there is none, it is not one, or something in it is not confirmed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{path}: not TOML: not in UTF-8") from error
+    except OSError as error:
+        raise SchemaError(f"{path}: {error.strerror or error}") from error
+    return Draft.from_toml(text, str(path)).settled(str(path), accept_from_data=accept_from_data)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _toml(value: str | float | list[str]) -> str:
+    """A value as TOML writes it: texts and lists of them as in JSON."""
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
