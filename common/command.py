@@ -12,6 +12,7 @@ import click
 from .errors import DpntkError
 
 COMMANDS = {
+    "schema": ("embed.schema_cli", "Draft what is publicly known of a table (before stage one)."),
     "embed": ("embed.cli", "Reduce sensitive records to one matrix (stage one)."),
     "release": ("release.cli", "Add noise once and write the file that may be shared (stage two)."),
     "budget": ("release.budget_cli", "Show what has been released from an embedding."),

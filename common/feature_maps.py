@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from .errors import SchemaError
 from .feature_map import FeatureMap
 from .hermite import HermiteFeatures
+from .joint import JointFeatures
+from .marginals import MarginalFeatures
 from .ntk import TangentFeatures
 from .rff import RandomFourierFeatures
 
@@ -19,9 +21,12 @@ _KINDS: Final[dict[str, _Rebuild]] = {
     "ntk": TangentFeatures.from_spec,
     "rff": RandomFourierFeatures.from_spec,
     "hermite": HermiteFeatures.from_spec,
+    "marginals": MarginalFeatures.from_spec,
+    "joint": JointFeatures.from_spec,
 }
 
-FEATURES: Final = tuple(_KINDS)
+FEATURES: Final = tuple(kind for kind in _KINDS if kind not in ("marginals", "joint"))
+"""Those that are chosen by name."""
 
 
 def feature_map_from_spec(

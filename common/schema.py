@@ -78,6 +78,21 @@ class ImageSchema:
         pieces = {"image size": self.side_origin, "number of classes": self.classes_origin}
         return tuple(name for name, origin in pieces.items() if origin is Origin.FROM_DATA)
 
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What is taken as public, in words."""
+        return "image size", "number and names of the classes"
+
+    @property
+    def summary(self) -> str:
+        """What the records are, in words."""
+        return f"grey {self.unit} in {some_classes(self.classes)}"
+
+    @property
+    def unit(self) -> str:
+        """What one speaks of in the plural."""
+        return f"images of {self.side}x{self.side} pixels"
+
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
         return {
@@ -110,6 +125,11 @@ class ImageSchema:
         if schema.to_json() != dict(document):
             raise SchemaError("not a schema that this dpntk reads: unknown entries")
         return schema
+
+
+def some_classes(names: tuple[str, ...]) -> str:
+    """How many classes there are, and what the first ones are called."""
+    return f"{len(names)} classes: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
 
 
 def canonical_json(document: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What is publicly known of a table: its columns, their bounds and categories.
 
-The owner writes it down in `schema.toml` (`dpntk.common.schema_file`). It travels with the embedding
-and the release as JSON, and says what a generated table looks like.
+The owner writes it down in `schema.toml` (`dpntk.common.schema_file`). It travels with the
+embedding and the release as JSON, and says what a generated table looks like.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from .errors import SchemaError
-from .schema import MOST_CLASSES, Origin
+from .schema import MOST_CLASSES, Origin, some_classes
 
 BINS: Final = 20
 """Soft bins of a numeric column, unless it is of integers that are fewer."""
@@ -371,11 +371,24 @@ class TableSchema:
     @property
     def from_data(self) -> tuple[str, ...]:
         """The pieces that were looked up in the records and so are outside the guarantee."""
-        return tuple(
-            f"{'bounds' if column.kind.numeric else 'categories'} of {column.name}"
-            for column in self.columns
-            if column.origin is Origin.FROM_DATA
-        )
+        names = [column.name for column in self.columns if column.origin is Origin.FROM_DATA]
+        return (f"bounds and categories of {', '.join(names)}",) if names else ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What is taken as public, in words."""
+        return ("names, bounds and categories of the columns",)
+
+    @property
+    def summary(self) -> str:
+        """What the records are, in words."""
+        classes = "" if self.label is None else f", {self.label} in {some_classes(self.classes)}"
+        return f"{self.unit}{classes}"
+
+    @property
+    def unit(self) -> str:
+        """What one speaks of in the plural."""
+        return f"rows of {len(self.columns)} columns"
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""

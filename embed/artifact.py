@@ -19,7 +19,8 @@ from ..common.feature_map import FeatureMap
 from ..common.feature_maps import feature_map_from_spec
 from ..common.files import SENSITIVE_MODE, write_atomically
 from ..common.ledger import Ledger
-from ..common.schema import ImageSchema, canonical_json, digest
+from ..common.schema import canonical_json, digest
+from ..common.schemas import Schema, schema_from_json
 from .grid import Grid
 
 FORMAT_VERSION: Final = 1
@@ -44,7 +45,7 @@ class Embedding:
 
     sums: NDArray[np.int64]
     counts: NDArray[np.int64]
-    schema: ImageSchema
+    schema: Schema
     feature_map: FeatureMap
     grid: Grid
     ledger: Ledger = field(default_factory=Ledger)
@@ -69,7 +70,7 @@ class Embedding:
         return digest(_plan(self.schema, self.feature_map, self.grid))
 
 
-def _plan(schema: ImageSchema, feature_map: FeatureMap, grid: Grid) -> dict[str, Any]:
+def _plan(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, Any]:
     return {
         "format": FORMAT_VERSION,
         "schema": schema.to_json(),
@@ -144,7 +145,7 @@ def _parse(file: h5py.File) -> Embedding:
     embedding = Embedding(
         sums=file["sums"][...],
         counts=file["counts"][...],
-        schema=ImageSchema.from_json(plan["schema"]),
+        schema=schema_from_json(plan["schema"]),
         feature_map=feature_map_from_spec(plan["feature_map"], weights),
         grid=Grid(**plan["grid"]),
         ledger=Ledger.from_json(json.loads(str(file.attrs["ledger"]))),

@@ -10,17 +10,19 @@ import click
 from ..common.architectures import ARCHITECTURES
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
-from ..common.errors import BudgetError
+from ..common.errors import BudgetError, SchemaError
 from ..common.feature_maps import FEATURES
 from ..common.files import locked, require_absent
 from ..common.front import FRONTS
 from ..common.layers import ACTIVATIONS
 from ..common.ledger import Ceiling, Ledger
+from ..common.schema_file import read_schema
 from .artifact import load_embedding, save_embedding
 from .pipeline import (
     DEFAULT_ACTIVATION,
     DEFAULT_ARCH,
     DEFAULT_FREQUENCIES,
+    DEFAULT_MARGINALS,
     embed,
 )
 
@@ -103,6 +105,20 @@ _COST = "is an embedding that releases may refer to"
     help="Make room for this many records in all, if shards are to be added up "
     "[default: 1048576, or as many as there are]",
 )  # fmt: skip
+@click.option(
+    "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
+    help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts it.",
+)  # fmt: skip
+@click.option(
+    "--accept-from-data", is_flag=True,
+    help="Take the schema as it was drafted from the data; every release will say that its bounds "
+    "and categories are outside the guarantee.",
+)  # fmt: skip
+@click.option(
+    "--marginals", type=click.FloatRange(0, 1, max_open=True), metavar="WEIGHT",
+    help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
+    f"[default: {DEFAULT_MARGINALS}]",
+)  # fmt: skip
 def command(
     data: Path,
     output: Path,
@@ -122,15 +138,24 @@ def command(
     image_size: int | None,
     classes: int | None,
     capacity: int | None,
+    schema_path: Path | None,
+    accept_from_data: bool,
+    marginals: float | None,
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
     DATA is a folder with one folder of PNG or JPEG files for each class, MNIST-style IDX files
     (gzipped or not, also in shards), arrays x.npy and y.npy, Parquet files or tar shards of images;
-    or one .npz, .parquet or .tar file.
+    or one .npz, .parquet or .tar file. With --schema, DATA is a table: one CSV (.csv, .csv.gz) or
+    Parquet file, or a folder of such.
     """
     require_absent(output, overwrite=overwrite, cost=_COST)
     ceiling = _ceiling(budget_eps, budget_delta)
+    table = None
+    if schema_path is not None:
+        table = read_schema(schema_path, accept_from_data=accept_from_data)
+    elif accept_from_data:
+        raise SchemaError("--accept-from-data means nothing without --schema")
     if output.exists():
         load_embedding(output)  # its ledger will be taken over: find out now if it cannot be read
     embedding = embed(
@@ -148,6 +173,8 @@ def command(
         image_size=image_size,
         classes=classes,
         capacity=capacity,
+        table=table,
+        marginals=marginals,
     )
     # A release may have been made, or a file put there, while the records were read.
     with locked(output):
@@ -159,10 +186,10 @@ def command(
     if schema.from_data:
         notice(
             f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
-            "declare with --classes or --image-size"
+            f"declare with {'--schema' if table else '--classes or --image-size'}"
         )
     console.print(
-        f"embedded {embedding.records:,} images of {schema.side}x{schema.side} pixels in "
+        f"embedded {embedding.records:,} {schema.unit} in "
         f"{len(schema.classes)} classes as {embedding.sums.shape[0]:,} x "
         f"{embedding.sums.shape[1]} sums"
     )

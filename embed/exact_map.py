@@ -15,9 +15,12 @@ from torch import Tensor
 from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
 from ..common.hermite import HermiteFeatures
+from ..common.joint import JointFeatures
+from ..common.marginals import MarginalFeatures
 from ..common.ntk import TangentFeatures
 from ..common.rff import RandomFourierFeatures
 from .exact_hermite import ExactHermite
+from .exact_joint import ExactJoint, ExactMarginals
 from .exact_rff import ExactRFF
 from .exact_tangent import ExactTangentFeatures
 from .grid import Grid
@@ -58,6 +61,10 @@ def exact_map(feature_map: FeatureMap, grid: Grid, device: torch.device) -> Exac
         raise SchemaError("the grid and the feature map disagree about the records' levels")
     if isinstance(feature_map, TangentFeatures):
         return ExactTangentFeatures(feature_map, grid, device)
+    if isinstance(feature_map, JointFeatures):
+        return ExactJoint(feature_map, grid, device)
+    if isinstance(feature_map, MarginalFeatures):
+        return ExactMarginals(feature_map, grid, device)
     if isinstance(feature_map, RandomFourierFeatures):
         return ExactRFF(feature_map, grid, device)
     if isinstance(feature_map, HermiteFeatures):

@@ -142,17 +142,26 @@ class ExactTangentFeatures:
     Records are worked on a few at a time, so that what a layer makes of them stays in a cache; what
     is kept for a chunk are the factors of its gradients.
 
+    Args:
+        feature_map: the map.
+        grid: the unit.
+        device: where records are.
+        size: at most 1: features are multiplied by it, as a part of a longer vector.
+
     Guarantee:
         The integer feature of a record, times g, is a function of the record's bytes, the weights
-        and the grid alone, and its norm is at most 1: each coordinate is that of the computed
+        and the grid alone, and its norm is at most `size`: each coordinate is that of the computed
         gradient, divided by the computed gradient's norm, shortened by 2^-40 (more than the norm's
         floating-point error) and made smaller by cuts towards zero, which never lengthens a vector.
         Signs are kept, so non-negativity of the map carries over. (docs/privacy.md, statement 3.)
     """
 
-    def __init__(self, feature_map: TangentFeatures, grid: Grid, device: torch.device) -> None:
+    def __init__(
+        self, feature_map: TangentFeatures, grid: Grid, device: torch.device, size: float = 1.0
+    ) -> None:
         self.feature_map = feature_map
         self.grid = grid
+        self._size = size
         self._front = ExactFront(feature_map.front, feature_map.levels, device)
         self._affine = [
             ExactAffine(layer, None if number else feature_map.levels, device)
@@ -230,7 +239,7 @@ class ExactTangentFeatures:
     def _parts(self, records: Tensor) -> list[Part]:
         """Features of a few records, part by part."""
         found, pairs, squared_norm = self._gradients(records)
-        units = (SAFETY * self.grid.units_per_one / squared_norm.sqrt())[:, None]
+        units = (SAFETY * self._size * self.grid.units_per_one / squared_norm.sqrt())[:, None]
         parts: list[Part] = []
         for number, (affine, pair) in enumerate(zip(self._affine, pairs, strict=True)):
             values, delta = found.inputs[number], found.deltas[number]

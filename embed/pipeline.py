@@ -13,13 +13,17 @@ from ..common.device import AUTO, choose_device
 from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
 from ..common.feature_maps import FEATURES
-from ..common.front import Pixels, make_front
+from ..common.front import Front, Pixels, make_front
 from ..common.hermite import HermiteFeatures
+from ..common.joint import JointFeatures
 from ..common.layers import Shape
+from ..common.marginals import MarginalFeatures
 from ..common.ntk import TangentFeatures
 from ..common.rff import RandomFourierFeatures
 from ..common.schema import ImageSchema
+from ..common.schemas import Schema
 from ..common.sources import Source, open_source
+from ..common.table_schema import TableSchema
 from .accumulate import ClassSums
 from .artifact import Embedding
 from .grid import DEFAULT_CAPACITY, Grid
@@ -27,6 +31,10 @@ from .grid import DEFAULT_CAPACITY, Grid
 DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_FREQUENCIES: Final = 5000
+DEFAULT_MARGINALS: Final = 0.6
+"""Weight of marginals in a feature of norm 1; the network's features have 0.8."""
+_TABLE_WIDTHS: Final = {"fc_1l": "200"}
+"""Widths for tables, where they differ from those for images."""
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 """DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
 
@@ -47,6 +55,8 @@ def embed(
     image_size: int | None = None,
     classes: int | None = None,
     capacity: int | None = None,
+    table: TableSchema | None = None,
+    marginals: float | None = None,
 ) -> Embedding:
     """Reduce a data set to its exact class-wise feature sums.
 
@@ -69,6 +79,9 @@ def embed(
         classes: declared number of classes, for formats that only number them.
         capacity: how many records the sums must be able to hold, for shards that are to be
             added: 2^20 or n, whichever is larger, if not given.
+        table: the schema, if the data are a table in CSV or Parquet files.
+        marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
+            (see `dpntk.common.joint`); 0 leaves them out; 0.6 if None.
 
     Returns:
         The embedding: SENSITIVE, not private in any way.
@@ -78,15 +91,20 @@ def embed(
         SchemaError: they do not fit what is declared of them.
     """
     if isinstance(data, (str, Path)):
-        source = open_source(Path(data), split=split, image_size=image_size, class_count=classes)
+        source = open_source(
+            Path(data), split=split, image_size=image_size, class_count=classes, table=table
+        )
     else:
         source = data
     schema = source.schema
     network = _Network(arch, width, activation, front)
     if isinstance(features, str):
         feature_map = _draw(schema, features, network, frequencies, length_scale, feature_seed)
+        feature_map = _beside_marginals(feature_map, schema, marginals)
     else:
         network.require_nothing("a feature map of one's own has its network already")
+        if marginals:
+            raise SchemaError("--marginals: they go beside a feature map that dpntk draws")
         feature_map = features
     if feature_map.record_size != schema.inputs:
         raise SchemaError(
@@ -122,17 +140,11 @@ class _Network:
             if value is not None:
                 raise SchemaError(f"--{name} {value}: {why}")
 
-    def draw(self, schema: ImageSchema, seed: int) -> TangentFeatures:
+    def draw(self, schema: Schema, seed: int) -> TangentFeatures:
         arch = self.arch or DEFAULT_ARCH
-        widths = read_widths("" if self.width is None else str(self.width), arch)
-        front = make_front(self.front or default_front(arch), schema.side)
-        shape: Shape = (front.outputs,)
-        if not takes_vectors(arch):
-            if not isinstance(front, Pixels):
-                raise SchemaError(
-                    f"--front {self.front}: --arch {arch} takes the pixels themselves"
-                )
-            shape = (1, schema.side, schema.side)
+        usual = "" if isinstance(schema, ImageSchema) else _TABLE_WIDTHS.get(arch, "")
+        widths = read_widths(usual if self.width is None else str(self.width), arch)
+        front, shape = self._before(arch, schema)
         return TangentFeatures.draw(
             front,
             layers_of(arch, widths, shape, self.activation or DEFAULT_ACTIVATION),
@@ -142,6 +154,30 @@ class _Network:
             shape=shape,
         )
 
+    def _before(self, arch: str, schema: Schema) -> tuple[Front, Shape]:
+        """What stands before the network, and the shape of what it makes."""
+        if not isinstance(schema, ImageSchema):
+            if self.front not in (None, "pixels"):
+                raise SchemaError(f"--front {self.front}: it is for images, not for tables")
+            inputs = schema.inputs
+            return Pixels(inputs), (inputs,) if takes_vectors(arch) else (1, inputs)
+        front = make_front(self.front or default_front(arch), schema.side)
+        if takes_vectors(arch):
+            return front, (front.outputs,)
+        if not isinstance(front, Pixels):
+            raise SchemaError(f"--front {self.front}: --arch {arch} takes the pixels themselves")
+        return front, (1, schema.side, schema.side)
+
+
+def _beside_marginals(feature_map: FeatureMap, schema: Schema, weight: float | None) -> FeatureMap:
+    if isinstance(schema, TableSchema) and isinstance(feature_map, TangentFeatures):
+        weight = DEFAULT_MARGINALS if weight is None else weight
+        if weight:
+            return JointFeatures(feature_map, MarginalFeatures.of(schema), weight)
+    elif weight:
+        raise SchemaError(f"--marginals {weight:g}: it goes with tables and --features ntk")
+    return feature_map
+
 
 def default_front(arch: str) -> str:
     """What stands before a network if nothing is said."""
@@ -149,7 +185,7 @@ def default_front(arch: str) -> str:
 
 
 def _draw(
-    schema: ImageSchema,
+    schema: Schema,
     features: str,
     network: _Network,
     frequencies: int,

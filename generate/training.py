@@ -11,6 +11,7 @@ import torch
 from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import GeneratorError
+from ..common.schema import ImageSchema
 from ..release.contents import Release
 from .class_means import class_means
 from .generator import ConditionalGenerator, GeneratorSpec
@@ -120,6 +121,8 @@ def train(
 
 def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
     """An untrained generator, with the released class means as its templates."""
+    if not isinstance(release.schema, ImageSchema):
+        raise GeneratorError("the release is of a table, not of images")
     spec = GeneratorSpec(side=release.schema.side, classes=len(release.schema.classes))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.feature_map import FeatureMap
-from ..common.schema import ImageSchema
+from ..common.schemas import Schema
 
 NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
@@ -86,7 +86,7 @@ class Release:
     embedding: NDArray[np.float32]
     class_weights: NDArray[np.float64]
     feature_map: FeatureMap
-    schema: ImageSchema
+    schema: Schema
     guarantee: Guarantee
     release_id: str
     created: str
@@ -104,7 +104,7 @@ class Release:
         return self.noise_per_coordinate * math.sqrt(self.embedding.size)
 
 
-def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bool) -> str:
+def statement_of(guarantee: Guarantee, schema: Schema, *, equal_classes: bool) -> str:
     """The promise in words, as NIST SP 800-226 asks for: unit, adjacency, what is not covered.
 
     Args:
@@ -117,7 +117,7 @@ def statement_of(guarantee: Guarantee, schema: ImageSchema, *, equal_classes: bo
             f"{NOT_PRIVATE}. It holds exact sums, for research on data that are not sensitive; it "
             "must not be given to anybody who may not see the records."
         )
-    outside = ["the image size", "the number and names of the classes"]
+    outside = [f"the {known}" for known in schema.known]
     if guarantee.adjacency is Adjacency.REPLACE_ONE:
         outside.insert(0, "the number of records")
     if equal_classes and len(schema.classes) > 1:

@@ -130,23 +130,23 @@ def as_registry_entry(opened: OpenedRelease) -> str:
 def _data(release: Release) -> str:
     schema, promise = release.schema, release.guarantee
     about = "" if promise.adjacency is Adjacency.REPLACE_ONE else "about "
-    names = ", ".join(schema.classes[:20]) + (", ..." if len(schema.classes) > 20 else "")
-    return (
-        f"{about}{promise.records:,} grey images of {schema.side}x{schema.side} pixels in "
-        f"{len(schema.classes)} classes: {names}"
-    )
+    return f"{about}{promise.records:,} {schema.summary}"
 
 
 def _features(release: Release) -> str:
-    spec = release.feature_map.spec()
+    spec, beside = release.feature_map.spec(), ""
+    if spec["features"] == "joint":
+        spec, beside = spec["tangent"], f", and marginals of weight {spec['weight']:g}"
     if spec["features"] == "ntk":
         kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
         kind += f", on {spec['front']['kind']}"
     elif spec["features"] == "rff":
         kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
+    elif spec["features"] == "marginals":
+        kind = f"marginals of {len(spec['columns'])} columns"
     else:
         kind = f"Hermite features of order {spec['order']} and {spec['pair_order']} (pairs)"
-    return f"{kind}: a {release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
+    return f"{kind}{beside}: a {release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
 
 
 def _total(promise: Guarantee) -> str:
@@ -159,7 +159,7 @@ def _total(promise: Guarantee) -> str:
 
 
 def _unprotected(release: Release) -> str:
-    known = ["image size", "number and names of the classes"]
+    known = list(release.schema.known)
     if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
         known.insert(0, "number of records")
     looked_up = release.schema.from_data

@@ -19,7 +19,7 @@ from ..common.adjacency import Adjacency
 from ..common.container import EMBEDDING_MAGIC, USER_BLOCK
 from ..common.errors import FormatError, ReleaseError, SchemaError
 from ..common.feature_maps import feature_map_from_spec
-from ..common.schema import ImageSchema
+from ..common.schemas import schema_from_json
 from .acceptance import Acceptance, SignedBy, accept
 from .body import Body, read_body
 from .child import read_in_child
@@ -115,7 +115,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         if name.startswith(_WEIGHTS)
     }
     try:
-        schema = ImageSchema.from_json(json.loads(values["schema"]))
+        schema = schema_from_json(json.loads(values["schema"]))
         feature_map = feature_map_from_spec(json.loads(values["feature_map"]), weights)
         total_adjacency = Adjacency(values["total_adjacency"])
     except (SchemaError, KeyError, TypeError, ValueError, RecursionError) as error:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..errors import DataError, SchemaError
-from ..schema import MOST_CLASSES, ImageSchema, Origin
+from ..schema import MOST_CLASSES, Origin
+from ..schemas import Schema
 from .prefetch import decoding_workers, in_order
 
 MOST_PIXELS: Final = 1 << 26
@@ -43,7 +44,7 @@ class Source(Protocol):
     """A data set that is read from front to back in a fixed order."""
 
     @property
-    def schema(self) -> ImageSchema:
+    def schema(self) -> Schema:
         """What is publicly known of the records."""
         ...
 

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ..errors import DataError
+from ..errors import DataError, SchemaError
+from ..table_schema import TableSchema
 from .arrays import ArraySource, holds_npy_files
 from .base import Source, reading
+from .csv_files import is_csv
 from .idx import IdxSource, find_idx_pairs, holds_idx_files
 from .image_folder import ImageFolderSource
 from .parquet_images import ParquetImageSource
 from .shards import find_shards, holds_shards
+from .tables import TableSource
 from .tar_images import TarImageSource
 
 _PARQUET: Final = ".parquet"
@@ -32,6 +35,7 @@ def open_source(
     image_size: int | None = None,
     class_count: int | None = None,
     class_names: tuple[str, ...] | None = None,
+    table: TableSchema | None = None,
 ) -> Source:
     """Open a data set.
 
@@ -46,6 +50,7 @@ def open_source(
         class_count: declared number of classes, for formats that only number them.
         class_names: the classes to expect, for formats that name them; found in the data if not
             given.
+        table: the schema, if the data are a table in CSV or Parquet files.
 
     Raises:
         DataError: nothing is there, or nothing that dpntk reads.
@@ -56,6 +61,12 @@ def open_source(
             "-: standard input is no source, because records have to be counted before they are "
             "read: give a file or a folder"
         )
+    if table is not None:
+        if image_size is not None or class_count is not None:
+            raise SchemaError(
+                "--image-size and --classes are for images: for a table the schema says all"
+            )
+        return TableSource.open(path, table, split)
     with reading(path):
         if not path.exists():
             raise DataError(f"{path}: there is no such file or folder")
@@ -68,6 +79,11 @@ def open_source(
                 return ParquetImageSource.open((path,), image_size, class_count, class_names)
             case ".tar":
                 return TarImageSource.open((path,), image_size, class_count)
+        if is_csv(path):
+            raise SchemaError(
+                f"{path}: a table needs a schema: 'dpntk schema {path}' drafts one; then --schema "
+                "schema.toml"
+            )
         raise DataError(
             f"{path}: not a kind of file that dpntk reads; give an .npz, .parquet or .tar file, or "
             "the folder that holds the images"

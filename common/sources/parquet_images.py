@@ -33,17 +33,16 @@ from .base import (
     square_side,
 )
 from .images import ImageDecoder
+from .parquet_files import opened, read_rows, reading_parquet
 from .prefetch import read_ahead
 from .shards import overlaps
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 _PIECE: Final = 64
 _VALUES_PIECE: Final = 256
 _LABEL_PIECE: Final = 1 << 16
-_BUFFER_BYTES: Final = 1 << 20
 _IMAGE_NAMES: Final = ("image", "img", "x", "pixels", "png", "jpg")
 _LABEL_NAMES: Final = ("label", "labels", "class", "target", "y", "cls")
 
@@ -144,7 +143,7 @@ class ParquetImageSource:
         counts = []
         found: list[tuple[_Columns, tuple[str, ...] | None]] = []
         for file in files:
-            with _reading(file), _opened(file) as parquet:
+            with reading_parquet(file), opened(file) as parquet:
                 columns = _find_columns(parquet.schema_arrow, str(file))
                 found.append((columns, _class_names(parquet.schema_arrow, columns.label)))
                 counts.append(parquet.metadata.num_rows)
@@ -189,14 +188,14 @@ class ParquetImageSource:
         names = [self.columns.image, self.columns.label]
         for index, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
             file = self.files[index]
-            with contextlib.closing(_read(file, names, rows, begin, end)) as batches:
+            with contextlib.closing(read_rows(file, names, rows, begin, end)) as batches:
                 for first, batch in batches:
                     yield file, first, batch
 
     def _decode(self, piece: tuple[Path, int, pa.RecordBatch]) -> Batch:
         file, first, batch = piece
         where = str(file)
-        with _reading(file):
+        with reading_parquet(file):
             labels = _labels(batch.column(1), first, where)
             require_labels(labels, len(self.schema.classes), first, where)
             if isinstance(self.decoder, _ValueDecoder):
@@ -213,7 +212,7 @@ def _decoder(
     file: Path, columns: _Columns, image_size: int | None
 ) -> tuple[ImageDecoder | _ValueDecoder, Origin]:
     """A decoder for images like the first one of a file."""
-    with contextlib.closing(_read(file, [columns.image], 1, 0, 1)) as batches:
+    with contextlib.closing(read_rows(file, [columns.image], 1, 0, 1)) as batches:
         _, batch = next(batches)
     where = f"{file}: record 0"
     if columns.encoded:
@@ -296,7 +295,7 @@ def _require_classes(
 
 def _all_labels(files: tuple[Path, ...], label: str) -> Iterator[NDArray[np.int64]]:
     for file in files:
-        with contextlib.closing(_read(file, [label], _LABEL_PIECE)) as batches:
+        with contextlib.closing(read_rows(file, [label], _LABEL_PIECE)) as batches:
             for first, batch in batches:
                 yield _labels(batch.column(0), first, str(file))
 
@@ -340,53 +339,3 @@ def _is_list(kind: pa.DataType) -> bool:
     from pyarrow import types
 
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _opened(path: Path) -> pq.ParquetFile:
-    """Open a file so that it is read page by page; the caller's threads are enough."""
-    from pyarrow import parquet
-
-    return parquet.ParquetFile(
-        path, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
-    )
-
-
-def _read(
-    path: Path, names: list[str], rows: int, begin: int = 0, end: int | None = None
-) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-    """Yield (number of the first record, columns) of records begin..end-1, `rows` at a time."""
-    with _reading(path), _opened(path) as file:
-        counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-        if sum(counts) != file.metadata.num_rows:
-            raise DataError(
-                f"{path}: damaged: {sum(counts)} records in its row groups, but "
-                f"{file.metadata.num_rows} in all"
-            )
-        end = sum(counts) if end is None else end
-        groups = list(overlaps(counts, begin, end))
-        if not groups:
-            return
-        number = begin - groups[0][1]  # where the first row group begins
-        for batch in file.iter_batches(
-            rows, row_groups=[index for index, _, _ in groups], columns=names, use_threads=False
-        ):
-            first, last = max(begin, number), min(end, number + len(batch))
-            if first < last:
-                yield first, batch.slice(first - number, last - first)
-            number += len(batch)
-        if number < end:
-            raise DataError(f"{path}: cut short: it ends after {number} of {end} records")
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn the Parquet reader's refusals into one clear line."""
-    import pyarrow
-
-    try:
-        yield
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        # An error of the system says what it is; the reader's own come as OSError as well, and
-        # names that are no UTF-8 as ValueError.
-        reason = " ".join((getattr(error, "strerror", None) or str(error)).split())
-        raise DataError(f"{path}: not a whole Parquet file: {reason}") from error

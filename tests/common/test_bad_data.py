@@ -560,7 +560,7 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_npz_cut, "not a whole .npz archive"),
         (bad_npz_columns, "stored by columns"),
         (bad_npz_empty, "no records"),
-        (bad_kind, "not a kind of file that dpntk reads"),
+        (bad_kind, "a table needs a schema"),
         (bad_stdin, "-: standard input is no source"),
         (bad_pipe, "not a kind of file that dpntk reads"),
         (bad_mixture, "several kinds of data, IDX files and tar shards"),

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.schema import Origin
+from dpntk.common.schema import ImageSchema, Origin
 from dpntk.common.sources import open_source
 from tests.data_sets import (
     CLASS_NAMES,
@@ -72,6 +72,7 @@ def test_class_names_are_read_from_the_metadata(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "a.parquet", PNGS, names=CLASS_NAMES)
     schema = open_source(path).schema
     assert schema.classes == CLASS_NAMES
+    assert isinstance(schema, ImageSchema)
     assert schema.classes_origin is Origin.FORMAT
     assert open_source(path, class_count=3, class_names=CLASS_NAMES).schema == schema
     with pytest.raises(SchemaError, match=r"it names 3 classes, but 4 are declared"):
@@ -85,7 +86,9 @@ def test_metadata_that_are_something_else_are_passed_over(tmp_path: Path, docume
     table = pa.table({"image": PNGS, "label": LABELS})
     path = tmp_path / "a.parquet"
     parquet.write_table(table.replace_schema_metadata({"huggingface": document}), path)
-    assert open_source(path).schema.classes_origin is Origin.FROM_DATA
+    schema = open_source(path).schema
+    assert isinstance(schema, ImageSchema)
+    assert schema.classes_origin is Origin.FROM_DATA
 
 
 def test_a_range_reads_its_row_groups_alone(tmp_path: Path) -> None:

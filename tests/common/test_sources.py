@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dpntk.common.errors import DataError, SchemaError
-from dpntk.common.schema import Origin
+from dpntk.common.schema import ImageSchema, Origin
 from dpntk.common.sources import Source, open_source
 from dpntk.embed import embed
 from tests.conftest import SIDE, Command
@@ -49,6 +49,7 @@ def test_idx_files(tmp_path: Path) -> None:
     assert np.array_equal(records, RECORDS)
     assert np.array_equal(labels, LABELS)
     assert source.schema.classes == ("0", "1", "2")
+    assert isinstance(source.schema, ImageSchema)
     assert source.schema.classes_origin is Origin.FROM_DATA
     assert len(open_source(tmp_path, split="test")) == 5
 
@@ -56,6 +57,7 @@ def test_idx_files(tmp_path: Path) -> None:
 def test_declared_classes_are_not_looked_up(tmp_path: Path) -> None:
     schema = open_source(write_idx(tmp_path), class_count=7).schema
     assert len(schema.classes) == 7
+    assert isinstance(schema, ImageSchema)
     assert schema.classes_origin is Origin.DECLARED
     with pytest.raises(SchemaError, match=r"has label 2, but the labels of 2 classes are 0 to 1"):
         read(open_source(tmp_path, class_count=2))
@@ -147,6 +149,7 @@ def test_images_are_resized_one_by_one(tmp_path: Path, kind: str) -> None:
             open_source(path)
     source = open_source(path, image_size=8)
     expected = [np.asarray(Image.fromarray(i).resize((8, 8), 2)).ravel() for i in large]
+    assert isinstance(source.schema, ImageSchema)
     assert source.schema.side_origin is Origin.DECLARED
     assert np.array_equal(read(source)[0], np.stack(expected))
 

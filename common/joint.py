@@ -1,0 +1,115 @@
+"""Two feature maps side by side, in one vector that gets one noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import SchemaError
+from .feature_map import weights_digest
+from .marginals import MarginalFeatures
+from .ntk import TangentFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class JointFeatures:
+    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1: psi of a network, chi the marginals.
+
+    Attributes:
+        tangent: psi.
+        marginals: chi.
+        weight: b, above 0 and below 1.
+
+    Guarantee:
+        norm_bound: a^2 ||psi||^2 + b^2 ||chi||^2 is at most a^2 + b^2 = 1. nonnegative: an inner
+        product is a^2 times one of psi and b^2 times one of chi; chi is nonnegative, so the whole
+        is if psi is. (docs/privacy.md, statements 1 and 2.)
+    """
+
+    tangent: TangentFeatures
+    marginals: MarginalFeatures
+    weight: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < 1:
+            raise SchemaError(f"--marginals {self.weight:g}: the weight is between 0 and 1")
+        if self.tangent.record_size != self.marginals.record_size:
+            raise SchemaError("feature map: the two maps take records of different sizes")
+        if self.tangent.levels != self.marginals.levels:
+            raise SchemaError("feature map: the two maps take records of different levels")
+
+    @property
+    def tangent_weight(self) -> float:
+        """The other weight, a."""
+        return math.sqrt(1 - self.weight**2)
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in a record."""
+        return self.tangent.record_size
+
+    @property
+    def levels(self) -> int:
+        """Records hold integers 0..levels, which stand for the values 0..1."""
+        return self.tangent.levels
+
+    @property
+    def dimension(self) -> int:
+        """Of psi, which comes first, and of chi."""
+        return self.tangent.dimension + self.marginals.dimension
+
+    @property
+    def norm_bound(self) -> float:
+        """1: see the class docstring."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """See the class docstring."""
+        return self.tangent.nonnegative
+
+    def spec(self) -> dict[str, Any]:
+        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        return {
+            "features": "joint",
+            "tangent": self.tangent.spec(),
+            "marginals": self.marginals.spec(),
+            "weight": self.weight,
+        }
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Those of the network."""
+        return self.tangent.weights()
+
+    def digest(self) -> str:
+        """Of the weights: see `weights_digest`."""
+        return weights_digest(self)
+
+    @classmethod
+    def from_spec(
+        cls, spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]
+    ) -> JointFeatures:
+        """Rebuild a map from `spec()` and `weights()`.
+
+        Raises:
+            SchemaError: they do not describe such a map.
+        """
+        tangent, marginals = spec.get("tangent"), spec.get("marginals")
+        weight = spec.get("weight")
+        if not isinstance(tangent, Mapping) or not isinstance(marginals, Mapping):
+            raise SchemaError("feature map: a joint map has the parts tangent and marginals")
+        if not isinstance(weight, float):
+            raise SchemaError("feature map: the marginals' weight must be a number")
+        rebuilt = cls(
+            TangentFeatures.from_spec(tangent, weights),
+            MarginalFeatures.from_spec(marginals, {}),
+            weight,
+        )
+        if rebuilt.spec() != dict(spec):
+            raise SchemaError("feature map: not one that this dpntk knows")
+        return rebuilt

@@ -1,0 +1,202 @@
+"""One-way marginals of a table as a feature map: in which cell of each column a record lies.
+
+The class-wise mean of these features is a histogram of every column. Beside the features of a
+network (`dpntk.common.joint`) they share its noise, and stage three knows how often each value is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .encoding import blocks_of
+from .errors import SchemaError
+from .feature_map import weights_digest
+from .table_schema import LEVELS, ColumnKind, Missing, TableSchema, Transform
+
+CELLS: Final = 64
+_MOST_CELLS: Final = 128
+"""Integers that are no more have a cell each."""
+_LARGEST: Final = 1 << 24
+
+
+@dataclass(frozen=True)
+class MarginalColumn:
+    """Where a column's cells are read off in an encoded record.
+
+    Attributes:
+        start: of the values: one if the column is numeric, otherwise one for each category.
+        count: how many these are.
+        cells: of a numeric column: at how many equally spaced points of its scale a cell lies; a
+            value belongs to the nearest one. 0 for categories, which are cells.
+        missing: place of the value that says that a number is missing; -1 if there is none.
+    """
+
+    start: int
+    count: int
+    cells: int
+    missing: int
+
+    @property
+    def dimension(self) -> int:
+        """Number of cells, that of missing values (the last one) included."""
+        return (self.cells or self.count) + (self.missing >= 0)
+
+    def cell(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """The cell of each record.
+
+        Args:
+            records: uint8 (b, record size).
+
+        Returns:
+            int64 (b,), from 0 to `dimension` - 1, for whatever records.
+        """
+        if not self.cells:
+            places = records[:, self.start : self.start + self.count]
+            most: NDArray[np.int64] = places.argmax(axis=1)
+            return most
+        value = records[:, self.start].astype(np.int64)
+        nearest = (2 * value * (self.cells - 1) + LEVELS) // (2 * LEVELS)
+        if self.missing >= 0:
+            nearest[records[:, self.missing] > 0] = self.cells
+        return nearest
+
+
+@dataclass(frozen=True)
+class MarginalFeatures:
+    """For each column 1 / sqrt(number of columns) at the record's cell, and 0 elsewhere.
+
+    Attributes:
+        columns: where the cells of each are read off.
+        record_size: number of values in a record.
+        levels: records hold integers 0..levels.
+
+    Guarantee:
+        norm_bound: one entry for each column, whatever the record is, so the norm is 1.
+        nonnegative: no entry is negative. (docs/privacy.md, statements 1 and 2.)
+    """
+
+    columns: tuple[MarginalColumn, ...]
+    record_size: int
+    levels: int = LEVELS
+
+    def __post_init__(self) -> None:
+        wrong = SchemaError("feature map: marginals of columns that a record does not have")
+        if not self.columns or self.levels != LEVELS or not 0 < self.record_size <= _LARGEST:
+            raise wrong
+        for column in self.columns:
+            if column.start < 0 or column.count < 1 or not 0 <= column.cells <= _MOST_CELLS:
+                raise wrong
+            if column.start + column.count > self.record_size or column.cells == 1:
+                raise wrong
+            if not -1 <= column.missing < self.record_size:
+                raise wrong
+            if column.count != 1 and column.cells:
+                raise wrong
+            if column.missing >= 0 and not column.cells:
+                raise wrong
+        if self.dimension > _LARGEST:
+            raise wrong
+
+    @classmethod
+    def of(cls, schema: TableSchema) -> MarginalFeatures:
+        """The marginals of all columns of a table but the label, which has its counts."""
+        columns = []
+        for block in blocks_of(schema):
+            column, start = block.column, block.place.start
+            if column.lower is None or column.upper is None:
+                ranked = column.kind is ColumnKind.ORDINAL
+                columns.append(MarginalColumn(start + ranked, column.choices, 0, -1))
+                continue
+            cells = CELLS
+            if column.kind is ColumnKind.INTEGER and column.transform is Transform.NONE:
+                values = int(column.upper - column.lower) + 1
+                cells = values if values <= _MOST_CELLS else CELLS
+            missing = column.missing is Missing.INDICATOR
+            columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
+        return cls(tuple(columns), schema.inputs)
+
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """Where each column's cells lie in a feature."""
+        found, start = [], 0
+        for column in self.columns:
+            found.append(slice(start, start + column.dimension))
+            start += column.dimension
+        return tuple(found)
+
+    @property
+    def dimension(self) -> int:
+        """Number of cells of all columns."""
+        return sum(column.dimension for column in self.columns)
+
+    @property
+    def entry(self) -> float:
+        """What stands at a record's cells."""
+        return 1 / math.sqrt(len(self.columns))
+
+    @property
+    def norm_bound(self) -> float:
+        """1: see the class docstring."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """Always: see the class docstring."""
+        return True
+
+    def hits(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Where the feature of each record is not 0, int64 (b, columns)."""
+        return np.stack(
+            [
+                place.start + column.cell(records)
+                for column, place in zip(self.columns, self.places, strict=True)
+            ],
+            axis=1,
+        )
+
+    def spec(self) -> dict[str, Any]:
+        """All that there is to it, as plain JSON."""
+        return {
+            "features": "marginals",
+            "inputs": self.record_size,
+            "levels": self.levels,
+            "columns": [[c.start, c.count, c.cells, c.missing] for c in self.columns],
+        }
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """It has none."""
+        return {}
+
+    def digest(self) -> str:
+        """Of no weights: see `weights_digest`."""
+        return weights_digest(self)
+
+    @classmethod
+    def from_spec(
+        cls, spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]
+    ) -> MarginalFeatures:
+        """Rebuild a map from `spec()`.
+
+        Raises:
+            SchemaError: it does not describe such a map.
+        """
+        wrong = SchemaError("feature map: not marginals that this dpntk knows")
+        rows, inputs, levels = spec.get("columns"), spec.get("inputs"), spec.get("levels")
+        if weights or not isinstance(rows, list) or type(inputs) is not int or levels != LEVELS:
+            raise wrong
+        for row in rows:
+            if not isinstance(row, list) or len(row) != 4:
+                raise wrong
+            if not all(type(number) is int and -1 <= number <= _LARGEST for number in row):
+                raise wrong
+        rebuilt = cls(tuple(MarginalColumn(*row) for row in rows), inputs)
+        if rebuilt.spec() != dict(spec):
+            raise wrong
+        return rebuilt

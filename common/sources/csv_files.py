@@ -1,0 +1,137 @@
+"""Reading CSV files as texts, block by block: what the texts mean is for the schema to say."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..errors import DataError
+from ..table_schema import CsvFormat
+from .base import reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_BLOCK_BYTES: Final = 1 << 22
+_LONGEST_HEADER: Final = 1 << 24
+_BOM: Final = "\ufeff"
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file's name says that it is CSV."""
+    return path.name.lower().endswith(SUFFIXES)
+
+
+def read_header(path: Path, form: CsvFormat) -> tuple[str, ...]:
+    """Names of the columns.
+
+    Raises:
+        DataError: the file is empty, cannot be read, or is not in the encoding.
+    """
+    with _reading(path, form), _opened(path) as stream:
+        start = stream.read(_LONGEST_HEADER)
+    if not start:
+        raise DataError(f"{path}: the file is empty")
+    with _reading(path, form):
+        # Other rows may be cut by the end of what was read, in the middle of a character.
+        text = start.decode(form.encoding, errors="ignore" if len(start) > 1 << 20 else "strict")
+    rows = csv.reader(io.StringIO(text.removeprefix(_BOM), newline=""), delimiter=form.separator)
+    try:
+        header = next((row for row in rows if row), None)
+    except csv.Error as error:
+        raise DataError(f"{path}: its header cannot be read: {error}") from error
+    if header is None:
+        raise DataError(f"{path}: the file is empty")
+    return tuple(header)
+
+
+def read_csv(
+    path: Path, header: tuple[str, ...], names: tuple[str, ...], form: CsvFormat
+) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the rows of a file, block by block, each value as a text.
+
+    Args:
+        path: the file, gzipped if its name ends so.
+        header: the names of all its columns.
+        names: those to read.
+        form: how it is written.
+
+    Raises:
+        DataError: a row has more or fewer values than the header, or the file is damaged.
+    """
+    import pyarrow
+    import pyarrow.csv
+
+    ragged: list[tuple[int | None, int]] = []
+
+    def note(row: pyarrow.csv.InvalidRow) -> str:
+        ragged.append((row.number, row.actual_columns))
+        return "error"
+
+    with _reading(path, form), _opened(path) as stream:
+        try:
+            reader = pyarrow.csv.open_csv(
+                stream,
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=False, block_size=_BLOCK_BYTES, encoding=form.encoding
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=form.separator, newlines_in_values=True, invalid_row_handler=note
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(header, pyarrow.string()),
+                    include_columns=list(names),
+                    strings_can_be_null=False,
+                ),
+            )
+            yield from reader
+        except pyarrow.ArrowInvalid as error:
+            if not ragged:
+                raise
+            number, found = ragged[0]
+            # Arrow counts the header as row 1.
+            row = "a row" if number is None else f"row {number - 1}"
+            raise DataError(
+                f"{path}: {row} has {found} values, but the header has {len(header)}: correct it, "
+                f"or put what holds a {form.separator!r} into quotes"
+            ) from error
+
+
+def _opened(path: Path) -> pa.NativeFile:
+    import pyarrow
+
+    gzipped = path.suffix.lower() == ".gz"
+    return pyarrow.input_stream(str(path), compression="gzip" if gzipped else None)
+
+
+@contextlib.contextmanager
+def _reading(path: Path, form: CsvFormat) -> Iterator[None]:
+    """Turn refusals of Arrow and of the codec into one clear line."""
+    import pyarrow
+
+    with reading(path):
+        try:
+            yield
+        except UnicodeError as error:
+            raise DataError(
+                f"{path}: not in {form.encoding}: say in which encoding it is, such as latin-1, "
+                "with --encoding or in the schema"
+            ) from error
+        except pyarrow.ArrowInvalid as error:
+            reason = " ".join(str(error).split())
+            if "UTF8" in reason or "UTF-8" in reason:
+                raise DataError(
+                    f"{path}: not in {form.encoding}: say in which encoding it is, such as "
+                    "latin-1, with --encoding or in the schema"
+                ) from error
+            raise DataError(f"{path}: not a whole CSV file: {reason[:300]}") from error
+        except OSError as error:
+            if error.strerror:
+                raise
+            reason = " ".join(str(error).split())
+            raise DataError(f"{path}: not a whole file: {reason[:300]}") from error

@@ -1,0 +1,67 @@
+"""Reading Parquet files page by page, whatever is in them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..errors import DataError
+from .shards import overlaps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_BUFFER_BYTES: Final = 1 << 20
+
+
+def opened(path: Path) -> pq.ParquetFile:
+    """Open a file so that it is read page by page; the caller's threads are enough."""
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(
+        path, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
+    )
+
+
+def read_rows(
+    path: Path, names: list[str], rows: int, begin: int = 0, end: int | None = None
+) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+    """Yield (number of the first record, columns) of records begin..end-1, `rows` at a time."""
+    with reading_parquet(path), opened(path) as file:
+        counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        if sum(counts) != file.metadata.num_rows:
+            raise DataError(
+                f"{path}: damaged: {sum(counts)} records in its row groups, but "
+                f"{file.metadata.num_rows} in all"
+            )
+        end = sum(counts) if end is None else end
+        groups = list(overlaps(counts, begin, end))
+        if not groups:
+            return
+        number = begin - groups[0][1]  # where the first row group begins
+        for batch in file.iter_batches(
+            rows, row_groups=[index for index, _, _ in groups], columns=names, use_threads=False
+        ):
+            first, last = max(begin, number), min(end, number + len(batch))
+            if first < last:
+                yield first, batch.slice(first - number, last - first)
+            number += len(batch)
+        if number < end:
+            raise DataError(f"{path}: cut short: it ends after {number} of {end} records")
+
+
+@contextlib.contextmanager
+def reading_parquet(path: Path) -> Iterator[None]:
+    """Turn the Parquet reader's refusals into one clear line."""
+    import pyarrow
+
+    try:
+        yield
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        # An error of the system says what it is; the reader's own come as OSError as well, and
+        # names that are no UTF-8 as ValueError.
+        reason = " ".join((getattr(error, "strerror", None) or str(error)).split())
+        raise DataError(f"{path}: not a whole Parquet file: {reason}") from error

@@ -1,0 +1,214 @@
+"""Draft the schema of a table from the table itself, for its owner to correct and confirm."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ..common.errors import DataError, SchemaError
+from ..common.schema_file import Draft
+from ..common.sources.csv_files import is_csv, read_csv, read_header
+from ..common.sources.parquet_files import opened, read_rows, reading_parquet
+from ..common.sources.tables import find_tables
+from ..common.table_schema import (
+    DTYPES,
+    Column,
+    ColumnKind,
+    CsvFormat,
+    Missing,
+    TableSchema,
+    Transform,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
+_MOST_CATEGORIES: Final = 500
+_MOST_LABELS: Final = 100
+_ROWS: Final = 1 << 14
+_SPREAD: Final = 20
+_LARGE: Final = 1000
+"""Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
+logarithmic scale."""
+_NUMBERS: Final = "number"
+_TEXTS: Final = "text"
+
+
+@dataclass
+class _Seen:
+    """What was seen of a column so far."""
+
+    dtype: str | None
+    """As the file says; None for CSV, which says nothing."""
+    numeric: bool = True
+    whole: bool = True
+    missing: bool = False
+    lower: float = np.inf
+    upper: float = -np.inf
+    total: float = 0.0
+    count: int = 0
+    values: set[str] = field(default_factory=set)
+
+    def look_at(self, column: pa.Array, form: CsvFormat) -> None:
+        import pyarrow
+        from pyarrow import compute, types
+
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = column.cast(pyarrow.string())
+        absent = column.is_null()
+        if self.dtype in (None, "string"):
+            stand_ins = pyarrow.array(form.missing, pyarrow.string())
+            absent = compute.or_(absent, compute.is_in(texts, value_set=stand_ins))
+        there = compute.invert(absent)
+        self.missing = self.missing or bool(compute.any(absent).as_py())
+        if len(self.values) <= _MOST_CATEGORIES:
+            self.values.update(compute.unique(texts.filter(there)).to_pylist())
+        if self.dtype in ("string", "bool"):
+            self.numeric = False
+        if not self.numeric:
+            return
+        try:
+            known = compute.utf8_trim_whitespace(texts.filter(there)).cast(pyarrow.float64())
+        except pyarrow.ArrowInvalid:
+            self.numeric = False
+            return
+        numbers = known.to_numpy(zero_copy_only=False)
+        self.missing = self.missing or bool(np.isnan(numbers).any())
+        numbers = numbers[np.isfinite(numbers)]
+        if len(numbers):
+            self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
+            self.lower = min(self.lower, float(numbers.min()))
+            self.upper = max(self.upper, float(numbers.max()))
+            self.total += float(numbers.sum())
+            self.count += len(numbers)
+
+    @property
+    def stored(self) -> str:
+        if self.dtype is not None:
+            return self.dtype
+        if not self.numeric:
+            return "string"
+        integral = self.whole and not any("." in v or "e" in v.lower() for v in self.values)
+        return "int64" if integral and not self.missing else "float64"
+
+    def describe(self, name: str, is_label: bool) -> Column | None:
+        """The column, or None if nothing sensible can be said of it."""
+        few = len(self.values) <= (_MOST_LABELS if is_label else 2)
+        listed = 1 <= len(self.values) <= _MOST_CATEGORIES
+        missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
+        if (not self.numeric or few) and listed:
+            categories = tuple(sorted(self.values, key=_as_people_sort))
+            kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
+            if self.stored == "bool":
+                categories = ("false", "true")
+                kind = ColumnKind.BOOLEAN
+            return Column(name, kind, self.stored, categories=categories, missing=missing)
+        if not self.numeric or not self.lower < self.upper:
+            return None
+        kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
+        number = int if self.whole else float
+        return Column(
+            name,
+            kind,
+            self.stored,
+            number(self.lower),
+            number(self.upper),
+            transform=self._transform(),
+            missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
+        )
+
+    def _transform(self) -> Transform:
+        spread = self.upper - self.lower
+        offset = self.total / self.count - self.lower
+        if self.lower < 0 or spread < _LARGE or offset > spread / _SPREAD:
+            return Transform.NONE
+        return Transform.LOG1P
+
+
+def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "train") -> Draft:
+    """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
+
+    The draft is as sensitive as what it says of the values: bounds and categories as they are.
+
+    Args:
+        path: a CSV or Parquet file, or a folder of such.
+        label: name of the column that tells a record's class.
+        form: how the CSV files are written.
+        split: "train" or "test", where a folder has both.
+
+    Raises:
+        DataError: the files cannot be read.
+        SchemaError: there is no such label, or nothing that a schema can describe.
+    """
+    seen: dict[str, _Seen] = {}
+    for file in find_tables(path, split):
+        _look_at(file, form, seen)
+    if label is not None and label not in seen:
+        raise SchemaError(f"--label {label}: {path} has the columns {', '.join(seen)[:300]}")
+    described = {name: column.describe(name, name == label) for name, column in seen.items()}
+    columns = tuple(column for column in described.values() if column is not None)
+    if label is not None and described[label] is None:
+        raise SchemaError(
+            f"--label {label}: its values are no categories (1 to {_MOST_LABELS} of them)"
+        )
+    left_out = tuple(name for name, column in described.items() if column is None)
+    if not columns:
+        raise SchemaError(f"{path}: no column has numbers, or texts that are few")
+    schema = TableSchema(columns, label, left_out, csv=form)
+    return Draft(schema, tuple(column.name for column in columns))
+
+
+def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
+    dtypes: dict[str, str | None] = {}
+    blocks: Generator[pa.RecordBatch, None, None]
+    if is_csv(file):
+        header = read_header(file, form)
+        if len(set(header)) < len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise SchemaError(f"{file}: there are two columns {twice!r}: rename one of them")
+        dtypes = dict.fromkeys(header, None)
+        blocks = read_csv(file, header, header, form)
+    else:
+        with reading_parquet(file), opened(file) as parquet:
+            for entry in parquet.schema_arrow:
+                dtypes[entry.name] = _dtype(entry.type, f"{file}: column {entry.name!r}")
+        blocks = (rows for _, rows in read_rows(file, list(dtypes), _ROWS))
+    for name, dtype in dtypes.items():
+        if seen.setdefault(name, _Seen(dtype)).dtype != dtype:
+            raise DataError(f"{file}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
+    with contextlib.closing(blocks):
+        for rows in blocks:
+            for name in dtypes:
+                seen[name].look_at(rows.column(name), form)
+
+
+def _dtype(kind: pa.DataType, where: str) -> str:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_large_string(kind) or types.is_string(kind):
+        return "string"
+    if types.is_decimal(kind):
+        return "float64"
+    name = {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
+    if name not in DTYPES:
+        raise SchemaError(
+            f"{where} is {kind}: store it as numbers or texts, or write the file without it"
+        )
+    return name
+
+
+def _as_people_sort(text: str) -> tuple[bool, float, str]:
+    """Numbers by size, then texts."""
+    try:
+        return False, float(text), text
+    except ValueError:
+        return True, 0.0, text

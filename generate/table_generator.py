@@ -1,0 +1,152 @@
+"""The class-conditional generator of encoded table rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from ..common.encoding import Block, NumericEncoding, blocks_of
+from ..common.errors import GeneratorError
+from ..common.table_schema import ColumnKind, Missing, TableSchema
+
+_LARGEST: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class TableGeneratorSpec:
+    """All that is needed beside its weights and the schema to rebuild a generator.
+
+    Attributes:
+        code: length of the latent code.
+        width: of its two hidden layers.
+    """
+
+    code: int = 32
+    width: int = 256
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> TableGeneratorSpec:
+        """Read what `to_json` wrote.
+
+        Raises:
+            GeneratorError: it is no such document.
+        """
+        try:
+            spec = cls(**document)
+            numbers: list[Any] = [spec.code, spec.width]
+        except TypeError as error:
+            raise GeneratorError("the generator's description is not one of dpntk's") from error
+        if not all(type(n) is int and 0 < n <= _LARGEST for n in numbers):
+            raise GeneratorError("the generator's description is out of range")
+        return spec
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Which of the network's outputs make a column.
+
+    Attributes:
+        block: the column and its place in a record.
+        share: of a numeric column: the one that says where between its bounds a value is.
+        choices: those among which one is chosen: the categories, or whether a number is there.
+    """
+
+    block: Block
+    share: slice
+    choices: slice
+
+
+class TableGenerator(nn.Module):
+    """Latent code and class to an encoded row.
+
+    A number is a sigmoid of one output, and its soft bins follow from it as in the encoding.
+    Categories are drawn from the softmax of their outputs. In training the draw is passed on as it
+    is and its gradient is that of a soft draw (Gumbel-softmax, straight-through: Jang, Gu and Poole
+    2017, arXiv 1611.01144, section 2.2); the draws themselves are the same as at export.
+    """
+
+    def __init__(self, spec: TableGeneratorSpec, schema: TableSchema) -> None:
+        super().__init__()
+        self.spec, self.schema = spec, schema
+        self._outputs, count = _outputs_of(schema)
+        classes = len(schema.classes)
+        self.network = nn.Sequential(
+            nn.Linear(spec.code + classes, spec.width),
+            nn.LayerNorm(spec.width),
+            nn.ReLU(),
+            nn.Linear(spec.width, spec.width),
+            nn.LayerNorm(spec.width),
+            nn.ReLU(),
+            nn.Linear(spec.width, count),
+        )
+        self.by_class = nn.Parameter(torch.zeros(classes, count))
+
+    def forward(
+        self, code: Tensor, classes: Tensor, random: torch.Generator | None = None
+    ) -> Tensor:
+        """Make the same number of rows of each of some classes.
+
+        Args:
+            code: (k, b, code), standard normal.
+            classes: int64 (k,), the class of each group.
+            random: draws the categories.
+
+        Returns:
+            (k, b, inputs), values 0..1.
+        """
+        one_hot = nn.functional.one_hot(classes, len(self.schema.classes)).to(code)
+        given = torch.cat([code, one_hot[:, None, :].expand(-1, code.shape[1], -1)], dim=-1)
+        made = self.network(given) + self.by_class[classes][:, None, :]
+        return torch.cat([_column(outputs, made, random) for outputs in self._outputs], dim=-1)
+
+
+def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> Tensor:
+    """A column's values in a record, from the network's outputs."""
+    block = outputs.block
+    chosen = _drawn(made[..., outputs.choices], random)
+    if not isinstance(block.encoding, NumericEncoding):
+        if block.column.kind is not ColumnKind.ORDINAL:
+            return chosen
+        last = max(1, len(block.column.categories) - 1)
+        ranks = torch.arange(chosen.shape[-1], device=made.device, dtype=made.dtype) / last
+        ranks[len(block.column.categories) :] = 0
+        return torch.cat([(chosen * ranks).sum(-1, keepdim=True), chosen], dim=-1)
+    share = made[..., outputs.share].sigmoid()
+    knots = torch.arange(block.encoding.knots, device=made.device, dtype=made.dtype)
+    bins = (1 - (share * (block.encoding.knots - 1) - knots).abs()).clamp(min=0)
+    values = torch.cat([share, bins], dim=-1)
+    if not chosen.shape[-1]:
+        return values
+    return torch.cat([values * chosen[..., :1], chosen[..., 1:]], dim=-1)
+
+
+def _drawn(logits: Tensor, random: torch.Generator | None) -> Tensor:
+    """One category each, drawn from the softmax of the last dimension; one-hot."""
+    if not logits.shape[-1]:
+        return logits
+    noise = torch.empty_like(logits).exponential_(generator=random).log()
+    soft = (logits - noise).softmax(-1)
+    hard = nn.functional.one_hot(soft.argmax(-1), logits.shape[-1]).to(soft)
+    return hard + soft - soft.detach()
+
+
+def _outputs_of(schema: TableSchema) -> tuple[tuple[_Outputs, ...], int]:
+    """Which outputs make which column, and how many there are."""
+    found, start = [], 0
+    for block in blocks_of(schema):
+        numeric = isinstance(block.encoding, NumericEncoding)
+        choices = block.column.choices
+        if numeric and block.column.missing is Missing.INDICATOR:
+            choices = 2
+        share = slice(start, start + numeric)
+        found.append(_Outputs(block, share, slice(share.stop, share.stop + choices)))
+        start = share.stop + choices
+    return tuple(found), start
