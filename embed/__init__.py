@@ -1,6 +1,7 @@
 """Stage one: the only room that reads sensitive records."""
 
 from .artifact import Embedding, load_embedding, save_embedding
+from .merge import merge
 from .pipeline import embed
 
-__all__ = ["Embedding", "embed", "load_embedding", "save_embedding"]
+__all__ = ["Embedding", "embed", "load_embedding", "merge", "save_embedding"]

@@ -62,28 +62,44 @@ class RunPlan:
     def differences(self, earlier: Mapping[str, Any]) -> str:
         """In words, what has changed since an earlier document was written."""
         before, now = _flatten(earlier), _flatten(self.document)
-        changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+        changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
         reasons: list[str] = []
-        if {"data", "records"} & set(changed):
+        if {"data", "records"} & changed:
             reasons.append("the data have changed (files, sizes or times)")
-        options = [name for name in changed if name.startswith("options.")]
-        drawn = "options.weights"
-        reasons += [
-            f"{name.split('.')[-1]} is {_short(now.get(name))} and was {_short(before.get(name))}"
-            for name in options
-            if name != drawn
-        ][:_MOST_DIFFERENCES]
-        if drawn in options and len(options) == 1:
-            reasons.append("the random weights are others (--feature-seed)")
-        for name in changed:
-            package = name.removeprefix("code.")
-            if package in _PACKAGES:
+        options = earlier.get("options")
+        if isinstance(options, dict):
+            reasons += changes(options, self.document["options"])
+        for package in _PACKAGES:
+            if f"code.{package}" in changed:
+                name = f"code.{package}"
                 reasons.append(f"{package} is {now.get(name)} and was {before.get(name)}")
         if "code.source" in changed:
             reasons.append("the code of dpntk has changed")
-        if changed == ["tables"]:
+        if changed == {"tables"}:
             reasons.append("this machine's mathematics library rounds differently")
         return "; ".join(reasons) or "it was written by another version of dpntk"
+
+
+def changes(
+    before: Mapping[str, Any], now: Mapping[str, Any], *, instead: str = "and was"
+) -> list[str]:
+    """In words, the first differences between two plans of embeddings (`artifact.plan_of`).
+
+    Args:
+        before: one of them.
+        now: the other.
+        instead: what stands between the value that is and the one before.
+    """
+    old, new = _flatten(before), _flatten(now)
+    changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    if changed == ["weights"]:
+        return ["the random weights are others (--feature-seed)"]
+    return [
+        f"{name.replace('.', ' ').replace('_', ' ')} is {_short(new.get(name))} {instead} "
+        f"{_short(old.get(name))}"
+        for name in changed
+        if name != "weights"
+    ][:_MOST_DIFFERENCES]
 
 
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -116,7 +116,8 @@ class WorkFolder:
     ) -> None:
         self._held.close()
         if kind is not None and self.path.exists():
-            self._remove_if_unused()
+            with contextlib.suppress(OutputError):  # there is a worse error to report
+                self._remove_if_unused()
 
     def carry_out(self, job: Job, may_write: Callable[[], None]) -> Embedding:
         """Count this process's shares, going on where an earlier process stopped.
