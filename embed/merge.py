@@ -46,11 +46,8 @@ def merge(paths: Sequence[Path]) -> Embedding:
     for path in paths[1:]:
         part = load_embedding(path)
         if part.plan_digest != whole.plan_digest:
-            raise MergeError(
-                f"{path} and {paths[0]} cannot be added up: in {path} "
-                f"{'; '.join(changes(_plan(whole), _plan(part))) or 'the weights are others'}; "
-                f"{_SAME_OPTIONS}"
-            )
+            reasons = "; ".join(changes(_plan(whole), _plan(part), instead="and not"))
+            raise MergeError(f"{path} cannot be added to {paths[0]}: {reasons}; {_SAME_OPTIONS}")
         for content in _contents(part):
             if content in owner:
                 raise MergeError(
