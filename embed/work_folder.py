@@ -19,9 +19,10 @@ import contextlib
 import fcntl
 import glob
 import os
+import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +32,7 @@ from ..common.console import Advance, notice, progress, warning
 from ..common.errors import OutputError, RunError
 from ..common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
 from ..common.ranks import Ranks
+from .accumulate import ClassSums
 from .artifact import Embedding, run_of
 from .checkpoint import Progress, Share, load_progress, save_progress, split
 from .job import Job
@@ -147,21 +149,23 @@ class WorkFolder:
         last: Progress | None = None
         with self._bar(sum(share.size for share in left)) as advance:
             for share in left:
-                if last is not None:
-                    self._save_whole(last, plan)
                 last = self._count(job, plan, share, advance)
+                if share != left[-1]:
+                    self._save_whole(last, plan)
+                    last = None  # memory holds one share at a time
         return job.embedding(self._join(job, plan, shares, last), plan.digest)
 
     def remove(self) -> None:
         """Delete the folder; call it when the embedding is on the disk."""
         # Under another name first: a process that comes late finds all of it or nothing.
-        retired = self.path.with_name(f"{self.path.name}.{os.getpid()}.old")
-        with contextlib.suppress(FileNotFoundError):
+        retired = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.old")
+        with contextlib.suppress(OSError):
             self.path.rename(retired)
-        for folder in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.old"):
-            shutil.rmtree(folder, ignore_errors=True)
-            if folder.exists():
-                warning(f"{folder} could not be deleted and is SENSITIVE: delete it")
+        for folder in self.path.parent.glob(f"{glob.escape(self.path.name)}*"):
+            if folder == self.path or folder.suffix == ".old":
+                shutil.rmtree(folder, ignore_errors=True)
+                if folder.exists():
+                    warning(f"{folder} could not be deleted and is SENSITIVE: delete it")
 
     def _begin(self, plan: RunPlan, may_write: Callable[[], None]) -> int:
         """Write the plan, or check that the one that is there is ours; under the lock.
@@ -274,18 +278,10 @@ class WorkFolder:
 
     def _count(self, job: Job, plan: RunPlan, share: Share, advance: Advance) -> Progress:
         """Count one share to its end."""
-        sums, done = job.class_sums(), share.start
-        if self._checkpoint(share).exists():
-            found = load_progress(self._checkpoint(share), share, job.grid, plan.digest)
-            sums.resume(found.totals)
-            done = found.done
-            part = f" (share {share.number} of {share.of})" if share.of > 1 else ""
-            notice(
-                f"going on after {done - share.start:,} of {share.size:,} records{part}, "
-                "which were counted before an interruption"
-            )
-            advance(done - share.start, "")
+        sums = job.class_sums()
+        done = self._resume(sums, job, plan, share)
         safe = done - share.start
+        advance(safe, "")
         pause = _Pause(self._pause)
         try:
             for batch in job.source.batches(sums.chunk_size, done, share.stop):
@@ -302,6 +298,19 @@ class WorkFolder:
                 "the same command goes on from there"
             ) from error
         return Progress(share, share.stop, sums.totals)
+
+    def _resume(self, sums: ClassSums, job: Job, plan: RunPlan, share: Share) -> int:
+        """Take over what a checkpoint holds; returns the number of the record that comes next."""
+        if not self._checkpoint(share).exists():
+            return share.start
+        found = load_progress(self._checkpoint(share), share, job.grid, plan.digest)
+        sums.resume(found.totals)
+        part = f" (share {share.number} of {share.of})" if share.of > 1 else ""
+        notice(
+            f"going on after {found.totals.records:,} of {share.size:,} records{part}, "
+            "which were counted before an interruption"
+        )
+        return found.done
 
     def _save(self, reached: Progress, plan: RunPlan) -> bool:
         """Write a checkpoint; a full disk costs the checkpoint and not the pass."""
@@ -333,26 +342,19 @@ class WorkFolder:
             NothingLeft: a share is not whole yet, or another process has added them up.
         """
         others = [share for share in shares if last is None or share != last.share]
-        held = self._locked()
-        names = {file.name for file in self.path.iterdir()}
-        if others and _PLAN not in names:
-            self.remove()
-            held.close()
-            if run_of(self.output) == plan.digest:
-                raise NothingLeft(f"{self.output} was written by another process", written=True)
-            raise RunError(f"{self.path}: removed while it was in use; run the command again")
-        missing = [share for share in others if self._whole(share).name not in names]
+        with ExitStack() as lock:
+            lock.push(self._locked())
+            names = {file.name for file in self.path.iterdir()}
+            if others and _PLAN not in names:
+                self.remove()
+                if run_of(self.output) == plan.digest:
+                    raise NothingLeft(f"{self.output} was written by another process", written=True)
+                raise RunError(f"{self.path}: removed while it was in use; run the command again")
+            missing = [share for share in others if self._whole(share).name not in names]
+            if not missing:
+                self._held.push(lock.pop_all())
         if not missing:
-            self._held.push(held)
-            totals = last.totals if last else None
-            for share in others:
-                found = load_progress(self._whole(share), share, job.grid, plan.digest)
-                if found.done != share.stop:
-                    raise RunError(f"{self._whole(share)}: not whole; {self._to_begin_anew}")
-                totals = found.totals if totals is None else totals.plus(found.totals, job.grid)
-            assert totals is not None  # there is a share at least
-            return totals
-        held.close()
+            return self._add_up(job, plan, others, last)
         if last is not None:
             self._save_whole(last, plan)
             return self._join(job, plan, shares, None)
@@ -361,6 +363,19 @@ class WorkFolder:
             f"the process that finishes last writes {self.output}",
             written=False,
         )
+
+    def _add_up(
+        self, job: Job, plan: RunPlan, whole: Sequence[Share], last: Progress | None
+    ) -> Totals:
+        """The totals over whole shares, and over the one that is in memory if there is one."""
+        totals = last.totals if last else None
+        for share in whole:
+            found = load_progress(self._whole(share), share, job.grid, plan.digest)
+            if found.done != share.stop:
+                raise RunError(f"{self._whole(share)}: not whole; {self._to_begin_anew}")
+            totals = found.totals if totals is None else totals.plus(found.totals, job.grid)
+        assert totals is not None  # there is a share at least
+        return totals
 
     def _bar(self, records: int) -> AbstractContextManager[Advance]:
         """One bar for all processes on a terminal: the first one's."""
