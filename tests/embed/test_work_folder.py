@@ -591,20 +591,48 @@ def test_a_checkpoint_of_another_run_or_share_is_refused(tmp_path: Path) -> None
         load_progress(tmp_path / "c", Share(1, 2, 100, 201), GRID, "abc")
 
 
-def test_a_removed_folder_is_noticed(
-    many_records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A share that is nowhere any more cannot be added up; no embedding without it."""
-    output = tmp_path / "embedding.h5"
-    assert embed_in_a_child(embed_arguments(many_records, output), rank=0, ranks=2) == 0
-    folder = WorkFolder(output, Ranks(1, 2))
+def remove_before_joining(folder: WorkFolder, then: Callable[[], object]) -> None:
+    """Let the folder vanish after this process's share is counted."""
     really = folder._join
 
     def join(*arguments: object) -> Totals:
         folder.remove()
+        then()
         return really(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(folder, "_join", join)
+    pytest.MonkeyPatch().setattr(folder, "_join", join)
+
+
+def test_a_removed_folder_is_noticed(many_records: Path, tmp_path: Path) -> None:
+    """A share that is nowhere any more cannot be added up; no embedding without it."""
+    output = tmp_path / "embedding.h5"
+    assert embed_in_a_child(embed_arguments(many_records, output), rank=0, ranks=2) == 0
+    folder = WorkFolder(output, Ranks(1, 2))
+    remove_before_joining(folder, lambda: None)
     with pytest.raises(RunError, match="removed while it was in use"):
         folder.carry_out(captured_job(many_records), lambda: None)
+    assert names(tmp_path) == []
+
+
+def test_a_process_that_is_overtaken_is_content(
+    many_records: Path, undisturbed: bytes, tmp_path: Path
+) -> None:
+    output = tmp_path / "embedding.h5"
+    folder = WorkFolder(output, Ranks(1, 2))
+    remove_before_joining(folder, lambda: output.write_bytes(undisturbed))
+    with pytest.raises(NothingLeft, match="was written by another process") as caught:
+        folder.carry_out(captured_job(many_records), lambda: None)
+    assert caught.value.written
+    assert names(tmp_path) == ["embedding.h5"]
+
+
+def test_only_whole_shares_are_added_up(many_records: Path, tmp_path: Path, dpntk: Command) -> None:
+    """A checkpoint under the name of a whole share is not taken for one."""
+    output = tmp_path / "embedding.h5"
+    child = start(embed_arguments(many_records, output), rank=0, ranks=2, prepare=kill_at_fsync(7))
+    assert finish(child) == -signal.SIGKILL
+    work = tmp_path / ".embedding.h5.work"
+    (work / "share-1-of-2.checkpoint").rename(work / "share-1-of-2.whole")
+    outcome = dpntk(*embed_arguments(many_records, output))
+    refused(outcome, "share-1-of-2.whole: not whole", "--restart")
     assert not output.exists()
