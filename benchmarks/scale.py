@@ -69,7 +69,9 @@ class Measured:
     peak: int
 
 
-def one_pass(data: Path, output: Path, ranks: Ranks, ready: Barrier) -> Measured:
+def one_pass(
+    data: Path, output: Path, ranks: Ranks, ready: Barrier, pause: float | None
+) -> Measured:
     """Embed as the command does, in this process, with one thread."""
     use_threads(1)
     costs: list[float] = []
@@ -83,7 +85,7 @@ def one_pass(data: Path, output: Path, ranks: Ranks, ready: Barrier) -> Measured
     work_folder.__dict__["save_progress"] = timed
     ready.wait()
     start, began = time.perf_counter(), time.process_time()
-    with WorkFolder(output, ranks) as work:
+    with WorkFolder(output, ranks, pause=pause) as work:
         try:
             made = embed(
                 data, classes=CLASSES, carry_out=partial(work.carry_out, may_write=lambda: None)
@@ -98,13 +100,16 @@ def one_pass(data: Path, output: Path, ranks: Ranks, ready: Barrier) -> Measured
     return Measured(seconds, processor, sum(costs), len(costs), peak)
 
 
-def in_processes(data: Path, output: Path, count: int) -> list[Measured]:
+def in_processes(
+    data: Path, output: Path, count: int, pause: float | None = None
+) -> list[Measured]:
     """Embed with some processes, each fresh, that begin together."""
     context = multiprocessing.get_context("spawn")
     output.unlink(missing_ok=True)
     with context.Manager() as manager, context.Pool(count) as pool:
         ready = manager.Barrier(count)
-        tasks = [(data, output, Ranks(rank, count, rank, count), ready) for rank in range(count)]
+        ranks = [Ranks(rank, count, rank, count) for rank in range(count)]
+        tasks = [(data, output, rank, ready, pause) for rank in ranks]
         return pool.starmap(one_pass, tasks, chunksize=1)
 
 
@@ -206,7 +211,9 @@ def sizes(room: Path, largest: int) -> None:
         if count > largest:
             continue
         data = write_idx(room / f"idx-{count}", count)
-        (measured,) = in_processes(data, room / "size.h5", 1)
+        # The smallest takes a second: let it write a checkpoint too, so that like is compared.
+        pause = 0.5 if count == 10_000 else None
+        (measured,) = in_processes(data, room / "size.h5", 1, pause)
         table.add_row(
             f"{count:,}",
             f"{measured.peak / 1e6:,.0f}",

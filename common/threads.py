@@ -34,7 +34,9 @@ def use_threads(count: int | None = None) -> int:
 
 def share_of_cores(ranks: Ranks) -> int:
     """How many cores there are for each process on this machine; at least 1."""
-    return max(1, len(os.sched_getaffinity(0)) // ranks.local_count)
+    may_use = getattr(os, "sched_getaffinity", None)  # Linux knows what this process may use
+    cores = len(may_use(0)) if may_use else os.cpu_count() or 1
+    return max(1, cores // ranks.local_count)
 
 
 def _set_by_torchrun(ranks: Ranks) -> bool:

@@ -449,7 +449,7 @@ def test_an_interruption_says_what_is_safe(
     def save(progress: Progress, path: Path, run: str) -> None:
         save_progress(progress, path, run)
         if progress.done > RECORDS / 2:
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(work_folder, "save_progress", save)
     outcome = dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5"))
