@@ -92,6 +92,8 @@ def changes(
     """
     old, new = _flatten(before), _flatten(now)
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    if {"feature_map.arch", "feature_map.width"} & set(changed):
+        changed = [name for name in changed if name != "feature_map.layers"]  # these two name it
     if changed == ["weights"]:
         return ["the random weights are others (--feature-seed)"]
     return [

@@ -120,9 +120,9 @@ def test_the_same_records_twice_are_refused(tmp_path: Path, dpntk: Command) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"width": 6}, "feature map width is 6 and not 5"),
+        ({"width": 6}, 'feature map width is "6" and not "5"; embed'),
         ({"feature_seed": 1}, "the random weights are others (--feature-seed)"),
-        ({"features": "hermite"}, 'feature map features is "hermite" and not "ntk"'),
+        ({"features": "hermite", "width": None}, 'feature map features is "hermite" and not "ntk"'),
         ({"capacity": 3_000_000}, "grid capacity is 3000000 and not 1048576"),
         ({"classes": 4}, "feature map outputs is 4 and not 3"),
         ({"classes": None}, 'schema classes origin is "from-data" and not "declared"'),

@@ -285,7 +285,7 @@ def test_the_pause_between_checkpoints_grows_with_their_cost(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--width", "6"], "feature map width is 6 and was 5"),
+        (["--width", "6"], 'feature map width is "6" and was "5"; add'),
         (["--feature-seed", "1"], "the random weights are others (--feature-seed)"),
         (["--classes", "4"], "feature map outputs is 4 and was 3"),
         (["--capacity", "3000000"], "grid capacity is 3000000 and was 1048576"),
@@ -354,7 +354,7 @@ def test_tables_of_another_machine_make_another_plan(
         raise NothingLeft("", written=False)
 
     with pytest.raises(NothingLeft):
-        embed(many_records, features=features, width=5, frequencies=9, classes=3, carry_out=capture)
+        embed(many_records, features=features, frequencies=9, classes=3, carry_out=capture)
     plan = RunPlan.of(jobs[0])
     assert RunPlan.of(jobs[0]).digest == plan.digest
     really_cos, really_exp = np.cos, np.exp
