@@ -77,7 +77,7 @@ def embed(
     else:
         source = data
     schema = source.schema
-    feature_map = _draw(schema, features, front, width, frequencies, length_scale, feature_seed)
+    feature_map = draw_map(schema, features, front, width, frequencies, length_scale, feature_seed)
     grid = Grid.for_capacity(schema.levels, capacity or max(len(source), DEFAULT_CAPACITY))
     class_sums = ClassSums(feature_map, len(schema.classes), grid, choose_device(device))
     with progress("embedding", len(source), "records") as advance:
@@ -93,7 +93,7 @@ def embed(
     )
 
 
-def _draw(
+def draw_map(
     schema: ImageSchema,
     features: str,
     front: str | None,
