@@ -15,13 +15,8 @@ from ..common.files import locked, require_absent
 from ..common.front import FRONTS
 from ..common.ledger import Ceiling, Ledger
 from .artifact import load_embedding, save_embedding
-from .pipeline import (
-    ARCHITECTURES,
-    DEFAULT_FREQUENCIES,
-    DEFAULT_FRONT,
-    DEFAULT_WIDTH,
-    embed,
-)
+from .drawing import ARCHITECTURES, DEFAULT_FREQUENCIES, DEFAULT_FRONT, DEFAULT_WIDTH
+from .pipeline import embed
 
 _COST = "is an embedding that releases may refer to"
 

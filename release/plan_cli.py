@@ -15,8 +15,8 @@ from ..common.front import FRONTS
 from ..common.ledger import Ledger
 from ..common.schema import ImageSchema, Origin
 from ..embed.artifact import Embedding, load_embedding
+from ..embed.drawing import DEFAULT_FREQUENCIES, DEFAULT_FRONT, DEFAULT_WIDTH, draw_map
 from ..embed.grid import DEFAULT_CAPACITY, Grid
-from ..embed.pipeline import DEFAULT_FREQUENCIES, DEFAULT_FRONT, DEFAULT_WIDTH, draw_map
 from .accountant import DEFAULT_DELTA
 from .composition import most_left, total_of
 from .mechanism import DEFAULT_COUNT_WEIGHT
