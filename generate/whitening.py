@@ -22,6 +22,9 @@ from .tangent_kernel import Gradients
 
 _SMOOTHING: Final = 2000.0
 """Variances below this many times the noise's are not told apart. Chosen on MNIST at epsilon 1."""
+_LEAST: Final = 1e-5
+"""Nor are variances below this, the whole feature having length 1: weights would differ too much
+for the training to converge."""
 _LEFT: Final = 200
 _RIGHT: Final = 300
 """So many directions are looked at of either factor; the others hold next to nothing but noise."""
@@ -49,10 +52,10 @@ class Block:
         left: orthonormal directions of the left factor, (l, at most 200).
         right: of the right factor, (r, at most 300).
         target: the released mean feature of each class in this basis, (c, 200, 300).
-        weight: of each direction, above 0 and at most 1, (200, 300).
+        weight: of each class and direction, above 0 and at most 1, (c, 200, 300).
     """
 
-    def __init__(self, target: Tensor, factors: Factors, floor: float) -> None:
+    def __init__(self, target: Tensor, factors: Factors, floor: Tensor) -> None:
         rows, columns = factors.left.shape[-1], factors.right.shape[-1]
         across = _lengths(factors.right), _lengths(factors.left)
         self.left = _principal(factors.left * across[0], _LEFT)
@@ -63,6 +66,7 @@ class Block:
         size = left.shape[1]
         mean = left.mT @ right / size
         variance = (left.square().mT @ right.square() / size - mean.square()).mean(dim=0)
+        floor = floor[:, None, None]
         self.weight = floor / (variance.clamp(min=0) + floor)
 
     def distance(self, factors: Factors) -> Tensor:
@@ -95,7 +99,7 @@ class WhitenedDistance:
         columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
         self._target = columns.contiguous()
         self._kernel = kernel_of(release.feature_map, device)
-        self._variance = float(((release.noise_per_coordinate / shares) ** 2).mean())
+        self._variance = ((release.noise_per_coordinate / shares) ** 2).float()
         self.blocks: tuple[Block, ...] = ()
 
     @torch.no_grad()
@@ -106,13 +110,14 @@ class WhitenedDistance:
             records: (c, b, record size), values 0..1; 100 a class are enough.
         """
         factors = factors_of(self._kernel.features(records))
-        floor = max(_SMOOTHING * self._variance, 1e-12)
+        floor = (_SMOOTHING * self._variance).clamp(min=_LEAST)
         self.blocks = tuple(Block(self._target, part, floor) for part in factors)
 
     @property
     def noise_floor(self) -> float:
         """What the release's noise alone adds to the distance, in expectation."""
-        return self._variance * sum(float(block.weight.sum()) for block in self.blocks)
+        total = torch.stack([block.weight.sum(dim=(1, 2)) for block in self.blocks]).sum(dim=0)
+        return float((self._variance * total).mean())
 
     def __call__(self, records: Tensor) -> Tensor:
         """The distance of a batch, in the directions that were last chosen.

@@ -117,3 +117,21 @@ def test_noise_floor_is_what_the_noise_adds(embedding: Embedding, batch: Tensor)
         )
         found.append(added / noisy.noise_floor)
     assert np.mean(found) == pytest.approx(1, abs=0.1)
+
+
+def test_a_rare_class_has_weights_of_its_own(embedding: Embedding, batch: Tensor) -> None:
+    """Its noise is larger by its share, and does not blunt the weights of the others."""
+    made = replace(
+        release(embedding, Terms(epsilon=1e4)), class_weights=np.array([0.998, 1e-3, 1e-3])
+    )
+    for block in looking_at(made, batch).blocks[:1]:
+        lightest = block.weight.flatten(1).amin(dim=1)
+        assert lightest[0] < 0.1 < 0.9 < lightest[1]
+
+
+def test_an_exact_release_can_be_trained_on(embedding: Embedding, batch: Tensor) -> None:
+    """Without noise no direction loses its weight altogether."""
+    made = release(embedding, Terms(epsilon=np.inf, not_private=True))
+    objective = looking_at(made, batch)
+    assert min(float(block.weight.min()) for block in objective.blocks) > 1e-6
+    assert objective.noise_floor == 0
