@@ -83,6 +83,8 @@ def _write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
     from pyarrow import compute, types
 
     def texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if types.is_float32(column.type):  # its shortest text may be beyond a bound
+            column = column.cast(pyarrow.float64())
         plain = column.cast(pyarrow.string())
         if types.is_floating(column.type):  # 3 is an integer to whoever reads it
             whole = compute.invert(compute.match_substring_regex(plain, "[.einf]"))
