@@ -11,6 +11,7 @@
     │   └── FormatError     its bytes are not those of a release
     ├── SigningKeyError a private key that cannot be used
     ├── TrustError      a list of signers, or a public key, that cannot be used
+    ├── ModuleError     a module file that cannot be used
     ├── AuditError      a guarantee that an audit has refuted
     ├── GeneratorError  a generator file that cannot be used
     └── OutputError     a result that cannot be written where it should go
@@ -29,6 +30,7 @@ __all__ = [
     "EmbeddingError",
     "FormatError",
     "GeneratorError",
+    "ModuleError",
     "OutputError",
     "ReleaseError",
     "SchemaError",
@@ -81,6 +83,10 @@ class SigningKeyError(DpntkError):
 
 class TrustError(DpntkError):
     """A list of trusted signers, or a public key, that cannot be used."""
+
+
+class ModuleError(DpntkError):
+    """A module file that is missing, is another one, or cannot serve as a feature map."""
 
 
 class AuditError(DpntkError):
