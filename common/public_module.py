@@ -5,8 +5,8 @@ it in C++: numbers, texts, tensors and TorchScript code, which no Python comes i
 names a Python function is refused there. Archives of `torch.export` (.pt2) are not read, because
 `torch.export.load` hands parts of them to Python's pickle and others to `eval`.
 
-All the same a module is a program. TorchScript can read and write files, so a module is opened only
-if the user names its file, never because a release does.
+All the same a module is a program: it sees the records, and TorchScript can read and write files.
+So a module is opened only if the user names its file, never because a release does.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ class PublicModule:
             said = self._module(records.reshape(-1, *self._shape))
         except Exception as error:  # whatever somebody's program raises
             raise ModuleError(
-                f"{self._path}: it fails on records of shape {self._shape}: {_last_line(error)}"
+                f"{self._path}: it fails on float32 values of shape "
+                f"{(len(records), *self._shape)}: {_last_line(error)}"
             ) from error
         if not isinstance(said, Tensor) or not said.is_floating_point():
             raise ModuleError(f"{self._path}: it does not return one tensor of real numbers")
@@ -240,7 +241,8 @@ def _read(path: Path, content: bytes) -> Any:  # noqa: ANN401 - torch.jit is unt
             module = torch.jit.load(io.BytesIO(content), map_location="cpu")
     except Exception as error:  # whatever torch makes of hostile bytes
         raise ModuleError(
-            f"{path}: not a TorchScript archive: write one with torch.jit.script(module).save(FILE)"
+            f"{path}: not a TorchScript archive that torch {torch.__version__} can read: write one "
+            "with torch.jit.script(module).save(FILE)"
         ) from error
     module.eval()
     for parameter in module.parameters():

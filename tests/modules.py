@@ -46,6 +46,8 @@ class Drawing(nn.Module):
 class Counting(nn.Module):
     """Says something else each time."""
 
+    calls: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("calls", torch.ones(()))

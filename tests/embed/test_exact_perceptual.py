@@ -194,7 +194,7 @@ def test_it_travels_in_the_release_without_the_module(module: PublicModule) -> N
         (modules.Picky, "depends on the image"),
         (modules.Paired, "does not return one tensor"),
         (modules.Summing, "a row for each image is needed"),
-        (modules.Coloured, "it fails on records of shape (1, 8, 8)"),
+        (modules.Coloured, "it fails on float32 values of shape (1, 1, 8, 8)"),
     ],
 )
 def test_modules_that_cannot_serve_are_refused(
@@ -218,6 +218,19 @@ def test_a_module_that_changes_later_is_noticed(
     monkeypatch.setattr(module, "_run", changing)
     with pytest.raises(ModuleError, match="does not say the same twice"):
         sums_of(module, grid, records, labels)
+
+
+def test_a_map_that_was_made_before_embeds_the_same(
+    module: PublicModule, folder: Path, file: Path
+) -> None:
+    by_name = embed(folder, features="perceptual", module=file, module_is_public=True)
+    by_map = embed(folder, features=module.feature_map, module=file, module_is_public=True)
+    assert np.array_equal(by_name.sums, by_map.sums)
+    assert by_name.plan_digest == by_map.plan_digest
+    with pytest.raises(SchemaError, match="name the module's file"):
+        embed(folder, features=module.feature_map)
+    with pytest.raises(SchemaError, match="add --module-is-public"):
+        embed(folder, features=module.feature_map, module=file)
 
 
 def test_what_is_not_finite_is_refused(folder: Path, file: Path, grid: Grid) -> None:
