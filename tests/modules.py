@@ -36,6 +36,13 @@ class Blind(nn.Module):
         return torch.relu(x.flatten(1) - 0.25)
 
 
+class Centred(nn.Module):
+    """Says the opposite of a dark image and of a bright one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x - 0.5
+
+
 class Drawing(nn.Module):
     """Adds random numbers, so faint that no record would show it."""
 
@@ -46,15 +53,14 @@ class Drawing(nn.Module):
 class Counting(nn.Module):
     """Says something else each time."""
 
-    calls: Tensor
-
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("calls", torch.ones(()))
 
     def forward(self, x: Tensor) -> Tensor:
-        self.calls += 1
-        return x + self.calls
+        calls = self.calls
+        assert isinstance(calls, Tensor)
+        return x + calls.add_(1)
 
 
 class Mixing(nn.Module):
@@ -62,6 +68,13 @@ class Mixing(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x - 0.5 * x.mean(0, keepdim=True)
+
+
+class Growing(nn.Module):
+    """Says more of an image that has company."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(1).repeat(1, x.size(0))
 
 
 class Deaf(nn.Module):

@@ -15,7 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DataError, ModuleError, SchemaError
+from dpntk.common.feature_map import sensitivity
 from dpntk.common.feature_maps import feature_map_from_spec
 from dpntk.common.perceptual import PerceptualFeatures, probe_record
 from dpntk.common.public_module import PublicModule, load_module, module_for
@@ -117,6 +119,20 @@ def test_a_module_that_was_opened_again_gives_the_same_bits(
     )
 
 
+def test_opposite_features_reach_the_sensitivity_and_do_not_exceed_it(
+    file: Path, grid: Grid
+) -> None:
+    module = load_module(write_module(modules.Centred(), file), SHAPE)
+    dark, bright = np.zeros((2, 1, SIDE * SIDE), dtype=np.uint8)
+    bright += 255
+    label = np.zeros(1, dtype=np.int64)
+    change = sums_of(module, grid, bright, label) - sums_of(module, grid, dark, label)
+    squared = sum(value * value for value in change.ravel().tolist())
+    bound = sensitivity(module.feature_map, Adjacency.REPLACE_ONE, count_weight=0.25)
+    limit = int(bound * grid.units_per_one) ** 2
+    assert 0.9999 * limit < squared <= limit
+
+
 def test_nothing_said_is_the_feature_zero(file: Path, grid: Grid) -> None:
     module = load_module(write_module(modules.Blind(), file), SHAPE)
     dark = np.zeros((1, SIDE * SIDE), dtype=np.uint8)
@@ -190,6 +206,7 @@ def test_it_travels_in_the_release_without_the_module(module: PublicModule) -> N
         (modules.Drawing, "draws random numbers"),
         (modules.Counting, "does not say the same twice"),
         (modules.Mixing, "depends on the others in the batch"),
+        (modules.Growing, "depends on the others in the batch"),
         (modules.Deaf, "no gradients go through it"),
         (modules.Picky, "depends on the image"),
         (modules.Paired, "does not return one tensor"),
