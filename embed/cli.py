@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,10 +13,12 @@ from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError
 from ..common.feature_maps import FEATURES
-from ..common.files import locked, require_absent
+from ..common.files import collect_stale, locked, require_absent
 from ..common.front import FRONTS
 from ..common.layers import ACTIVATIONS
 from ..common.ledger import Ceiling, Ledger
+from ..common.ranks import Ranks
+from ..common.threads import use_threads
 from .artifact import load_embedding, save_embedding
 from .pipeline import (
     DEFAULT_ACTIVATION,
@@ -23,6 +26,7 @@ from .pipeline import (
     DEFAULT_FREQUENCIES,
     embed,
 )
+from .work_folder import NothingLeft, WorkFolder
 
 _WIDTHS = ", ".join(
     f"{'_'.join(map(str, widths))} for {arch}" for arch, widths in ARCHITECTURES.items()
@@ -114,6 +118,19 @@ _COST = "is an embedding that releases may refer to"
     help="Make room for this many records in all, if shards are to be added up "
     "[default: 1048576, or as many as there are]",
 )  # fmt: skip
+@click.option(
+    "--restart", is_flag=True,
+    help="Throw away what an interrupted run has left, and begin anew.",
+)  # fmt: skip
+@click.option(
+    "--checkpoint-every", type=click.FloatRange(0), metavar="SECONDS",
+    help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
+    "than 2 % of the time]",
+)  # fmt: skip
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N",
+    help="Threads to compute with [default: this process's share of the cores]",
+)  # fmt: skip
 def command(
     data: Path,
     output: Path,
@@ -135,40 +152,61 @@ def command(
     image_size: int | None,
     classes: int | None,
     capacity: int | None,
+    restart: bool,
+    checkpoint_every: float | None,
+    threads: int | None,
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
-    DATA is a folder with one folder of PNG or JPEG files for each class, a folder with MNIST-style
-    IDX files (gzipped or not), or an .npz file with images x and labels y.
+    DATA is a folder with one folder of PNG or JPEG files for each class, MNIST-style IDX files
+    (gzipped or not, also in shards), arrays x.npy and y.npy, Parquet files or tar shards of images;
+    or one .npz, .parquet or .tar file.
+
+    After an interruption the same command goes on where it stopped. Several processes share the
+    work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
-    require_absent(output, overwrite=overwrite, cost=_COST)
     ceiling = _ceiling(budget_eps, budget_delta)
+    work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
+    may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
+    if not work.may_be_finished:
+        may_write()
+    use_threads(threads)
     if output.exists():
         load_embedding(output)  # its ledger will be taken over: find out now if it cannot be read
-    embedding = embed(
-        data,
-        features=features,
-        arch=arch,
-        width=width,
-        activation=activation,
-        front=front,
-        frequencies=frequencies,
-        length_scale=length_scale,
-        feature_seed=feature_seed,
-        module=module,
-        module_is_public=module_is_public,
-        device=device,
-        split=split,
-        image_size=image_size,
-        classes=classes,
-        capacity=capacity,
-    )
-    # A release may have been made, or a file put there, while the records were read.
-    with locked(output):
-        require_absent(output, overwrite=overwrite, cost=_COST)
-        ledger = load_embedding(output).ledger if output.exists() else Ledger()
-        ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
-        save_embedding(replace(embedding, ledger=ledger), output)
+    with work:
+        try:
+            embedding = embed(
+                data,
+                features=features,
+                arch=arch,
+                width=width,
+                activation=activation,
+                front=front,
+                frequencies=frequencies,
+                length_scale=length_scale,
+                feature_seed=feature_seed,
+                module=module,
+                module_is_public=module_is_public,
+                device=device,
+                split=split,
+                image_size=image_size,
+                classes=classes,
+                capacity=capacity,
+                carry_out=partial(work.carry_out, may_write=may_write),
+            )
+        except NothingLeft as reason:
+            if reason.written:
+                _require_ceiling(ceiling, output)
+            notice(str(reason))
+            return
+        # A release may have been made, or a file put there, while the records were read.
+        with locked(output):
+            may_write()
+            collect_stale(output)
+            ledger = load_embedding(output).ledger if output.exists() else Ledger()
+            ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
+            save_embedding(replace(embedding, ledger=ledger), output)
+        work.remove()
     schema = embedding.schema
     if schema.from_data:
         notice(
@@ -182,6 +220,15 @@ def command(
     )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(f"next: dpntk release {output} --eps 1")
+
+
+def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:
+    """Check that a result which was there already has the ceiling that is asked for."""
+    if ceiling and load_embedding(output).ledger.ceiling != ceiling:
+        raise BudgetError(
+            f"{output} holds the embedding of these records already, with another ceiling: set it "
+            "with --overwrite, on one process"
+        )
 
 
 def _ceiling(epsilon: float | None, delta: float | None) -> Ceiling | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -22,9 +23,9 @@ from ..common.public_module import PublicModule, load_module, module_for
 from ..common.rff import RandomFourierFeatures
 from ..common.schema import ImageSchema
 from ..common.sources import Source, open_source
-from .accumulate import ClassSums
 from .artifact import Embedding
 from .grid import DEFAULT_CAPACITY, Grid
+from .job import Job
 
 DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
@@ -51,6 +52,7 @@ def embed(
     image_size: int | None = None,
     classes: int | None = None,
     capacity: int | None = None,
+    carry_out: Callable[[Job], Embedding] | None = None,
 ) -> Embedding:
     """Reduce a data set to its exact class-wise feature sums.
 
@@ -78,6 +80,8 @@ def embed(
         classes: declared number of classes, for formats that only number them.
         capacity: how many records the sums must be able to hold, for shards that are to be
             added: 2^20 or n, whichever is larger, if not given.
+        carry_out: how to pass over the records; `WorkFolder.carry_out` survives interruptions and
+            shares the work with other processes. In memory and in one go if None.
 
     Returns:
         The embedding: SENSITIVE, not private in any way.
@@ -112,19 +116,17 @@ def embed(
             f"{feature_map.record_size}"
         )
     grid = Grid.for_capacity(schema.levels, capacity or max(len(source), DEFAULT_CAPACITY))
-    place = choose_device(device)
-    class_sums = ClassSums(feature_map, len(schema.classes), grid, place, opened)
-    with progress("embedding", len(source), "records") as advance:
-        for batch in source.batches(class_sums.chunk_size):
+    job = Job(source, feature_map, grid, choose_device(device), opened)
+    return (carry_out or _in_one_go)(job)
+
+
+def _in_one_go(job: Job) -> Embedding:
+    class_sums = job.class_sums()
+    with progress("embedding", len(job.source), "records") as advance:
+        for batch in job.source.batches(class_sums.chunk_size):
             class_sums.add(batch.records, batch.labels)
             advance(len(batch.labels), "")
-    return Embedding(
-        sums=class_sums.sums,
-        counts=class_sums.counts,
-        schema=schema,
-        feature_map=feature_map,
-        grid=grid,
-    )
+    return job.embedding(class_sums.totals)
 
 
 @dataclass(frozen=True)

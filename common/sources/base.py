@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from ..errors import DataError, SchemaError
-from ..schema import ImageSchema, Origin
+from ..schema import MOST_CLASSES, ImageSchema, Origin
+from .prefetch import decoding_workers, in_order
+
+MOST_PIXELS: Final = 1 << 26
+"""No image of at most 64 pixels a side begins as one of more than 64 million pixels."""
+_PIECE_BYTES: Final = 1 << 24
+
+Piece = TypeVar("Piece")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +51,108 @@ class Source(Protocol):
         """Number of records, known without reading them."""
         ...
 
-    def batches(self, size: int) -> Iterator[Batch]:
-        """Yield all records in order, `size` at a time (fewer in the last batch).
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield records start..stop-1 in order, `size` at a time (fewer in the last batch).
+
+        No more is read than these records need. Threads read ahead of the caller; they end with
+        the iterator, also if it is closed early.
+
+        Args:
+            size: records in a batch.
+            start: number of the first record, from 0.
+            stop: number after the last record; all that follow if None.
 
         Raises:
             DataError: a record cannot be read.
             SchemaError: a record does not fit the schema.
         """
         ...
+
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of what tells these data from others without reading them.
+
+        Names (below the data's folder), sizes and times of change of the files, and how many
+        records there are: data that changed meanwhile have another fingerprint.
+
+        Raises:
+            DataError: a file is not there any more.
+        """
+        ...
+
+
+def files_fingerprint(folder: Path, names: Iterable[str], *what: object) -> str:
+    """SHA-256 of files' names, sizes and times of change in ns.
+
+    Args:
+        folder: that the files lie in, at whatever depth; its own name does not count.
+        names: of the files below it, in a fixed order.
+        what: anything else that tells the data from others, such as the number of records.
+
+    Raises:
+        DataError: a file is not there any more.
+    """
+    collected = hashlib.sha256(repr(what).encode())
+    for name in names:
+        file = f"{folder}/{name}"
+        with reading(file):
+            status = os.stat(file)
+        collected.update(f"{name!r} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return collected.hexdigest()
+
+
+@contextlib.contextmanager
+def reading(where: Path | str) -> Iterator[None]:
+    """Turn the operating system's refusals into one clear line.
+
+    Raises:
+        DataError: in place of any OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{error.filename or where}: {error.strerror or error}") from error
+
+
+def decoded(
+    decode: Callable[[Piece], Batch], pieces: Iterable[Piece], *, piece_size: int, size: int
+) -> Iterator[Batch]:
+    """Decode pieces in threads, a batch ahead of the caller, and join them in their order.
+
+    Args:
+        decode: makes records of one piece.
+        pieces: descriptions of at most `piece_size` records each.
+        piece_size: small, since what has been begun is finished even if the caller stops early.
+        size: records in a batch.
+    """
+    workers = decoding_workers()
+    ahead = workers + math.ceil(size / piece_size)
+    with contextlib.closing(in_order(decode, pieces, workers=workers, ahead=ahead)) as results:
+        yield from regrouped(results, size)
+
+
+def regrouped(pieces: Iterable[Batch], size: int) -> Iterator[Batch]:
+    """Join pieces, and cut them, so that each batch but the last holds `size` records."""
+    waiting: list[Batch] = []
+    held = 0
+    for piece in pieces:
+        waiting.append(piece)
+        held += len(piece.labels)
+        while held >= size:
+            joined = _joined(waiting)
+            yield Batch(joined.records[:size], joined.labels[:size])
+            held -= size
+            waiting = [Batch(joined.records[size:], joined.labels[size:])] if held else []
+    if held:
+        yield _joined(waiting)
+
+
+def _joined(pieces: list[Batch]) -> Batch:
+    if len(pieces) == 1:
+        return pieces[0]
+    return Batch(
+        np.concatenate([piece.records for piece in pieces]),
+        np.concatenate([piece.labels for piece in pieces]),
+    )
 
 
 def square_side(height: int, width: int, image_size: int | None, where: str) -> tuple[int, Origin]:
@@ -78,18 +184,43 @@ def resize(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 
 def numbered_classes(
-    count: int | None, labels: Iterator[NDArray[np.int64]]
+    count: int | None, labels: Iterable[NDArray[np.int64]], where: str
 ) -> tuple[tuple[str, ...], Origin]:
     """Class names "0", "1", ... as declared, or else up to the largest label found.
 
     Args:
         count: how many classes the user declared, if so.
         labels: all labels, in pieces; read only where `count` is None.
+        where: the data, for the message.
+
+    Raises:
+        SchemaError: a label is too large for any number of classes that is supported.
     """
     if count is not None:
         return tuple(map(str, range(count))), Origin.DECLARED
     largest = max((int(piece.max()) for piece in labels if piece.size), default=0)
+    if largest >= MOST_CLASSES:
+        raise SchemaError(
+            f"{where}: there is a label {largest}: labels are 0 to {MOST_CLASSES - 1} at most"
+        )
     return tuple(map(str, range(largest + 1))), Origin.FROM_DATA
+
+
+def records_at_a_time(size: int, record_bytes: int) -> int:
+    """How many records of a batch of `size` to read at a time: one at least, 16 MiB at most."""
+    return max(1, min(size, _PIECE_BYTES // record_bytes))
+
+
+def require_image(height: int, width: int, where: str) -> None:
+    """Refuse images that cannot be, or are too large to be read one by one.
+
+    Raises:
+        SchemaError: no pixels, or more than 64 million.
+    """
+    if height < 1 or width < 1 or height * width > MOST_PIXELS:
+        raise SchemaError(
+            f"{where}: images of {height}x{width} pixels: 1 to {MOST_PIXELS} are read"
+        )
 
 
 def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,27 +10,69 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from ..console import notice
-from ..errors import DataError, SchemaError
+from ..errors import DataError
 from ..schema import ImageSchema, Origin
-from .base import Batch, square_side
+from .base import Batch, decoded, files_fingerprint, reading
+from .images import SUFFIXES, ImageDecoder, require_size
+from .shards import pieces
 
-_SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg"})
-_GREY_MODES: Final = frozenset({"1", "L", "LA"})
-_PNG_END: Final = b"IEND\xaeB`\x82"
-_COLOUR_MODES: Final = frozenset({"P", "PA", "RGB", "RGBA", "CMYK", "YCbCr"})
+_PIECE: Final = 64
+_NUL: Final = b"\0"
+
+
+@dataclass(frozen=True, eq=False)
+class _Listing:
+    """The images of one class, sorted by name: a million of them take 20 MB.
+
+    Attributes:
+        folder: that they lie in.
+        label: index of their class.
+        names: one after another, each followed by a NUL, which no file's name holds.
+        ends: int64 (n + 1,), where each name begins, and at last where they all end.
+    """
+
+    folder: Path
+    label: int
+    names: bytes
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, folder: Path, label: int) -> _Listing:
+        """List a folder once."""
+        with reading(folder), os.scandir(folder) as entries:
+            names = sorted(
+                os.fsencode(entry.name)
+                for entry in entries
+                if os.path.splitext(entry.name)[1].lower() in SUFFIXES
+            )
+        if not names:
+            raise DataError(
+                f"{folder}: a class folder without a PNG or JPEG file: fill it or remove it"
+            )
+        ends = np.zeros(len(names) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter((len(name) + 1 for name in names), np.int64), out=ends[1:])
+        return cls(folder, label, _NUL.join(names) + _NUL, ends)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def files(self, start: int, stop: int) -> list[str]:
+        """Names of files start..stop-1."""
+        names = self.names[self.ends[start] : self.ends[stop] - 1].split(_NUL)
+        return [os.fsdecode(name) for name in names]
 
 
 @dataclass(frozen=True)
 class ImageFolderSource:
-    """Image files, class by class in the order of the classes, sorted by name within a class."""
+    """Image files, class by class in the order of their names, sorted by name within a class.
 
-    files: tuple[tuple[Path, int], ...]
-    height: int
-    width: int
-    resized: bool
+    Names are compared as bytes, so that the order is the same on every machine.
+    """
+
+    folder: Path
+    listings: tuple[_Listing, ...]
+    decoder: ImageDecoder
     schema: ImageSchema
 
     @classmethod
@@ -53,75 +95,52 @@ class ImageFolderSource:
         )
         if not classes:
             raise DataError(
-                f"{folder}: nothing to read: it holds neither class folders with images, "
-                "nor IDX files such as train-images-idx3-ubyte.gz"
+                f"{folder}: nothing to read: it holds neither class folders with images, nor IDX "
+                "files such as train-images-idx3-ubyte.gz, x.npy and y.npy, Parquet files, or tar "
+                "shards"
             )
         names = class_names or tuple(entry.name for entry in classes)
-        files: list[tuple[Path, int]] = []
         for entry in classes:
             if entry.name not in names:
                 raise DataError(
                     f"{entry}: {entry.name} is not one of the classes {', '.join(names)}"
                 )
-            images = sorted(f for f in entry.iterdir() if f.suffix.lower() in _SUFFIXES)
-            if not images:
-                raise DataError(
-                    f"{entry}: a class folder without a PNG or JPEG file: fill it or remove it"
-                )
-            files += [(image, names.index(entry.name)) for image in images]
-        with _opened(files[0][0]) as image:
-            width, height = image.size
-            if image.mode in _COLOUR_MODES:
-                notice(f"{files[0][0].name} is in colour; colour images are read as shades of grey")
-        side, side_origin = square_side(height, width, image_size, str(files[0][0]))
-        schema = ImageSchema(side, names, side_origin, Origin.FORMAT)
-        return cls(tuple(files), height, width, image_size is not None, schema)
+        listings = tuple(_Listing.of(entry, names.index(entry.name)) for entry in classes)
+        first = f"{listings[0].folder}/{listings[0].files(0, 1)[0]}"
+        decoder, side_origin = ImageDecoder.of_first(_content(first), first, image_size)
+        schema = ImageSchema(decoder.side, names, side_origin, Origin.FORMAT)
+        return cls(folder, listings, decoder, schema)
 
     def __len__(self) -> int:
-        return len(self.files)
+        return sum(map(len, self.listings))
 
-    def batches(self, size: int) -> Iterator[Batch]:
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images class by class."""
-        for first in range(0, len(self.files), size):
-            part = self.files[first : first + size]
-            records = np.stack([self._read(path).reshape(-1) for path, _ in part])
-            yield Batch(records, np.array([label for _, label in part], dtype=np.int64))
+        wanted = self._pieces(range(len(self))[start:stop])
+        yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
 
-    def _read(self, path: Path) -> NDArray[np.uint8]:
-        side = self.schema.side
-        with _opened(path) as image:
-            if not self.resized and image.size != (self.width, self.height):
-                raise SchemaError(
-                    f"{path} is {image.height}x{image.width} pixels but {self.files[0][0]} is "
-                    f"{self.height}x{self.width}: --image-size {side} resizes every image to "
-                    f"{side}x{side}"
-                )
-            try:
-                grey = image.convert("L")
-                if self.resized:
-                    grey = grey.resize((side, side), Image.Resampling.BILINEAR)
-            except (OSError, ValueError, SyntaxError) as error:
-                raise DataError(f"{path}: damaged: {error}; replace or remove it") from error
-            return np.asarray(grey)
+    def fingerprint(self) -> str:
+        """Of all files' names, sizes and times."""
+        return files_fingerprint(self.folder, self._names(), "folder", self.schema.classes)
+
+    def _names(self) -> Iterator[str]:
+        for listing, start, stop in self._pieces(range(len(self))):
+            for name in listing.files(start, stop):
+                yield f"{listing.folder.name}/{name}"
+
+    def _pieces(self, wanted: range) -> Iterator[tuple[_Listing, int, int]]:
+        counts = tuple(map(len, self.listings))
+        for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
+            yield self.listings[index], first, last
+
+    def _decode(self, piece: tuple[_Listing, int, int]) -> Batch:
+        listing, start, stop = piece
+        files = (f"{listing.folder}/{name}" for name in listing.files(start, stop))
+        records = [self.decoder.decode(_content(file), file) for file in files]
+        return Batch(np.stack(records), np.full(stop - start, listing.label, dtype=np.int64))
 
 
-def _opened(path: Path) -> Image.Image:
-    """Read an image's header.
-
-    Raises:
-        DataError: the file is no image, cut short, or one of a kind that is not supported.
-    """
-    try:
-        content = path.read_bytes()
-        image = Image.open(io.BytesIO(content), formats=("PNG", "JPEG"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else None
-        raise DataError(
-            f"{path}: {reason or 'not a whole PNG or JPEG image'}; replace or remove it"
-        ) from error
-    # The decoder is content once it has all pixels, whether or not the file goes on as it should.
-    if image.format == "PNG" and _PNG_END not in content:
-        raise DataError(f"{path}: damaged: cut short; replace or remove it")
-    if image.mode not in _GREY_MODES | _COLOUR_MODES:
-        raise DataError(f"{path}: pixels of kind {image.mode}: 8 bits a channel are supported")
-    return image
+def _content(file: str) -> bytes:
+    with reading(file), open(file, "rb", buffering=0) as opened:
+        require_size(os.fstat(opened.fileno()).st_size, file)
+        return opened.read()

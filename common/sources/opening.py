@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from ..errors import DataError
-from .base import Source
-from .idx import IdxSource, find_idx_pair, holds_idx_files
+from .arrays import ArraySource, holds_npy_files
+from .base import Source, reading
+from .idx import IdxSource, find_idx_pairs, holds_idx_files
 from .image_folder import ImageFolderSource
-from .npz import NpzSource
+from .parquet_images import ParquetImageSource
+from .shards import find_shards, holds_shards
+from .tar_images import TarImageSource
+
+_PARQUET: Final = ".parquet"
+_TAR: Final = ".tar"
+_KINDS: Final[dict[str, Callable[[Path], bool]]] = {
+    "IDX files": holds_idx_files,
+    ".npy files": holds_npy_files,
+    "Parquet files": lambda folder: holds_shards(folder, _PARQUET),
+    "tar shards": lambda folder: holds_shards(folder, _TAR),
+}
 
 
 def open_source(
@@ -19,33 +33,81 @@ def open_source(
     class_count: int | None = None,
     class_names: tuple[str, ...] | None = None,
 ) -> Source:
-    """Open a data set: a folder of class folders, a folder of IDX files, or an .npz file.
+    """Open a data set.
+
+    A file is an .npz archive, a Parquet file or a tar shard. A folder holds IDX files, .npy files,
+    Parquet files, tar shards, or one folder of images for each class; or folders `train` and `test`
+    with one of these.
 
     Args:
         path: the folder or file.
         split: "train" or "test", where the data set has both.
         image_size: resize every image to this many pixels a side.
         class_count: declared number of classes, for formats that only number them.
-        class_names: the classes to expect, for formats that name them; found in the folder names
-            if not given.
+        class_names: the classes to expect, for formats that name them; found in the data if not
+            given.
 
     Raises:
         DataError: nothing is there, or nothing that dpntk reads.
         SchemaError: what is there has not the form of a data set.
     """
-    if not path.exists():
-        raise DataError(f"{path}: there is no such file or folder")
-    if path.is_file():
-        if path.suffix.lower() != ".npz":
+    if path == Path("-"):
+        raise DataError(
+            "-: standard input is no source, because records have to be counted before they are "
+            "read: give a file or a folder"
+        )
+    with reading(path):
+        if not path.exists():
+            raise DataError(f"{path}: there is no such file or folder")
+        if path.is_dir():
+            return _open_folder(path, split, image_size, class_count, class_names)
+        match path.suffix.lower():
+            case ".npz":
+                return ArraySource.open_npz(path, split, image_size, class_count)
+            case ".parquet":
+                return ParquetImageSource.open((path,), image_size, class_count, class_names)
+            case ".tar":
+                return TarImageSource.open((path,), image_size, class_count)
+        raise DataError(
+            f"{path}: not a kind of file that dpntk reads; give an .npz, .parquet or .tar file, or "
+            "the folder that holds the images"
+        )
+
+
+def _open_folder(
+    folder: Path,
+    split: str,
+    image_size: int | None,
+    class_count: int | None,
+    class_names: tuple[str, ...] | None,
+) -> Source:
+    part = folder / split
+    kinds = _kinds_in(folder)
+    if not kinds and part.is_dir() and (_kinds_in(part) or _has_folders(part)):
+        folder, kinds = part, _kinds_in(part)  # the data lie one level deeper, in train and test
+    match kinds:
+        case []:
+            return ImageFolderSource.open(folder, image_size, class_names)
+        case ["IDX files"]:
+            return IdxSource.open(find_idx_pairs(folder, split), image_size, class_count)
+        case [".npy files"]:
+            return ArraySource.open_folder(folder, split, image_size, class_count)
+        case ["Parquet files"]:
+            files = find_shards(folder, _PARQUET, split)
+            return ParquetImageSource.open(files, image_size, class_count, class_names)
+        case ["tar shards"]:
+            files = find_shards(folder, _TAR, split)
+            return TarImageSource.open(files, image_size, class_count)
+        case _:
             raise DataError(
-                f"{path}: not a kind of file that dpntk reads; give an .npz file with x and y, "
-                "or the folder that holds the images"
+                f"{folder}: holds several kinds of data, {' and '.join(kinds)}: keep one of them "
+                "in a folder"
             )
-        return NpzSource.open(path, split, image_size, class_count)
-    if holds_idx_files(path):
-        images, labels = find_idx_pair(path, split)
-        return IdxSource.open(images, labels, image_size, class_count)
-    part = path / split
-    if part.is_dir() and any(entry.is_dir() for entry in part.iterdir()):
-        path = part  # the class folders lie one level deeper, in train and test
-    return ImageFolderSource.open(path, image_size, class_names)
+
+
+def _kinds_in(folder: Path) -> list[str]:
+    return [kind for kind, is_in in _KINDS.items() if is_in(folder)]
+
+
+def _has_folders(folder: Path) -> bool:
+    return any(entry.is_dir() for entry in folder.iterdir())

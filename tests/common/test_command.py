@@ -34,7 +34,7 @@ def modules_after(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
 def test_help_needs_no_heavy_library(arguments: list[str]) -> None:
-    heavy = {"torch", "numpy", "h5py", "sklearn", "rich", "autodp"}
+    heavy = {"torch", "numpy", "h5py", "sklearn", "rich", "autodp", "pyarrow"}
     assert not heavy & modules_after(*arguments)
 
 

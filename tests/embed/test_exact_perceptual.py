@@ -7,6 +7,7 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,12 @@ from numpy.typing import NDArray
 from torch import nn
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.errors import DataError, ModuleError, SchemaError
+from dpntk.common.errors import DataError, MergeError, ModuleError, SchemaError
 from dpntk.common.feature_map import sensitivity
 from dpntk.common.feature_maps import feature_map_from_spec
 from dpntk.common.perceptual import PerceptualFeatures, probe_record
 from dpntk.common.public_module import PublicModule, load_module, module_for
-from dpntk.embed import embed
+from dpntk.embed import embed, merge, save_embedding
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import Grid
 from dpntk.generate.kernels import kernel_of
@@ -248,6 +249,27 @@ def test_a_map_that_was_made_before_embeds_the_same(
         embed(folder, features=module.feature_map)
     with pytest.raises(SchemaError, match="add --module-is-public"):
         embed(folder, features=module.feature_map, module=file)
+
+
+def test_shards_are_merged_if_the_module_computed_the_same(
+    module: PublicModule, folder: Path, file: Path, tmp_path: Path
+) -> None:
+    whole = embed(folder, features="perceptual", module=file, module_is_public=True)
+    records, labels = draw_records(7, seed=5)
+    shard = replace(
+        whole,
+        sums=sums_of(module, whole.grid, records, labels),
+        counts=np.bincount(labels, minlength=CLASSES),
+    )
+    probe = module.feature_map.probe.copy()
+    probe[3] = np.nextafter(probe[3], np.float32(1))
+    elsewhere = replace(shard, feature_map=replace(module.feature_map, probe=probe))
+    paths = [tmp_path / name for name in ("whole.h5", "shard.h5", "elsewhere.h5")]
+    for embedding, path in zip((whole, shard, elsewhere), paths, strict=True):
+        save_embedding(embedding, path)
+    assert np.array_equal(merge(paths[:2]).sums, whole.sums + shard.sums)
+    with pytest.raises(MergeError, match="the module computes something else here"):
+        merge([paths[0], paths[2]])
 
 
 def test_what_is_not_finite_is_refused(folder: Path, file: Path, grid: Grid) -> None:

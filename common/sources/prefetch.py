@@ -1,0 +1,98 @@
+"""Reading and decoding in threads while the caller computes.
+
+There is no queue on which anybody could wait for ever: work is handed out only when a result is
+fetched, so what lies ready is bounded, and a caller who stops early leaves nothing behind but the
+pieces that are being worked on, which are waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_MOST_WORKERS: Final = 8
+_END: Final = object()
+
+
+def decoding_workers() -> int:
+    """How many threads decode: one for each processor that this process may use, at most 8.
+
+    Processes that torchrun started on one machine share its processors.
+    """
+    processes = os.environ.get("LOCAL_WORLD_SIZE", "1")
+    share = int(processes) if processes.isdecimal() else 1
+    return max(1, min(_MOST_WORKERS, _processors() // max(1, share)))
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int, ahead: int
+) -> Generator[Result, None, None]:
+    """Apply a function to items in threads, and yield the results in the order of the items.
+
+    Args:
+        function: has to release the GIL for long if several threads are to be of use.
+        items: taken in the caller's thread, `ahead` of the results that have been yielded.
+        workers: number of threads.
+        ahead: how many results may lie ready or be worked on while the caller does something else.
+
+    Raises:
+        Exception: whatever `function` or `items` raised, after all results that come before it.
+    """
+    waiting: deque[Future[Result]] = deque()
+    iterator = iter(items)
+    failure: Exception | None = None
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="dpntk-read")
+    try:
+        while failure is None:
+            try:
+                item = next(iterator)
+            except StopIteration:
+                break
+            except Exception as error:
+                failure = error
+                break
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        if failure is not None:
+            raise failure
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def read_ahead(
+    stream: Generator[Result, None, None], ahead: int = 2
+) -> Generator[Result, None, None]:
+    """Run a generator in a thread of its own, `ahead` items before the caller; close it at the end.
+
+    Raises:
+        Exception: whatever the generator raised, after the items that it yielded before.
+    """
+
+    def take(_: None) -> object:
+        return next(stream, _END)
+
+    with (
+        contextlib.closing(stream),
+        contextlib.closing(in_order(take, itertools.repeat(None), workers=1, ahead=ahead)) as taken,
+    ):
+        for item in taken:
+            if item is _END:
+                return
+            yield item  # type: ignore[misc]
