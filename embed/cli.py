@@ -20,12 +20,8 @@ from ..common.ledger import Ceiling, Ledger
 from ..common.ranks import Ranks
 from ..common.threads import use_threads
 from .artifact import load_embedding, save_embedding
-from .pipeline import (
-    DEFAULT_ACTIVATION,
-    DEFAULT_ARCH,
-    DEFAULT_FREQUENCIES,
-    embed,
-)
+from .drawing import DEFAULT_ACTIVATION, DEFAULT_ARCH, DEFAULT_FREQUENCIES
+from .pipeline import embed
 from .work_folder import NothingLeft, WorkFolder
 
 _WIDTHS = ", ".join(

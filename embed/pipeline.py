@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from ..common.architectures import layers_of, read_widths, takes_vectors
 from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
-from ..common.feature_maps import FEATURES
-from ..common.front import Pixels, make_front
-from ..common.hermite import HermiteFeatures
-from ..common.layers import Shape
-from ..common.ntk import TangentFeatures
 from ..common.perceptual import PerceptualFeatures
 from ..common.public_module import PublicModule, load_module, module_for
-from ..common.rff import RandomFourierFeatures
 from ..common.schema import ImageSchema
 from ..common.sources import Source, open_source
 from .artifact import Embedding
+from .drawing import DEFAULT_FREQUENCIES, MapOptions
 from .grid import DEFAULT_CAPACITY, Grid
 from .job import Job
-
-DEFAULT_ARCH: Final = "fc_1l"
-DEFAULT_ACTIVATION: Final = "relu"
-DEFAULT_FREQUENCIES: Final = 5000
-_VALUES_PER_SQUARED_LENGTH: Final = 7.5
-"""DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
 
 
 def embed(
@@ -61,12 +47,11 @@ def embed(
         features: the feature map: "ntk", "rff", "hermite" or "perceptual"; or a map of one's own,
             drawn without looking at the records (`tangent_features_of` makes one of a torch
             network).
-        arch: of "ntk": the network whose tangent kernel is used, one of
-            `dpntk.common.architectures.ARCHITECTURES`; "fc_1l" if None.
-        width: of "ntk": of its hidden layers, 400 or "3000_200"; as said there if None.
-        activation: of "ntk": one of `dpntk.common.layers.ACTIVATIONS`; "relu" if None.
-        front: of "ntk": what stands before it: "pixels" (nothing) or "scattering". If None,
-            "scattering" before networks of linear layers, "pixels" before convolutions.
+        arch: of "ntk": the network whose tangent kernel is used; for this and the next five, see
+            `drawing.MapOptions`.
+        width: of "ntk": of its hidden layers.
+        activation: of "ntk": its elementwise function.
+        front: of "ntk": what stands before it.
         frequencies: of "rff": how many; the dimension is twice that.
         length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
         feature_seed: of the map's random weights. Not of any noise: that has no seed.
@@ -96,20 +81,28 @@ def embed(
     else:
         source = data
     schema = source.schema
-    network = _Network(arch, width, activation, front)
+    options = MapOptions(
+        features if isinstance(features, str) else "own",
+        arch=arch,
+        width=width,
+        activation=activation,
+        front=front,
+        frequencies=frequencies,
+        length_scale=length_scale,
+    )
     file = _ModuleFile(module, module_is_public)
     opened: PublicModule | None = None
     feature_map: FeatureMap
     if not isinstance(features, str):
-        network.require_nothing("a feature map of one's own has its network already")
+        options.refuse_network("a feature map of one's own has its network already")
         feature_map, opened = features, file.open_for(features)
     elif features == "perceptual":
-        network.require_nothing(f"it goes with --features ntk, not {features}")
+        options.refuse_network(f"it goes with --features ntk, not {features}")
         opened = file.open(schema)
         feature_map = opened.feature_map
     else:
         file.require_nothing(f"it goes with --features perceptual, not {features}")
-        feature_map = _draw(schema, features, network, frequencies, length_scale, feature_seed)
+        feature_map = options.draw(schema, feature_seed)
     if feature_map.record_size != schema.inputs:
         raise SchemaError(
             f"records have {schema.inputs} values, but the feature map takes "
@@ -127,41 +120,6 @@ def _in_one_go(job: Job) -> Embedding:
             class_sums.add(batch.records, batch.labels)
             advance(len(batch.labels), "")
     return job.embedding(class_sums.totals)
-
-
-@dataclass(frozen=True)
-class _Network:
-    """What was said of the network; None where nothing was."""
-
-    arch: str | None
-    width: str | int | None
-    activation: str | None
-    front: str | None
-
-    def require_nothing(self, why: str) -> None:
-        for name, value in asdict(self).items():
-            if value is not None:
-                raise SchemaError(f"--{name} {value}: {why}")
-
-    def draw(self, schema: ImageSchema, seed: int) -> TangentFeatures:
-        arch = self.arch or DEFAULT_ARCH
-        widths = read_widths("" if self.width is None else str(self.width), arch)
-        front = make_front(self.front or default_front(arch), schema.side)
-        shape: Shape = (front.outputs,)
-        if not takes_vectors(arch):
-            if not isinstance(front, Pixels):
-                raise SchemaError(
-                    f"--front {self.front}: --arch {arch} takes the pixels themselves"
-                )
-            shape = (1, schema.side, schema.side)
-        return TangentFeatures.draw(
-            front,
-            layers_of(arch, widths, shape, self.activation or DEFAULT_ACTIVATION),
-            outputs=len(schema.classes),
-            levels=schema.levels,
-            seed=seed,
-            shape=shape,
-        )
 
 
 @dataclass(frozen=True)
@@ -196,33 +154,3 @@ class _ModuleFile:
                 "--module-is-public if all of them are public"
             )
         return self.path
-
-
-def default_front(arch: str) -> str:
-    """What stands before a network if nothing is said."""
-    return "scattering" if takes_vectors(arch) else "pixels"
-
-
-def _draw(
-    schema: ImageSchema,
-    features: str,
-    network: _Network,
-    frequencies: int,
-    length_scale: float | None,
-    seed: int,
-) -> FeatureMap:
-    """Draw a feature map for records of a schema; the records are not looked at."""
-    if features == "ntk":
-        return network.draw(schema, seed)
-    network.require_nothing(f"it goes with --features ntk, not {features}")
-    if features == "hermite":
-        return HermiteFeatures.draw(schema.inputs, levels=schema.levels, seed=seed)
-    if features == "rff":
-        return RandomFourierFeatures.draw(
-            schema.inputs,
-            frequencies=frequencies,
-            length_scale=length_scale or math.sqrt(schema.inputs / _VALUES_PER_SQUARED_LENGTH),
-            levels=schema.levels,
-            seed=seed,
-        )
-    raise SchemaError(f"--features {features}: known are {', '.join(FEATURES)}")

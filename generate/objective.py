@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..common.public_module import PublicModule
 from ..release.contents import Release
 from .kernels import kernel_of
 
@@ -19,14 +18,12 @@ class MeanEmbeddingDistance:
     itself removes that (Gretton et al. 2012, "A Kernel Two-Sample Test", lemma 6).
     """
 
-    def __init__(
-        self, release: Release, device: torch.device, module: PublicModule | None = None
-    ) -> None:
+    def __init__(self, release: Release, device: torch.device) -> None:
         shares = torch.as_tensor(release.class_weights, device=device)
         columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
         self.target = columns.contiguous()
         self._target_norm = self.target.double().square().sum(dim=1).float()
-        self._kernel = kernel_of(release.feature_map, device, module=module)
+        self._kernel = kernel_of(release.feature_map, device)
         variance = (release.noise_per_coordinate / shares) ** 2
         self.noise_floor = float(variance.mean()) * release.embedding.shape[0]
         """What the release's noise alone adds to the distance, in expectation."""
