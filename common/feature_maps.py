@@ -11,6 +11,7 @@ from .errors import SchemaError
 from .feature_map import FeatureMap
 from .hermite import HermiteFeatures
 from .ntk import TangentFeatures
+from .perceptual import PerceptualFeatures
 from .rff import RandomFourierFeatures
 
 _Rebuild = Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], FeatureMap]
@@ -19,6 +20,7 @@ _KINDS: Final[dict[str, _Rebuild]] = {
     "ntk": TangentFeatures.from_spec,
     "rff": RandomFourierFeatures.from_spec,
     "hermite": HermiteFeatures.from_spec,
+    "perceptual": PerceptualFeatures.from_spec,
 }
 
 FEATURES: Final = tuple(_KINDS)

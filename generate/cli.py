@@ -46,6 +46,11 @@ _DEFAULTS = TrainingSettings()
     "--seed", type=click.IntRange(0), default=_DEFAULTS.seed, show_default=True,
     help="Of training and sampling; another seed gives other records.",
 )  # fmt: skip
+@click.option(
+    "--module", type=click.Path(path_type=Path), metavar="FILE",
+    help="For a release with perceptual features: the module that they were made with. It is a "
+    "program and will be run; the release says which SHA-256 the file must have.",
+)  # fmt: skip
 @origin_options
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
@@ -60,6 +65,7 @@ def command(
     batch: int,
     learning_rate: float,
     seed: int,
+    module: Path | None,
     acceptance: Acceptance,
     device: str,
     output: Path,
@@ -71,6 +77,8 @@ def command(
     """
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
+    if module is not None and generator is not None:
+        raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
     require_replaceable_folder(output, marker=PROVENANCE)
     if generator is not None:
         saved = load_generator(generator)
@@ -80,7 +88,9 @@ def command(
     else:
         opened = open_release(release or Path("release.h5"), acceptance)
         settings = TrainingSettings(steps, batch, seed, learning_rate)
-        training = generate(opened, output, count=count, settings=settings, device=device)
+        training = generate(
+            opened, output, count=count, settings=settings, module=module, device=device
+        )
         remark = (
             f"; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
             f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}"
