@@ -109,9 +109,9 @@ class TableSource:
             encoded = (reader.encode(found, first, str(file)) for file, first, found in rows)
             yield from regrouped(encoded, size)
         for column, count in reader.clipped.items():
-            notice(f"{count:,} values of {column} are beyond its bounds and count as these")
+            notice(f"{column}: beyond its bounds in {count:,} rows, which count as these")
         for column, count in reader.unlisted.items():
-            notice(f"{count:,} values of {column} are in no category and count as its other")
+            notice(f"{column}: in no category in {count:,} rows, which count as its other")
 
     def _rows(
         self, start: int, stop: int | None
