@@ -15,6 +15,7 @@ import h5py
 
 USER_BLOCK: Final = 512
 EMBEDDING_MAGIC: Final = b"dpntk embedding 1: SENSITIVE, do not share\n"
+CHECKPOINT_MAGIC: Final = b"dpntk checkpoint 1: SENSITIVE, do not share\n"
 RELEASE_MAGIC: Final = b"dpntk release 1\n"
 NOT_PRIVATE_MAGIC: Final = b"dpntk release 1: NOT PRIVATE, made without noise\n"
 

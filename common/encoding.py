@@ -168,6 +168,11 @@ class Block:
     encoding: Encoding
 
     @property
+    def missing_place(self) -> bool:
+        """Whether the last of a numeric column's values says that it is missing."""
+        return self.column.missing is Missing.INDICATOR
+
+    @property
     def shares(self) -> slice:
         """Of its values, those that add up to 255: the bins or categories, or that it is missing.
 

@@ -4,7 +4,9 @@
     ├── DataError       records that cannot be read as they are
     ├── SchemaError     records and their declared shape disagree
     ├── BudgetError     a privacy parameter that makes no sense or would break the promise
+    ├── RunError        an interrupted pass, or several processes, that cannot go on together
     ├── EmbeddingError  a file that is not an embedding, or not a whole one
+    ├── MergeError      embeddings that cannot be added up
     ├── ReleaseError    a release that cannot be used
     │   ├── SignatureError  nobody has signed these bytes, or not in the way that counts
     │   ├── UntrustedSigner signed, but by somebody who is not trusted
@@ -29,8 +31,10 @@ __all__ = [
     "EmbeddingError",
     "FormatError",
     "GeneratorError",
+    "MergeError",
     "OutputError",
     "ReleaseError",
+    "RunError",
     "SchemaError",
     "SignatureError",
     "SigningKeyError",
@@ -55,8 +59,16 @@ class BudgetError(DpntkError):
     """A privacy parameter outside the range in which the guarantee means anything."""
 
 
+class RunError(DpntkError):
+    """An interrupted pass that cannot be continued, or processes that do not fit together."""
+
+
 class EmbeddingError(DpntkError):
     """A file that is not a dpntk embedding, or one that is damaged."""
+
+
+class MergeError(DpntkError):
+    """Embeddings that cannot be added up: other plans, or the same records twice."""
 
 
 class ReleaseError(DpntkError):

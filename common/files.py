@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -64,15 +65,29 @@ def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUB
         temporary = Path(name)
         try:
             with os.fdopen(descriptor, "wb") as file:
+                with contextlib.suppress(OSError):  # says that its writer lives: see below
+                    fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
                 os.fchmod(file.fileno(), mode)
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
+                temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         _sync(path.parent)
+
+
+def collect_stale(path: Path) -> None:
+    """Delete the temporary files that killed processes left while they wrote `path`.
+
+    The caller keeps others from beginning to write it, with `locked` or a lock of its own; a file
+    whose writer lives all the same is locked, and left alone. What cannot be deleted is left too.
+    """
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with contextlib.suppress(OSError), temporary.open("r+b") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            temporary.unlink()
 
 
 @contextlib.contextmanager

@@ -56,10 +56,24 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All releases from one embedding, in order, and the ceiling if there is one."""
+    """All releases from one embedding, in order, and the ceiling if there is one.
+
+    Attributes:
+        entries: the releases.
+        ceiling: what they may spend together.
+        parts: of a merged embedding: the ledgers of what it was merged from, as they were then. A
+            record is in one of the parts only, so it is touched by that part's releases and by
+            `entries`, and not by those of the other parts.
+    """
 
     entries: tuple[Entry, ...] = ()
     ceiling: Ceiling | None = None
+    parts: tuple[Ledger, ...] = ()
+
+    @property
+    def all_entries(self) -> tuple[Entry, ...]:
+        """The releases from the parts, and then those from the whole."""
+        return (*(entry for part in self.parts for entry in part.all_entries), *self.entries)
 
     def with_entry(self, entry: Entry) -> Ledger:
         """The ledger with one more release."""
@@ -78,6 +92,7 @@ class Ledger:
                 for entry in self.entries
             ],
             "ceiling": None if self.ceiling is None else asdict(self.ceiling),
+            **({"parts": [part.to_json() for part in self.parts]} if self.parts else {}),
         }
 
     @classmethod
@@ -100,6 +115,7 @@ class Ledger:
                     for entry in document["entries"]
                 ),
                 ceiling=None if document["ceiling"] is None else Ceiling(**document["ceiling"]),
+                parts=tuple(cls.from_json(part) for part in document.get("parts", ())),
             )
         except (KeyError, TypeError, ValueError, BudgetError) as error:
             raise SchemaError(f"the ledger cannot be read: {error!r}") from error

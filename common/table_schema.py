@@ -131,6 +131,8 @@ class Column:
             raise self._wrong('a numeric column has missing = "indicator" or "refused"')
         if self.dtype in ("string", "bool"):
             raise self._wrong(f"dtype {self.dtype} does not hold numbers")
+        if self.kind is ColumnKind.CONTINUOUS and "int" in self.dtype:
+            raise self._wrong(f"dtype {self.dtype} holds integers: its kind is integer")
         if self.kind is ColumnKind.INTEGER and "int" in self.dtype:
             bits = int(self.dtype.lstrip("uint"))
             unsigned = self.dtype.startswith("u")

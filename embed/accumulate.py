@@ -10,6 +10,7 @@ from ..common.errors import DataError, SchemaError
 from ..common.feature_map import FeatureMap
 from .exact_map import exact_map
 from .grid import Grid
+from .totals import Totals
 
 
 class ClassSums:
@@ -76,6 +77,23 @@ class ClassSums:
             rows = slice(start, start + int(size))
             start += int(size)
             features.add_to(self._sums[int(label)], rows)
+
+    def resume(self, totals: Totals) -> None:
+        """Go on from the totals over earlier records; nothing may have been added yet.
+
+        Raises:
+            SchemaError: no records can have these totals.
+        """
+        if self._counts.any():
+            raise ValueError("records were added already: they would be lost")
+        totals.require_possible(self._grid)
+        self._sums.copy_(torch.from_numpy(np.ascontiguousarray(totals.sums.T)))
+        self._counts.copy_(torch.from_numpy(totals.counts))
+
+    @property
+    def totals(self) -> Totals:
+        """Sums and counts so far; they may change with the next `add`."""
+        return Totals(self.sums, self.counts)
 
     @property
     def sums(self) -> NDArray[np.int64]:

@@ -22,8 +22,10 @@ from ..common.ledger import Ledger
 from ..common.schema import canonical_json, digest
 from ..common.schemas import Schema, schema_from_json
 from .grid import Grid
+from .totals import Totals
 
 FORMAT_VERSION: Final = 1
+_DIGEST_SIZE: Final = 32
 NOTICE: Final = (
     "This file holds exact sums over sensitive records. It is not differentially private. "
     "Keep it where the records are; share only what 'dpntk release' makes of it."
@@ -41,6 +43,10 @@ class Embedding:
         feature_map: phi, with its weights.
         grid: the unit of `sums`.
         ledger: what has been released from it.
+        run: digest of the data, options and code that it was made with; empty if it was merged, or
+            made without a file in mind.
+        shards: digests of the embeddings that it was merged from, and of those that these were
+            merged from; empty if it was made in one pass.
     """
 
     sums: NDArray[np.int64]
@@ -49,6 +55,8 @@ class Embedding:
     feature_map: FeatureMap
     grid: Grid
     ledger: Ledger = field(default_factory=Ledger)
+    run: str = ""
+    shards: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (self.feature_map.dimension, len(self.schema.classes))
@@ -64,13 +72,19 @@ class Embedding:
         """n, the number of records."""
         return int(self.counts.sum())
 
+    @property
+    def totals(self) -> Totals:
+        """Sums and counts."""
+        return Totals(self.sums, self.counts)
+
     @cached_property
     def plan_digest(self) -> str:
         """SHA-256 over all that shapes the sums except the records themselves."""
-        return digest(_plan(self.schema, self.feature_map, self.grid))
+        return digest(plan_of(self.schema, self.feature_map, self.grid))
 
 
-def _plan(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, Any]:
+def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, Any]:
+    """All that shapes the sums except the records themselves, as plain JSON."""
     return {
         "format": FORMAT_VERSION,
         "schema": schema.to_json(),
@@ -91,13 +105,17 @@ def save_embedding(embedding: Embedding, path: Path) -> None:
         file.attrs["SENSITIVE"] = NOTICE
         file.attrs["format_version"] = FORMAT_VERSION
         file.attrs["plan"] = canonical_json(
-            _plan(embedding.schema, embedding.feature_map, embedding.grid)
+            plan_of(embedding.schema, embedding.feature_map, embedding.grid)
         )
         file.attrs["plan_digest"] = embedding.plan_digest
         file.attrs["records"] = embedding.records
+        file.attrs["run"] = embedding.run
         file.attrs["ledger"] = canonical_json(embedding.ledger.to_json())
         file.create_dataset("sums", data=embedding.sums)
         file.create_dataset("counts", data=embedding.counts)
+        if embedding.shards:
+            shards = np.frombuffer(bytes.fromhex("".join(embedding.shards)), np.uint8)
+            file.create_dataset("shards", data=shards.reshape(-1, _DIGEST_SIZE))
         for name, weight in embedding.feature_map.weights().items():
             file.create_dataset(f"feature_map/{name}", data=weight)
 
@@ -137,6 +155,16 @@ def load_embedding(path: Path) -> Embedding:
         raise EmbeddingError(f"{path}: damaged; embed the records again ({error})") from error
 
 
+def run_of(path: Path) -> str:
+    """Digest of the run that wrote an embedding; empty if there is none at `path`."""
+    try:
+        require_embedding(path)
+        with h5py.File(path, "r") as file:
+            return str(file.attrs.get("run", ""))
+    except (EmbeddingError, OSError, RuntimeError):
+        return ""
+
+
 def _parse(file: h5py.File) -> Embedding:
     plan: Mapping[str, Any] = json.loads(str(file.attrs["plan"]))
     if plan["format"] != FORMAT_VERSION:
@@ -149,6 +177,8 @@ def _parse(file: h5py.File) -> Embedding:
         feature_map=feature_map_from_spec(plan["feature_map"], weights),
         grid=Grid(**plan["grid"]),
         ledger=Ledger.from_json(json.loads(str(file.attrs["ledger"]))),
+        run=str(file.attrs.get("run", "")),
+        shards=tuple(row.tobytes().hex() for row in file["shards"]) if "shards" in file else (),
     )
     if embedding.sums.dtype != np.int64 or embedding.counts.dtype != np.int64:
         raise SchemaError("the sums are not 64-bit integers")

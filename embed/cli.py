@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,19 +13,22 @@ from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
 from ..common.feature_maps import FEATURES
-from ..common.files import locked, require_absent
+from ..common.files import collect_stale, locked, require_absent
 from ..common.front import FRONTS
 from ..common.layers import ACTIVATIONS
 from ..common.ledger import Ceiling, Ledger
+from ..common.ranks import Ranks
 from ..common.schema_file import read_schema
+from ..common.threads import use_threads
 from .artifact import load_embedding, save_embedding
-from .pipeline import (
+from .drawing import (
     DEFAULT_ACTIVATION,
     DEFAULT_ARCH,
     DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
-    embed,
 )
+from .pipeline import embed
+from .work_folder import NothingLeft, WorkFolder
 
 _WIDTHS = ", ".join(
     f"{'_'.join(map(str, widths))} for {arch}" for arch, widths in ARCHITECTURES.items()
@@ -106,6 +110,19 @@ _COST = "is an embedding that releases may refer to"
     "[default: 1048576, or as many as there are]",
 )  # fmt: skip
 @click.option(
+    "--restart", is_flag=True,
+    help="Throw away what an interrupted run has left, and begin anew.",
+)  # fmt: skip
+@click.option(
+    "--checkpoint-every", type=click.FloatRange(0), metavar="SECONDS",
+    help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
+    "than 2 % of the time]",
+)  # fmt: skip
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N",
+    help="Threads to compute with [default: this process's share of the cores]",
+)  # fmt: skip
+@click.option(
     "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
     help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts it.",
 )  # fmt: skip
@@ -138,6 +155,9 @@ def command(
     image_size: int | None,
     classes: int | None,
     capacity: int | None,
+    restart: bool,
+    checkpoint_every: float | None,
+    threads: int | None,
     schema_path: Path | None,
     accept_from_data: bool,
     marginals: float | None,
@@ -148,40 +168,57 @@ def command(
     (gzipped or not, also in shards), arrays x.npy and y.npy, Parquet files or tar shards of images;
     or one .npz, .parquet or .tar file. With --schema, DATA is a table: one CSV (.csv, .csv.gz) or
     Parquet file, or a folder of such.
+
+    After an interruption the same command goes on where it stopped. Several processes share the
+    work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
-    require_absent(output, overwrite=overwrite, cost=_COST)
     ceiling = _ceiling(budget_eps, budget_delta)
     table = None
     if schema_path is not None:
         table = read_schema(schema_path, accept_from_data=accept_from_data)
     elif accept_from_data:
         raise SchemaError("--accept-from-data means nothing without --schema")
+    work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
+    may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
+    if not work.may_be_finished:
+        may_write()
+    use_threads(threads)
     if output.exists():
         load_embedding(output)  # its ledger will be taken over: find out now if it cannot be read
-    embedding = embed(
-        data,
-        features=features,
-        arch=arch,
-        width=width,
-        activation=activation,
-        front=front,
-        frequencies=frequencies,
-        length_scale=length_scale,
-        feature_seed=feature_seed,
-        device=device,
-        split=split,
-        image_size=image_size,
-        classes=classes,
-        capacity=capacity,
-        table=table,
-        marginals=marginals,
-    )
-    # A release may have been made, or a file put there, while the records were read.
-    with locked(output):
-        require_absent(output, overwrite=overwrite, cost=_COST)
-        ledger = load_embedding(output).ledger if output.exists() else Ledger()
-        ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
-        save_embedding(replace(embedding, ledger=ledger), output)
+    with work:
+        try:
+            embedding = embed(
+                data,
+                features=features,
+                arch=arch,
+                width=width,
+                activation=activation,
+                front=front,
+                frequencies=frequencies,
+                length_scale=length_scale,
+                feature_seed=feature_seed,
+                device=device,
+                split=split,
+                image_size=image_size,
+                classes=classes,
+                capacity=capacity,
+                table=table,
+                marginals=marginals,
+                carry_out=partial(work.carry_out, may_write=may_write),
+            )
+        except NothingLeft as reason:
+            if reason.written:
+                _require_ceiling(ceiling, output)
+            notice(str(reason))
+            return
+        # A release may have been made, or a file put there, while the records were read.
+        with locked(output):
+            may_write()
+            collect_stale(output)
+            ledger = load_embedding(output).ledger if output.exists() else Ledger()
+            ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
+            save_embedding(replace(embedding, ledger=ledger), output)
+        work.remove()
     schema = embedding.schema
     if schema.from_data:
         notice(
@@ -195,6 +232,15 @@ def command(
     )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(f"next: dpntk release {output} --eps 1")
+
+
+def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:
+    """Check that a result which was there already has the ceiling that is asked for."""
+    if ceiling and load_embedding(output).ledger.ceiling != ceiling:
+        raise BudgetError(
+            f"{output} holds the embedding of these records already, with another ceiling: set it "
+            "with --overwrite, on one process"
+        )
 
 
 def _ceiling(epsilon: float | None, delta: float | None) -> Ceiling | None:

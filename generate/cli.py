@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..common.console import console
 from ..common.device import AUTO
 from ..common.files import require_replaceable_folder
+from ..common.table_schema import TableSchema
 from ..release.acceptance import Acceptance
 from ..release.origin_options import origin_options
 from ..release.reader import open_release
 from .export import PREVIEW, PROVENANCE, load_generator
 from .pipeline import MOST_BY_DEFAULT, generate, sample_to
-from .training import TrainingSettings
+from .table_export import CSV, holds_table, load_table_generator
+from .table_pipeline import generate_table, sample_table_to
+from .table_training import TableSettings, TableTraining
+from .training import Training, TrainingSettings
 
 _DEFAULTS = TrainingSettings()
+_FOR_TABLES = TableSettings()
 
 
 @click.command("generate", short_help="Train a generator from a release and sample records.")
@@ -31,16 +38,18 @@ _DEFAULTS = TrainingSettings()
     f"{MOST_BY_DEFAULT}]",
 )  # fmt: skip
 @click.option(
-    "--steps", type=click.IntRange(1), default=_DEFAULTS.steps, show_default=True,
-    help="Training steps.",
+    "--steps", type=click.IntRange(1),
+    help=f"Training steps [default: {_DEFAULTS.steps}; for tables {_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(
-    "--batch", type=click.IntRange(2), default=_DEFAULTS.batch, show_default=True,
-    help="Records in a step, over all classes (at least two of each are made).",
+    "--batch", type=click.IntRange(2),
+    help="Records in a step, over all classes (at least two of each are made) "
+    f"[default: {_DEFAULTS.batch}; for tables {_FOR_TABLES.batch}]",
 )  # fmt: skip
 @click.option(
     "--lr", "learning_rate", type=click.FloatRange(0, 10, min_open=True),
-    default=_DEFAULTS.learning_rate, show_default=True, help="Learning rate at the start.",
+    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
+    f"{_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=_DEFAULTS.seed, show_default=True,
@@ -56,9 +65,9 @@ def command(
     release: Path | None,
     generator: Path | None,
     count: int | None,
-    steps: int,
-    batch: int,
-    learning_rate: float,
+    steps: int | None,
+    batch: int | None,
+    learning_rate: float | None,
     seed: int,
     acceptance: Acceptance,
     device: str,
@@ -67,22 +76,40 @@ def command(
     """Train a generator from RELEASE alone (default: release.h5) and sample synthetic records.
 
     This costs no privacy, however often it is done, and needs no access to the records. It writes
-    images.npz (x, y), preview.png, generator.safetensors and provenance.json.
+    images.npz (x, y) and preview.png, or table.csv and table.parquet, and generator.safetensors
+    and provenance.json.
     """
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
     require_replaceable_folder(output, marker=PROVENANCE)
+    given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    look = output / PREVIEW
     if generator is not None:
-        saved = load_generator(generator)
         records = count or MOST_BY_DEFAULT
-        sample_to(output, saved, count=records, seed=seed)
+        if holds_table(generator):
+            sample_table_to(output, load_table_generator(generator), count=records, seed=seed)
+            look = output / CSV
+        else:
+            sample_to(output, load_generator(generator), count=records, seed=seed)
         remark = f", {records:,} records without training"
     else:
         opened = open_release(release or Path("release.h5"), acceptance)
-        settings = TrainingSettings(steps, batch, seed, learning_rate)
-        training = generate(opened, output, count=count, settings=settings, device=device)
+        training: Training | TableTraining
+        if isinstance(opened.release.schema, TableSchema):
+            settings = replace(TableSettings(seed=seed), **chosen)
+            training = generate_table(opened, output, count=count, settings=settings, device=device)
+            look = output / CSV
+        else:
+            training = generate(
+                opened,
+                output,
+                count=count,
+                settings=replace(TrainingSettings(seed=seed), **chosen),
+                device=device,
+            )
         remark = (
             f"; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
             f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}"
         )
-    console.print(f"wrote {output}{remark}\nlook at {output / PREVIEW}")
+    console.print(f"wrote {output}{remark}\nlook at {look}")

@@ -14,6 +14,7 @@ from ..release.contents import NOT_PRIVATE
 from ..release.reader import OpenedRelease
 from .export import SavedGenerator, write_synthetic
 from .sampling import sample
+from .table_training import TableSettings, TableTraining
 from .training import Training, TrainingSettings, train
 
 MOST_BY_DEFAULT: Final = 60_000
@@ -48,7 +49,7 @@ def generate(
         generator=training.generator,
         classes=release.schema.classes,
         class_weights=release.class_weights,
-        origin=_origin(opened, settings, training),
+        origin=origin_of(opened, settings, training),
     )
     records = min(release.guarantee.records, MOST_BY_DEFAULT) if count is None else count
     sample_to(folder, saved, count=records, seed=settings.seed)
@@ -67,9 +68,12 @@ def sample_to(folder: Path, saved: SavedGenerator, *, count: int, seed: int) -> 
     write_synthetic(folder, saved, images, labels, {"records": count, "seed": seed})
 
 
-def _origin(
-    opened: OpenedRelease, settings: TrainingSettings, training: Training
+def origin_of(
+    opened: OpenedRelease,
+    settings: TrainingSettings | TableSettings,
+    training: Training | TableTraining,
 ) -> dict[str, Any]:
+    """Where generated records come from, as plain JSON: the release, and the training."""
     guarantee = opened.release.guarantee
     return {
         "release": {

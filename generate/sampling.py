@@ -33,7 +33,7 @@ def sample(
     labels = np.empty(count, dtype=np.int64)
     places = torch.randperm(count, generator=random).numpy()  # mixes the classes
     with progress("sampling", count, "records") as advance, torch.inference_mode():
-        for label, wanted in enumerate(_split(count, class_weights).tolist()):
+        for label, wanted in enumerate(split_by_shares(count, class_weights).tolist()):
             mine, places = places[:wanted], places[wanted:]
             labels[mine] = label
             for start in range(0, wanted, _BATCH):
@@ -46,7 +46,7 @@ def sample(
     return images, labels
 
 
-def _split(count: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+def split_by_shares(count: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
     """`count` as whole numbers in proportion to `shares`, by largest remainders."""
     wanted = shares / shares.sum() * count
     whole: NDArray[np.int64] = np.floor(wanted).astype(np.int64)

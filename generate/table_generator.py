@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..common.encoding import Block, NumericEncoding, blocks_of
 from ..common.errors import GeneratorError
-from ..common.table_schema import ColumnKind, Missing, TableSchema
+from ..common.table_schema import ColumnKind, TableSchema
 
 _LARGEST: Final = 1 << 16
 
@@ -55,22 +55,25 @@ class _Outputs:
 
     Attributes:
         block: the column and its place in a record.
-        share: of a numeric column: the one that says where between its bounds a value is.
-        choices: those among which one is chosen: the categories, or whether a number is there.
+        choices: those among which one is chosen: the categories; or near which knot a number is,
+            or that it is missing.
+        offsets: of a numeric column: those that say how far from each knot the value is.
     """
 
     block: Block
-    share: slice
     choices: slice
+    offsets: slice
 
 
 class TableGenerator(nn.Module):
     """Latent code and class to an encoded row.
 
-    A number is a sigmoid of one output, and its soft bins follow from it as in the encoding.
-    Categories are drawn from the softmax of their outputs. In training the draw is passed on as it
-    is and its gradient is that of a soft draw (Gumbel-softmax, straight-through: Jang, Gu and Poole
-    2017, arXiv 1611.01144, section 2.2); the draws themselves are the same as at export.
+    A number lies near one of the knots of its soft bins: which, is drawn like a category; how far
+    away, says a sigmoid; and its bins follow as in the encoding. (One sigmoid for the whole range
+    makes one hump, where most tables have spikes.) Categories are drawn from the softmax of their
+    outputs. In training the draw is passed on as it is and its gradient is that of a soft draw
+    (Gumbel-softmax, straight-through: Jang, Gu and Poole 2017, arXiv 1611.01144, section 2.2); the
+    draws themselves are the same as at export.
     """
 
     def __init__(self, spec: TableGeneratorSpec, schema: TableSchema) -> None:
@@ -119,13 +122,24 @@ def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> 
         ranks = torch.arange(chosen.shape[-1], device=made.device, dtype=made.dtype) / last
         ranks[len(block.column.categories) :] = 0
         return torch.cat([(chosen * ranks).sum(-1, keepdim=True), chosen], dim=-1)
-    share = made[..., outputs.share].sigmoid()
-    knots = torch.arange(block.encoding.knots, device=made.device, dtype=made.dtype)
-    bins = (1 - (share * (block.encoding.knots - 1) - knots).abs()).clamp(min=0)
-    values = torch.cat([share, bins], dim=-1)
-    if not chosen.shape[-1]:
-        return values
-    return torch.cat([values * chosen[..., :1], chosen[..., 1:]], dim=-1)
+    import os
+    if os.environ.get("SIG"):
+        share = made[..., outputs.offsets][..., :1].sigmoid()
+        knots = torch.arange(block.encoding.knots, device=made.device, dtype=made.dtype)
+        bins = (1 - (share * (block.encoding.knots - 1) - knots).abs()).clamp(min=0)
+        return torch.cat([share, bins], dim=-1)
+    knots = block.encoding.knots
+    chosen, missing = chosen[..., :knots], chosen[..., knots:]
+    offset = 0.5 * made[..., outputs.offsets].tanh()
+    # Nothing lies before the first knot or behind the last one.
+    up = nn.functional.pad(offset[..., :-1].relu(), (0, 1))
+    down = nn.functional.pad((-offset[..., 1:]).relu(), (1, 0))
+    places = torch.arange(knots, device=made.device, dtype=made.dtype) + up - down
+    value = (chosen * places).sum(-1, keepdim=True) / (knots - 1)
+    bins = chosen * (1 - up - down)
+    bins = bins + nn.functional.pad((chosen * up)[..., :-1], (1, 0))
+    bins = bins + nn.functional.pad((chosen * down)[..., 1:], (0, 1))
+    return torch.cat([value, bins, missing], dim=-1)
 
 
 def _drawn(logits: Tensor, random: torch.Generator | None) -> Tensor:
@@ -142,11 +156,10 @@ def _outputs_of(schema: TableSchema) -> tuple[tuple[_Outputs, ...], int]:
     """Which outputs make which column, and how many there are."""
     found, start = [], 0
     for block in blocks_of(schema):
-        numeric = isinstance(block.encoding, NumericEncoding)
-        choices = block.column.choices
-        if numeric and block.column.missing is Missing.INDICATOR:
-            choices = 2
-        share = slice(start, start + numeric)
-        found.append(_Outputs(block, share, slice(share.stop, share.stop + choices)))
-        start = share.stop + choices
+        choices, offsets = block.column.choices, 0
+        if isinstance(block.encoding, NumericEncoding):
+            choices, offsets = block.encoding.knots + block.missing_place, block.encoding.knots
+        middle, stop = start + choices, start + choices + offsets
+        found.append(_Outputs(block, slice(start, middle), slice(middle, stop)))
+        start = stop
     return tuple(found), start

@@ -2,36 +2,76 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from torch import Tensor
 
-from ..common.feature_map import FeatureMap
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
-from ..common.table_schema import LEVELS, TableSchema
 from ..release.contents import Release
-from .kernels import Features, kernel_of
-from .table_marginals import SmoothMarginals
+from .kernels import ExplicitFeatures, Features, kernel_of
+from .table_marginals import record_targets, released_marginals
 
-MARGINALS_LOSS = 10.0
-"""Weight of the marginals' distance beside that of the network's features."""
+MARGINALS_LOSS: Final = 10.0
+"""Weight of the marginals' distance beside that of the other features."""
 
 
-class _Part:
-    """Squared distance of class-wise means under one map, each class by its released share.
+class TableDistance:
+    """Mean over classes of the squared distance of mean embeddings, estimated without bias.
 
-    As `objective.MeanEmbeddingDistance`, without bias: pairs of a record with itself are left out.
+    As `objective.MeanEmbeddingDistance`; where the release holds marginals, their distance is added
+    with a weight of its own, which is free to choose: the noise is in the release already.
     """
 
-    def __init__(self, columns: Tensor, noise: Tensor) -> None:
-        self.target = columns.contiguous()
-        self._norm = columns.double().square().sum(dim=1).float()
-        self.floor = noise.square() * columns.shape[1]
+    def __init__(
+        self, release: Release, device: torch.device, marginals_loss: float = MARGINALS_LOSS
+    ) -> None:
+        shares = torch.as_tensor(release.class_weights, device=device).float()
+        feature_map, embedding, weight = release.feature_map, release.embedding, 1.0
+        if isinstance(feature_map, JointFeatures):
+            weight, feature_map = feature_map.tangent_weight, feature_map.tangent
+            embedding = embedding[: feature_map.dimension]
+        self._kernel = None
+        self.noise_floor = 0.0
+        """What the release's noise alone adds to the distance, in expectation."""
+        if not isinstance(feature_map, MarginalFeatures):
+            self._kernel = kernel_of(feature_map, device)
+            columns = torch.as_tensor(embedding, device=device).T / (weight * shares[:, None])
+            self._target = columns.contiguous()
+            self._norm = columns.double().square().sum(dim=1).float()
+            noise = release.noise_per_coordinate / (weight * shares)
+            self.noise_floor = float(noise.square().mean()) * embedding.shape[0]
+        self._places: Tensor | None = None
+        if marginals := released_marginals(release):
+            places, means = record_targets(marginals)
+            self._places = torch.as_tensor(places, device=device)
+            self._size = (marginals_loss / len(marginals)) ** 0.5
+            self._means = torch.as_tensor(means, device=device) * self._size
 
-    def __call__(self, features: Features) -> Tensor:
-        towards = features.inner(self.target).mean(dim=1)
-        gram = features.gram()
-        size = gram.shape[1]
-        own = gram.diagonal(dim1=1, dim2=2).sum(dim=1)
-        among = (gram.sum(dim=(1, 2)) - own) / (size * (size - 1))
-        return self._norm - 2 * towards + among
+    def __call__(self, records: Tensor) -> tuple[Tensor, Tensor]:
+        """The distance of a batch.
+
+        Args:
+            records: (c, b, inputs), values 0..1, b >= 2 of each class.
+
+        Returns:
+            Two scalars: the distance to be made small, and its part without the marginals.
+        """
+        features = torch.zeros((), device=records.device)
+        if self._kernel is not None:
+            features = _distance(self._kernel.features(records), self._target, self._norm)
+        if self._places is None:
+            return features, features.detach()
+        marginals = ExplicitFeatures(records[..., self._places] * self._size)
+        norm = self._means.square().sum(dim=1)
+        return features + _distance(marginals, self._means, norm), features.detach()
+
+
+def _distance(features: Features, target: Tensor, norm: Tensor) -> Tensor:
+    towards = features.inner(target).mean(dim=1)
+    gram = features.gram()
+    size = gram.shape[1]
+    own = gram.diagonal(dim1=1, dim2=2).sum(dim=1)
+    among = (gram.sum(dim=(1, 2)) - own) / (size * (size - 1))
+    return (norm - 2 * towards + among).mean()

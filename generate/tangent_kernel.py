@@ -126,7 +126,7 @@ class TangentKernel:
             records: (c, b, record size), values 0..1.
         """
         groups = records.shape[:2]
-        inputs = self._front(records).view(-1, *self.feature_map.shape)
+        inputs = self._front(records).reshape(-1, *self.feature_map.shape)
         found = forward_and_back(
             self.feature_map.layers,
             self._affine,

@@ -15,10 +15,13 @@ from ..common.schema import ImageSchema
 from ..release.contents import Release
 from .class_means import class_means
 from .generator import ConditionalGenerator, GeneratorSpec
-from .objective import MeanEmbeddingDistance
+from .whitening import WhitenedDistance
 
 _LOSS_EVERY = 20
 """Steps over which the reported loss is averaged."""
+_LOOK_EVERY = 200
+_LOOKED_AT = 100
+"""After so many steps the objective looks at so many records of each class, to weigh directions."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def train(
     """
     settings = settings or TrainingSettings()
     place = choose_device(device)
-    objective = MeanEmbeddingDistance(release, place)
+    objective = WhitenedDistance(release, place)
     classes = len(release.schema.classes)
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)
@@ -94,15 +97,20 @@ def train(
     falling = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
     )
+
+    def codes(count: int) -> torch.Tensor:
+        shape = (classes, count, generator.spec.code)
+        return torch.randn(shape, generator=random, device=place)
+
     every = max(1, min(_LOSS_EVERY, settings.steps // 10))
     recent = torch.zeros((), device=place)
     losses: list[LossPoint] = []
     remark = ""
     with progress("training", settings.steps, "steps") as advance:
         for step in range(1, settings.steps + 1):
-            shape = (classes, size, generator.spec.code)
-            code = torch.randn(shape, generator=random, device=place)
-            loss = objective(generator(code, every_class))
+            if step % _LOOK_EVERY == 1:
+                objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
+            loss = objective(generator(codes(size), every_class))
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

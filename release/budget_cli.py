@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..embed.artifact import load_embedding
 from .accountant import DEFAULT_DELTA
-from .composition import most_left, total_of
+from .composition import most_left, strictest, total_of
 
 
 @click.command("budget", short_help="Show what has been released from an embedding.")
@@ -25,7 +25,7 @@ def command(embedding: Path) -> None:
     table = Table(title=f"releases from {embedding}")
     for column in ("created", "release", "epsilon", "delta", "adjacency"):
         table.add_column(column, no_wrap=column in {"created", "adjacency"})
-    for entry in ledger.entries:
+    for entry in ledger.all_entries:
         table.add_row(
             entry.created,
             entry.release_id[:12],
@@ -35,14 +35,22 @@ def command(embedding: Path) -> None:
         )
     out = Console(markup=False, highlight=False)
     out.print(table)
-    delta = ledger.ceiling.delta if ledger.ceiling else DEFAULT_DELTA
-    total = total_of(ledger.entries, delta)
+    limited = strictest(ledger)
+    ceiling = limited.ceiling if limited else None
+    delta = ceiling.delta if ceiling else DEFAULT_DELTA
+    total = total_of(ledger, delta)
     out.print(f"spent: epsilon {total.epsilon:.4g} at delta {delta:g} ({total.adjacency.value})")
-    if ledger.ceiling is None:
+    if ledger.parts:
+        out.print(
+            f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "
+            "count for its records alone"
+        )
+    if limited is None or ceiling is None:
         out.print("no ceiling was set; 'dpntk embed --budget-eps' sets one")
     else:
-        left = most_left(ledger)
+        left = most_left(limited)
+        of_part = "" if limited is ledger else " of a part"
         out.print(
-            f"ceiling: epsilon {ledger.ceiling.epsilon:g}; one more release may have up to "
+            f"ceiling{of_part}: epsilon {ceiling.epsilon:g}; one more release may have up to "
             f"epsilon {left:.4g} at the same delta"
         )

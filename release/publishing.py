@@ -71,8 +71,8 @@ def publish(
         entry = entry_for(embedding, terms, scale)
         ledger = embedding.ledger.with_entry(entry)
         require_below_ceiling(ledger)
-        total = total_of(ledger.entries, terms.delta)
-        if embedding.ledger.entries and not compose(total):
+        total = total_of(ledger, terms.delta)
+        if embedding.ledger.all_entries and not compose(total):
             raise BudgetError(
                 f"{embedding_path} was released before: with this release the total would be "
                 f"epsilon {total.epsilon:.4g} at delta {total.delta:g} ({total.adjacency.value}); "
@@ -106,7 +106,7 @@ def release(embedding: Embedding, terms: Terms) -> Release:
     """
     scale = noise_for(embedding, terms)
     entry = entry_for(embedding, terms, scale)
-    total = total_of((*embedding.ledger.entries, entry), terms.delta)
+    total = total_of(embedding.ledger.with_entry(entry), terms.delta)
     return _carry_out(embedding, terms, scale, entry, total)
 
 

@@ -10,9 +10,10 @@ from enum import Enum
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
-from ..common.feature_map import share_of_exchange
+from ..common.feature_map import FeatureMap, share_of_exchange
 from ..common.ledger import Entry
 from ..embed.artifact import Embedding
+from ..embed.grid import Grid
 from .accountant import DEFAULT_DELTA, require_budget
 from .mechanism import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate, no_noise
 
@@ -75,20 +76,30 @@ class Terms:
 
 
 def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
-    """Check the terms against the embedding and calibrate the noise.
+    """Check the terms against the embedding and calibrate the noise; see `noise_on`."""
+    return noise_on(embedding.feature_map, embedding.grid, embedding.records, terms)
+
+
+def noise_on(feature_map: FeatureMap, grid: Grid, records: int, terms: Terms) -> NoiseScale:
+    """Check the terms against what is to be released and calibrate the noise.
 
     Guarantee:
         Nothing public depends on the number of records under add-remove: the grid neither
         (docs/privacy.md, statement 12).
 
+    Args:
+        feature_map: of the embedding.
+        grid: of the embedding.
+        records: how many there are.
+        terms: what the release is to promise.
+
     Raises:
         BudgetError: the terms make no sense for this embedding.
     """
-    records = embedding.records
     if terms.not_private:
         return no_noise(
-            embedding.feature_map,
-            embedding.grid.units_per_one,
+            feature_map,
+            grid.units_per_one,
             adjacency=terms.adjacency,
             count_weight=terms.released_weight,
         )
@@ -97,14 +108,14 @@ def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
             f"--delta {terms.delta:g} is not below 1/n = {1 / records:.3g}: such a delta allows "
             f"publishing somebody's record as it is; choose at most {0.1 / records:.0e}"
         )
-    if terms.adjacency is Adjacency.ADD_REMOVE and embedding.grid.capacity == records:
+    if terms.adjacency is Adjacency.ADD_REMOVE and grid.capacity == records:
         raise BudgetError(
             "the embedding's grid was chosen by the number of records, which add-remove protects: "
             "embed again with a --capacity that does not depend on it"
         )
     return calibrate(
-        embedding.feature_map,
-        embedding.grid.units_per_one,
+        feature_map,
+        grid.units_per_one,
         epsilon=terms.epsilon,
         delta=terms.delta,
         adjacency=terms.adjacency,

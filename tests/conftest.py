@@ -24,6 +24,7 @@ from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.artifact import Embedding, save_embedding
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
 from dpntk.release import Release, Terms, release
+from tests.embed.processes import embed_arguments, embed_in_a_child, write_records
 
 SIDE, CLASSES = 8, 3
 
@@ -114,6 +115,20 @@ def embedding(feature_map: TangentFeatures, grid: Grid) -> Embedding:
     sums.add(records, labels)
     schema = ImageSchema(SIDE, ("a", "b", "c"), Origin.FORMAT, Origin.DECLARED)
     return Embedding(sums.sums, sums.counts, schema, feature_map, grid)
+
+
+@pytest.fixture(scope="session")
+def many_records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of 60,000 random images."""
+    return write_records(tmp_path_factory.mktemp("records") / "data.npz")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(many_records: Path) -> bytes:
+    """The embedding file that one process makes of them if nobody disturbs it."""
+    output = many_records.with_name("undisturbed.h5")
+    assert embed_in_a_child(embed_arguments(many_records, output)) == 0
+    return output.read_bytes()
 
 
 def make_small_release() -> Release:

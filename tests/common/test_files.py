@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from dpntk.common.errors import OutputError
 from dpntk.common.files import (
+    collect_stale,
     folder_appearing_whole,
     require_absent,
     require_replaceable_folder,
@@ -55,6 +57,31 @@ def test_a_full_disk_leaves_the_earlier_folder_and_nothing_else(tmp_path: Path) 
         (folder / "ours").write_bytes(bytes(4096))
     assert (path / "ours").read_bytes() == b"earlier"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_only_the_temporary_files_of_the_dead_are_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "result[1]"
+    (tmp_path / ".result[1].abc.tmp").write_bytes(b"cut short")
+    others = [".result1.abc.tmp", ".result[1].tmp", "result[1].abc.tmp", ".result[1].old.abc.txt"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"of somebody else")
+    really = os.fsync
+    during: list[list[str]] = []
+
+    def fsync(descriptor: int) -> None:
+        collect_stale(path)  # another process, while this one writes
+        during.append(sorted(file.name for file in tmp_path.iterdir()))
+        really(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_atomically(path, b"whole")
+    assert path.read_bytes() == b"whole"
+    (alive,) = set(during[0]) - set(others)
+    assert alive.startswith(".result[1].")
+    assert alive != ".result[1].abc.tmp"
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([*others, "result[1]"])
 
 
 def test_an_earlier_result_is_replaced_as_a_whole(tmp_path: Path) -> None:

@@ -70,17 +70,17 @@ def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
     for entry in ledger.entries:
         accountant.compose(dp_accounting.GaussianDpEvent(entry.multiplier))
-    total = total_of(ledger.entries, 1e-6)
+    total = total_of(ledger, 1e-6)
     assert total.epsilon == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
 
 
 def test_unlike_releases_add_up_under_replace_one(embedding: Embedding) -> None:
     adding = Terms(1.0, adjacency=Adjacency.ADD_REMOVE)
-    alike = total_of(ledger_of(embedding, adding, adding).entries, 1e-5)
-    mixed = total_of(ledger_of(embedding, adding, ONE).entries, 1e-5)
+    alike = total_of(ledger_of(embedding, adding, adding), 1e-5)
+    mixed = total_of(ledger_of(embedding, adding, ONE), 1e-5)
     assert alike.adjacency is Adjacency.ADD_REMOVE
     assert mixed.adjacency is Adjacency.REPLACE_ONE
-    exchanged = total_of(ledger_of(embedding, ONE, ONE).entries, 1e-5)
+    exchanged = total_of(ledger_of(embedding, ONE, ONE), 1e-5)
     assert mixed.epsilon > exchanged.epsilon  # what hides one record hides an exchange less
 
 

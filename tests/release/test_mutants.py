@@ -26,12 +26,19 @@ from dpntk.common import feature_map as feature_maps
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DpntkError
 from dpntk.common.feature_map import FeatureMap
-from dpntk.embed import exact_tangent, save_embedding
+from dpntk.common.ledger import Ledger
+from dpntk.embed import exact_tangent, save_embedding, work_folder
 from dpntk.embed.accumulate import ClassSums
-from dpntk.release import accountant, discrete_gaussian, mechanism, publishing
+from dpntk.embed.artifact import Embedding
+from dpntk.embed.checkpoint import Progress, Share, save_progress, split
+from dpntk.embed.grid import Grid
+from dpntk.embed.merge import _contents
+from dpntk.embed.totals import Totals
+from dpntk.release import accountant, composition, discrete_gaussian, mechanism, publishing
 from dpntk.release.mechanism import NoiseScale, NoisySums
 from tests.embed import test_exact_sums as exact_sums
-from tests.release import test_accountant, test_discrete_gaussian, test_ledger
+from tests.embed import test_merge, test_work_folder
+from tests.release import test_accountant, test_discrete_gaussian, test_ledger, test_merged_ledger
 from tests.release import test_mechanism as mechanism_tests
 from tests.release import test_sensitivity as sensitivity_tests
 
@@ -186,6 +193,99 @@ def chunk_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClassSums, "add", twice)
 
 
+def checkpoint_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was counted before an interruption is taken over twice."""
+    right = ClassSums.resume
+
+    def twice(self: ClassSums, totals: Totals) -> None:
+        right(self, Totals(2 * totals.sums, 2 * totals.counts))
+
+    monkeypatch.setattr(ClassSums, "resume", twice)
+
+
+def checkpoint_sums_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the sums only, which leaves the number of records right."""
+    right = ClassSums.resume
+
+    def twice(self: ClassSums, totals: Totals) -> None:
+        right(self, totals)
+        self._sums *= 2
+
+    monkeypatch.setattr(ClassSums, "resume", twice)
+
+
+def checkpoint_a_chunk_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The finished records are written down before the last chunk's sums are in, or after."""
+    before: dict[Share, int] = {}
+
+    def late(progress: Progress, *rest: Any) -> None:  # noqa: ANN401
+        done = before.get(progress.share, progress.share.start)
+        before[progress.share] = progress.done
+        object.__setattr__(progress, "done", done)
+        save_progress(progress, *rest)
+
+    monkeypatch.setattr(Progress, "__post_init__", lambda self: None)
+    monkeypatch.setattr(work_folder, "save_progress", late)
+
+
+def finished_share_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last process to finish finds its own share among those of the others."""
+    right = work_folder.WorkFolder._join
+
+    def join(self: work_folder.WorkFolder, *arguments: Any) -> Totals:  # noqa: ANN401
+        last = arguments[-1]
+        totals = right(self, *arguments)
+        return (
+            totals
+            if last is None
+            else Totals(totals.sums + last.totals.sums, totals.counts + last.totals.counts)
+        )
+
+    monkeypatch.setattr(work_folder.WorkFolder, "_join", join)
+
+
+def shares_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def overlapping(records: int, shares: int) -> tuple[Share, ...]:
+        return tuple(
+            replace(share, stop=min(share.stop + 1, records)) for share in split(records, shares)
+        )
+
+    monkeypatch.setattr(work_folder, "split", overlapping)
+
+
+def same_shard_merged_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only files of the same name are recognised."""
+
+    def contents(embedding: Embedding) -> frozenset[str]:
+        return frozenset({str(id(embedding))})
+
+    everywhere(monkeypatch, _contents, contents)
+
+
+def overflow_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plus(self: Totals, other: Totals, grid: Grid) -> Totals:
+        return Totals(self.sums + other.sums, self.counts + other.counts)
+
+    monkeypatch.setattr(Totals, "plus", plus)
+
+
+def parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merged embedding begins with an empty ledger."""
+    right = composition._precision
+
+    def forgetful(ledger: Ledger, adjacency: Adjacency) -> float:
+        return right(replace(ledger, parts=()), adjacency)
+
+    everywhere(monkeypatch, right, forgetful)
+
+
+def ceilings_of_parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def own(ledger: Ledger) -> list[Ledger]:
+        return [ledger] if ledger.ceiling else []
+
+    everywhere(monkeypatch, composition._under_each_ceiling, own)
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A mistake and the test that catches it.
@@ -250,6 +350,34 @@ MUTANTS = [
         chunk_counted_twice,
         exact_sums.test_class_sums_equal_the_per_record_gradients,
         {"width": 13},
+    ),
+    Mutant(checkpoint_counted_twice, test_work_folder.test_a_killed_pass_is_continued_to_the_bit),
+    Mutant(
+        checkpoint_sums_counted_twice, test_work_folder.test_a_killed_pass_is_continued_to_the_bit
+    ),
+    Mutant(checkpoint_a_chunk_behind, test_work_folder.test_a_killed_pass_is_continued_to_the_bit),
+    Mutant(
+        finished_share_counted_twice,
+        test_work_folder.test_ranks_write_the_file_that_one_process_writes,
+        {"ranks": 2},
+    ),
+    Mutant(
+        shares_overlap,
+        test_work_folder.test_ranks_write_the_file_that_one_process_writes,
+        {"ranks": 2},
+    ),
+    Mutant(same_shard_merged_twice, test_merge.test_the_same_records_twice_are_refused),
+    Mutant(
+        overflow_unnoticed,
+        test_merge.test_more_records_than_there_is_room_for_are_refused,
+    ),
+    Mutant(
+        parts_forgotten,
+        test_merged_ledger.test_the_total_is_the_largest_part_with_what_came_later,
+    ),
+    Mutant(
+        ceilings_of_parts_forgotten,
+        test_merged_ledger.test_every_ceiling_holds_for_its_own_records,
     ),
 ]
 

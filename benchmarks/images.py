@@ -1,0 +1,232 @@
+"""How useful the synthetic images are: one table, by the same code for all.
+
+Every run: embed, release (delta 1e-5), generate 60,000 records with the default settings, train
+the classifiers of `dpntk evaluate` on them, and test these on the real test images. The seed is of
+features, training and classifiers; the noise has none. Nothing is chosen by these figures: the
+same settings serve all data sets and epsilons. Finished runs are kept in benchmarks/results.json,
+so an interrupted table is gone on with; the table is written to benchmarks/results.md.
+
+Run: python -m benchmarks.images NAME=FOLDER [NAME=FOLDER ...] [--seeds N] [--epsilons E ...]
+     [--adjacencies A ...] [--methods M ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.files import write_atomically
+from dpntk.common.sources import open_source
+from dpntk.embed import Embedding, embed, save_embedding
+from dpntk.evaluate import measure, read_real, read_synthetic
+from dpntk.evaluate.classifiers import CLASSIFIERS
+from dpntk.evaluate.records import Records
+from dpntk.generate import TrainingSettings, generate
+from dpntk.release import Terms, open_release, own_key, publish
+from dpntk.release.reader import OpenedRelease
+
+from .gaussian import gaussian_records
+
+HERE = Path(__file__).parent
+RESULTS, TABLE = HERE / "results.json", HERE / "results.md"
+RECORDS, CLASSES = 60_000, 10
+SEPARATOR = " | "
+
+
+@dataclass(frozen=True)
+class Run:
+    """One line of results.json: what was run, and with which seed."""
+
+    data: str
+    epsilon: float
+    adjacency: Adjacency
+    method: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Its name in results.json."""
+        return SEPARATOR.join((*self.row, str(self.seed)))
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """All but the seed: the first cells of its row in the table."""
+        return self.data, f"{self.epsilon:g}", self.adjacency.value, self.method
+
+
+def through_files(
+    embedding: Embedding,
+    run: Run,
+    change: Callable[[OpenedRelease], OpenedRelease] = lambda opened: opened,
+) -> Records:
+    """Synthetic records, by way of the files that users have."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_embedding(embedding, folder / "embedding.h5")
+        terms = Terms(run.epsilon, adjacency=run.adjacency)
+        publish(folder / "embedding.h5", folder / "release.h5", terms, own_key())
+        opened = change(open_release(folder / "release.h5"))
+        settings = TrainingSettings(seed=run.seed)
+        generate(opened, folder / "synthetic", count=RECORDS, settings=settings)
+        return read_synthetic(folder / "synthetic")
+
+
+def default(data: Path, run: Run) -> Records:
+    """What a user gets who chooses nothing."""
+    return through_files(embed(data, classes=CLASSES, feature_seed=run.seed), run)
+
+
+def pixels(data: Path, run: Run) -> Records:
+    """The tangent kernel without a front."""
+    embedding = embed(data, classes=CLASSES, feature_seed=run.seed, front="pixels", width=800)
+    return through_files(embedding, run)
+
+
+def rff(data: Path, run: Run) -> Records:
+    """Random Fourier features: DP-MERF."""
+    embedding = embed(data, classes=CLASSES, feature_seed=run.seed, features="rff")
+    return through_files(embedding, run)
+
+
+def hermite(data: Path, run: Run) -> Records:
+    """Hermite features: DP-HP."""
+    embedding = embed(data, classes=CLASSES, feature_seed=run.seed, features="hermite")
+    return through_files(embedding, run)
+
+
+def gaussian(data: Path, run: Run) -> Records:
+    """The yardstick: the mean and covariance of each class, and no training."""
+    source = open_source(data, class_count=CLASSES)
+    batches = list(source.batches(4096))
+    return gaussian_records(
+        np.concatenate([batch.records for batch in batches]),
+        np.concatenate([batch.labels for batch in batches]),
+        source.schema.classes,
+        epsilon=run.epsilon,
+        adjacency=run.adjacency,
+        count=RECORDS,
+        seed=run.seed,
+    )
+
+
+def pure_noise(data: Path, run: Run) -> Records:
+    """A control: a release that holds nothing but its noise; to be at chance."""
+
+    def drown(opened: OpenedRelease) -> OpenedRelease:
+        made = opened.release
+        drawn = np.random.default_rng(run.seed).standard_normal(made.embedding.shape)
+        noise: NDArray[np.float32] = (drawn * made.noise_per_coordinate).astype(np.float32)
+        return replace(opened, release=replace(made, embedding=noise))
+
+    return through_files(embed(data, classes=CLASSES, feature_seed=run.seed), run, drown)
+
+
+def permuted_labels(data: Path, run: Run) -> Records:
+    """A control: the labels are permuted before embedding; to be at chance."""
+    source = open_source(data, class_count=CLASSES)
+    batches = list(source.batches(4096))
+    records = np.concatenate([batch.records for batch in batches])
+    labels = np.concatenate([batch.labels for batch in batches])
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "permuted.npz"
+        side = math.isqrt(records.shape[1])
+        images = records.reshape(-1, side, side)
+        np.savez(path, x=images, y=np.random.default_rng(run.seed).permutation(labels))
+        embedding = embed(path, classes=CLASSES, feature_seed=run.seed)
+    return through_files(embedding, run)
+
+
+METHODS: dict[str, Callable[[Path, Run], Records]] = {
+    "default": default,
+    "ntk, pixels": pixels,
+    "rff (DP-MERF)": rff,
+    "hermite (DP-HP)": hermite,
+    "Gaussian": gaussian,
+    "control: pure noise": pure_noise,
+    "control: permuted labels": permuted_labels,
+}
+
+
+def result_of(data: Path, run: Run) -> dict[str, float]:
+    """The accuracies of a run, and the seconds that it took to make the records."""
+    start = time.perf_counter()
+    synthetic = METHODS[run.method](data, run)
+    seconds = time.perf_counter() - start
+    (row,) = measure({"synthetic": synthetic}, read_real(data, "test", synthetic), run.seed)
+    return {**row.accuracy, "seconds": round(seconds, 1)}
+
+
+def table(results: dict[str, dict[str, float]]) -> str:
+    """All finished runs as Markdown: mean and standard deviation over the seeds."""
+    lines = [
+        "# Synthetic images",
+        "",
+        "Accuracy on the real test images of classifiers trained on 60,000 synthetic ones: mean",
+        "and standard deviation over the seeds; delta 1e-5. Seconds to embed, release and",
+        "generate. Written by `benchmarks/images.py`; all rows with the same settings.",
+        "",
+        "| data | epsilon | adjacency | method | seeds | " + " | ".join(CLASSIFIERS) + " | s |",
+        "|---|---|---|---|---|" + "---|" * len(CLASSIFIERS) + "---|",
+    ]
+    rows: dict[tuple[str, ...], list[dict[str, float]]] = {}
+    for key, result in results.items():
+        rows.setdefault(tuple(key.split(SEPARATOR)[:-1]), []).append(result)
+    order = {method: number for number, method in enumerate(METHODS)}
+    for row in sorted(rows, key=lambda row: (row[0], float(row[1]), row[2], order[row[3]])):
+        cells = [*row, str(len(rows[row]))]
+        for classifier in CLASSIFIERS:
+            values = [result[classifier] for result in rows[row]]
+            spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
+            cells.append(f"{statistics.mean(values):.3f}{spread}")
+        cells.append(f"{statistics.median(result['seconds'] for result in rows[row]):.0f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def wanted(arguments: argparse.Namespace, names: list[str]) -> Iterator[Run]:
+    """The runs that were asked for, the first seed of everything first."""
+    for seed in range(arguments.seeds):
+        for parts in itertools.product(names, arguments.epsilons, arguments.adjacencies):
+            for method in arguments.methods:
+                yield Run(*parts, method, seed)
+
+
+def main() -> None:
+    """Run what is missing, and write results and table after every run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("data", nargs="+", metavar="NAME=FOLDER")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 0.2, 10.0])
+    parser.add_argument(
+        "--adjacencies", type=Adjacency, nargs="+", default=[Adjacency.REPLACE_ONE],
+        metavar="|".join(adjacency.value for adjacency in Adjacency),
+    )  # fmt: skip
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    arguments = parser.parse_args()
+    folders = {name: Path(folder) for name, folder in (x.split("=", 1) for x in arguments.data)}
+    results: dict[str, dict[str, float]] = {}
+    if RESULTS.exists():
+        results = json.loads(RESULTS.read_text())
+    for run in wanted(arguments, list(folders)):
+        if run.key not in results:
+            results[run.key] = result_of(folders[run.data], run)
+            document = json.dumps(results, indent=1, sort_keys=True) + "\n"
+            write_atomically(RESULTS, document.encode())
+            write_atomically(TABLE, table(results).encode())
+        print(run.key, results[run.key], flush=True)
+
+
+if __name__ == "__main__":
+    main()

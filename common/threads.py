@@ -1,0 +1,45 @@
+"""How many threads a process computes with, so that several on a machine do not crowd it."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from .ranks import Ranks
+
+
+def use_threads(count: int | None = None) -> int:
+    """Set the number of threads that torch computes with.
+
+    Args:
+        count: as many; if None, `OMP_NUM_THREADS` where the user has set it, and else this
+            process's share of the cores that it may run on.
+
+    Returns:
+        The number set.
+
+    Raises:
+        RunError: the environment describes no set of processes.
+    """
+    ranks = Ranks.from_environment()
+    if count is None and "OMP_NUM_THREADS" in os.environ and not _set_by_torchrun(ranks):
+        return torch.get_num_threads()
+    if count is None and ranks.local_count == 1:
+        return torch.get_num_threads()
+    count = count or share_of_cores(ranks)
+    torch.set_num_threads(count)
+    return count
+
+
+def share_of_cores(ranks: Ranks) -> int:
+    """How many cores there are for each process on this machine; at least 1."""
+    may_use = getattr(os, "sched_getaffinity", None)  # Linux knows what this process may use
+    cores = len(may_use(0)) if may_use else os.cpu_count() or 1
+    return max(1, cores // ranks.local_count)
+
+
+def _set_by_torchrun(ranks: Ranks) -> bool:
+    """Torchrun sets 1 for several processes where nothing was set, and leaves cores idle."""
+    torchrun = "TORCHELASTIC_RUN_ID" in os.environ and ranks.local_count > 1
+    return torchrun and os.environ["OMP_NUM_THREADS"] == "1"

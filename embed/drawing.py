@@ -1,0 +1,137 @@
+"""Draw a feature map for records of a schema, without looking at any record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from ..common.architectures import layers_of, read_widths, takes_vectors
+from ..common.errors import SchemaError
+from ..common.feature_map import FeatureMap
+from ..common.feature_maps import FEATURES
+from ..common.front import Front, Pixels, make_front
+from ..common.hermite import HermiteFeatures
+from ..common.joint import JointFeatures
+from ..common.layers import Shape
+from ..common.marginals import MarginalFeatures
+from ..common.ntk import TangentFeatures
+from ..common.rff import RandomFourierFeatures
+from ..common.schema import ImageSchema
+from ..common.schemas import Schema
+from ..common.table_schema import TableSchema
+
+DEFAULT_ARCH: Final = "fc_1l"
+DEFAULT_ACTIVATION: Final = "relu"
+DEFAULT_FREQUENCIES: Final = 5000
+DEFAULT_MARGINALS: Final = 0.6
+"""Weight of marginals in a feature of norm 1; the network's features have 0.8."""
+_TABLE_WIDTHS: Final = {"fc_1l": "200"}
+"""Widths for tables, where they differ from those for images."""
+_VALUES_PER_SQUARED_LENGTH: Final = 7.5
+"""DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """Which feature map, by the options of `embed`; None where nothing was said.
+
+    Attributes:
+        features: "ntk", "rff" or "hermite".
+        arch: of "ntk": the network, one of `ARCHITECTURES`; "fc_1l" if None.
+        width: of "ntk": of its hidden layers, 400 or "3000_200"; as said there if None.
+        activation: of "ntk": one of `ACTIVATIONS`; "relu" if None.
+        front: of "ntk": what stands before the network, one of `FRONTS`. If None, "scattering"
+            before networks of linear layers, "pixels" before convolutions and for tables.
+        frequencies: of "rff": how many; the dimension is twice that.
+        length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
+        marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
+            (`dpntk.common.joint`); 0 leaves them out; 0.6 if None.
+    """
+
+    features: str = "ntk"
+    arch: str | None = None
+    width: str | int | None = None
+    activation: str | None = None
+    front: str | None = None
+    frequencies: int = DEFAULT_FREQUENCIES
+    length_scale: float | None = None
+    marginals: float | None = None
+
+    def draw(self, schema: Schema, seed: int) -> FeatureMap:
+        """Draw the map.
+
+        Args:
+            schema: of the records.
+            seed: of the map's random weights. Not of any noise: that has no seed.
+
+        Raises:
+            SchemaError: there is no such map.
+        """
+        tangent = self.features == "ntk"
+        if self.marginals and not (tangent and isinstance(schema, TableSchema)):
+            raise SchemaError(
+                f"--marginals {self.marginals:g}: it goes with tables and --features ntk"
+            )
+        if tangent:
+            network = self._network(schema, seed)
+            weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
+            if weight and isinstance(schema, TableSchema):
+                return JointFeatures(network, MarginalFeatures.of(schema), weight)
+            return network
+        self.refuse_network(f"it goes with --features ntk, not {self.features}")
+        if self.features == "hermite":
+            return HermiteFeatures.draw(schema.inputs, levels=schema.levels, seed=seed)
+        if self.features == "rff":
+            usual = math.sqrt(schema.inputs / _VALUES_PER_SQUARED_LENGTH)
+            return RandomFourierFeatures.draw(
+                schema.inputs,
+                frequencies=self.frequencies,
+                length_scale=self.length_scale or usual,
+                levels=schema.levels,
+                seed=seed,
+            )
+        raise SchemaError(f"--features {self.features}: known are {', '.join(FEATURES)}")
+
+    def refuse_network(self, why: str) -> None:
+        """Refuse options of a network.
+
+        Raises:
+            SchemaError: there is one.
+        """
+        for name in ("arch", "width", "activation", "front"):
+            if getattr(self, name) is not None:
+                raise SchemaError(f"--{name} {getattr(self, name)}: {why}")
+
+    def _network(self, schema: Schema, seed: int) -> TangentFeatures:
+        arch = self.arch or DEFAULT_ARCH
+        usual = "" if isinstance(schema, ImageSchema) else _TABLE_WIDTHS.get(arch, "")
+        widths = read_widths(usual if self.width is None else str(self.width), arch)
+        front, shape = self._before(arch, schema)
+        return TangentFeatures.draw(
+            front,
+            layers_of(arch, widths, shape, self.activation or DEFAULT_ACTIVATION),
+            outputs=len(schema.classes),
+            levels=schema.levels,
+            seed=seed,
+            shape=shape,
+        )
+
+    def _before(self, arch: str, schema: Schema) -> tuple[Front, Shape]:
+        """What stands before the network, and the shape of what it makes."""
+        if not isinstance(schema, ImageSchema):
+            if self.front not in (None, "pixels"):
+                raise SchemaError(f"--front {self.front}: it is for images, not for tables")
+            inputs = schema.inputs
+            return Pixels(inputs), (inputs,) if takes_vectors(arch) else (1, inputs)
+        front = make_front(self.front or default_front(arch), schema.side)
+        if takes_vectors(arch):
+            return front, (front.outputs,)
+        if not isinstance(front, Pixels):
+            raise SchemaError(f"--front {self.front}: --arch {arch} takes the pixels themselves")
+        return front, (1, schema.side, schema.side)
+
+
+def default_front(arch: str) -> str:
+    """What stands before a network if nothing is said."""
+    return "scattering" if takes_vectors(arch) else "pixels"

@@ -1,0 +1,91 @@
+"""Adding up embeddings of disjoint shards or sites: what one pass over all records gives.
+
+Guarantee:
+    Every merged embedding has the same plan, no sum overflows, and none goes in twice, so a record
+    that is in one shard contributes once, as statement 5 assumes. Whether two different shards
+    share a record cannot be seen in their sums: the owner answers for that. What a record has
+    spent is what its own shard's ledger says. (docs/privacy.md, statement 14.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ..common.errors import MergeError, SchemaError
+from ..common.files import locked, write_failures
+from ..common.ledger import Ledger
+from .artifact import Embedding, load_embedding, plan_of
+from .run_plan import changes
+
+_SAME_OPTIONS: Final = "embed both with the same options, --capacity and --classes among them"
+
+
+def merge(paths: Sequence[Path]) -> Embedding:
+    """Add up embedding files; one after the other is read, so that memory holds two.
+
+    Args:
+        paths: two or more embeddings, of records that are all different.
+
+    Returns:
+        The embedding of all their records: SENSITIVE. Its ledger has theirs as its parts.
+
+    Raises:
+        EmbeddingError: one of them is not a whole embedding.
+        MergeError: their plans differ, they hold more records than the sums have room for, or the
+            same records are in two of them.
+    """
+    if len(paths) < 2:
+        raise MergeError("there is nothing to merge: name two embeddings at least")
+    whole = load_embedding(paths[0])
+    owner = dict.fromkeys(_contents(whole), paths[0])
+    parts = [whole.ledger]
+    for path in paths[1:]:
+        part = load_embedding(path)
+        if part.plan_digest != whole.plan_digest:
+            reasons = "; ".join(changes(_plan(whole), _plan(part), instead="and not"))
+            raise MergeError(f"{path} cannot be added to {paths[0]}: {reasons}; {_SAME_OPTIONS}")
+        for content in _contents(part):
+            if content in owner:
+                raise MergeError(
+                    f"{owner[content]} and {path} hold the same records: counted twice, they would "
+                    "be protected half as well; name each shard once"
+                )
+        owner |= dict.fromkeys(_contents(part), path)
+        parts.append(part.ledger)
+        try:
+            totals = whole.totals.plus(part.totals, whole.grid)
+        except SchemaError as error:
+            raise MergeError(f"{path} does not fit in: {error}") from error
+        whole = replace(whole, sums=totals.sums, counts=totals.counts)
+    return replace(whole, ledger=Ledger(parts=tuple(parts)), run="", shards=tuple(sorted(owner)))
+
+
+def _plan(embedding: Embedding) -> dict[str, object]:
+    return plan_of(embedding.schema, embedding.feature_map, embedding.grid)
+
+
+def _contents(embedding: Embedding) -> frozenset[str]:
+    """Digests of all embeddings whose records are in this one, its own included."""
+    return frozenset({*embedding.shards, embedding.totals.digest()})
+
+
+@contextlib.contextmanager
+def all_locked(paths: Sequence[Path]) -> Iterator[None]:
+    """Keep releases from being made from any of these files, and from others in their folders.
+
+    Raises:
+        OutputError: a folder is not there, or cannot be locked.
+    """
+    folders: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        with write_failures(path.parent):
+            status = path.parent.stat()
+        folders[status.st_dev, status.st_ino] = path
+    with contextlib.ExitStack() as held:
+        for _, path in sorted(folders.items()):  # in one order, so that nobody waits for ever
+            held.enter_context(locked(path))
+        yield

@@ -1,0 +1,177 @@
+"""Writing a generated table and its generator, and reading the generator back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from ..common.encoding import blocks_of
+from ..common.errors import GeneratorError, SchemaError
+from ..common.files import folder_appearing_whole
+from ..common.table_schema import TableSchema
+from .export import GENERATOR, PROVENANCE
+from .table_generator import TableGenerator, TableGeneratorSpec
+from .table_marginals import ColumnMarginal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CSV: Final = "table.csv"
+PARQUET: Final = "table.parquet"
+_MARGINALS: Final = "marginals"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedTableGenerator:
+    """A trained generator with all that is needed to sample from it and to say where it is from.
+
+    Attributes:
+        generator: in evaluation mode.
+        class_weights: released share of each class, float64 (c,).
+        marginals: released ones, which rows are corrected by; nothing if there are none.
+        origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
+    """
+
+    generator: TableGenerator
+    class_weights: NDArray[np.float64]
+    marginals: tuple[ColumnMarginal, ...]
+    origin: dict[str, Any]
+
+    @property
+    def private(self) -> bool:
+        """Whether its release promised anything; no if the file does not say."""
+        release = self.origin.get("release")
+        return isinstance(release, dict) and release.get("private") is True
+
+
+def write_table(
+    folder: Path, saved: SavedTableGenerator, table: pa.Table, sampling: dict[str, Any]
+) -> None:
+    """Write the folder of results; it appears whole or not at all.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        saved: the generator that made the rows.
+        table: the rows.
+        sampling: how they were drawn, for the provenance.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    from pyarrow import parquet
+
+    schema = saved.generator.schema
+    document = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
+    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+        parquet.write_table(table, temporary / PARQUET)
+        _write_csv(table, schema, temporary / CSV)
+        (temporary / GENERATOR).write_bytes(_serialise(saved))
+        (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
+    """Write the table as the source was written: separator, encoding, text for missing values."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    def texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        plain = column.cast(pyarrow.string())
+        if types.is_floating(column.type):  # 3 is an integer to whoever reads it
+            whole = compute.invert(compute.match_substring_regex(plain, "[.einf]"))
+            plain = compute.if_else(whole, compute.binary_join_element_wise(plain, ".0", ""), plain)
+        return plain.fill_null(schema.csv.missing[0])
+
+    names = table.column_names
+    separator, encoding = schema.csv.separator, schema.csv.encoding
+    columns = [texts(table.column(name)).to_pylist() for name in names]
+    needs_quotes = set(f'{separator}"\r\n')
+
+    def quoted(text: str) -> str:
+        if not needs_quotes.isdisjoint(text) or (not text and len(names) == 1):
+            escaped = text.replace('"', '""')
+            return f'"{escaped}"'
+        return text
+
+    with path.open("w", encoding=encoding, newline="") as file:
+        file.write(separator.join(map(quoted, names)) + "\n")
+        for row in zip(*columns, strict=True):
+            file.write(separator.join(map(quoted, row)) + "\n")
+
+
+def holds_table(path: Path) -> bool:
+    """Whether a generator file is of a table; no if it is no such file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return bool(json.loads((file.metadata() or {})["dpntk"]).get("kind") == "table")
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def load_table_generator(path: Path) -> SavedTableGenerator:
+    """Read a generator that `write_table` wrote.
+
+    Raises:
+        GeneratorError: it is damaged.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            document = json.loads((file.metadata() or {})["dpntk"])
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        spec = TableGeneratorSpec.from_json(document["spec"])
+        schema = TableSchema.from_json(document["schema"])
+        class_weights = np.array(document["class_weights"], dtype=np.float64)
+        origin = dict(document["origin"])
+    except (GeneratorError, SchemaError) as error:
+        raise GeneratorError(f"{path}: {error}") from error
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
+    blocks = blocks_of(schema)
+    stored = [weights.pop(f"{_MARGINALS}.{number}", None) for number in range(len(blocks))]
+    marginals = tuple(
+        ColumnMarginal(block, shares.numpy())
+        for block, shares in zip(blocks, stored, strict=True)
+        if shares is not None
+    )
+    classes = len(schema.classes)
+    if class_weights.shape != (classes,) or not np.isfinite(class_weights).all():
+        raise GeneratorError(f"{path}: its classes and weights contradict each other")
+    if class_weights.min() <= 0 or not all(_is_marginal(m, classes) for m in marginals):
+        raise GeneratorError(f"{path}: its classes and weights contradict each other")
+    with torch.device("meta"):
+        generator = TableGenerator(spec, schema)
+    try:
+        generator.load_state_dict(weights, strict=True, assign=True)
+    except RuntimeError as error:
+        raise GeneratorError(f"{path}: its weights do not fit its description") from error
+    return SavedTableGenerator(generator.eval(), class_weights, marginals, origin)
+
+
+def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
+    shares, choices = marginal.shares, marginal.block.column.choices
+    if shares.ndim != 2 or len(shares) != classes or shares.dtype != np.float64:
+        return False
+    fits = shares.shape[1] == choices if choices else marginal.points >= 2
+    return fits and bool(np.isfinite(shares).all()) and bool((shares >= 0).all())
+
+
+def _serialise(saved: SavedTableGenerator) -> bytes:
+    document = {
+        "kind": "table",
+        "spec": saved.generator.spec.to_json(),
+        "schema": saved.generator.schema.to_json(),
+        "class_weights": saved.class_weights.tolist(),
+        "origin": saved.origin,
+    }
+    tensors = dict(saved.generator.state_dict())
+    for number, marginal in enumerate(saved.marginals):
+        tensors[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares)
+    content: bytes = save(tensors, metadata={"dpntk": json.dumps(document)})
+    return content

@@ -1,0 +1,65 @@
+"""From a release of a table, or a generator trained earlier, to a folder with a synthetic table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..common.console import warning
+from ..common.device import AUTO
+from ..release.contents import NOT_PRIVATE
+from ..release.reader import OpenedRelease
+from .pipeline import origin_of
+from .table_export import SavedTableGenerator, write_table
+from .table_marginals import released_marginals
+from .table_sampling import sample_rows
+from .table_training import TableSettings, TableTraining, train_table
+
+MOST_ROWS_BY_DEFAULT = 1_000_000
+
+
+def generate_table(
+    opened: OpenedRelease,
+    folder: Path,
+    *,
+    count: int | None = None,
+    settings: TableSettings | None = None,
+    device: str = AUTO,
+) -> TableTraining:
+    """Train on a release of a table and write synthetic rows.
+
+    Args:
+        opened: the release.
+        folder: where to write `table.csv`, `table.parquet`, `generator.safetensors` and
+            `provenance.json`.
+        count: how many rows; as many as the release was made from if None, at most 1,000,000.
+        settings: how to train.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        GeneratorError: the training diverged, or the release is not of a table.
+        OutputError: the folder cannot be written.
+    """
+    settings = settings or TableSettings()
+    release = opened.release
+    training = train_table(release, settings, device=device)
+    saved = SavedTableGenerator(
+        generator=training.generator,
+        class_weights=release.class_weights,
+        marginals=released_marginals(release),
+        origin=origin_of(opened, settings, training),
+    )
+    rows = min(release.guarantee.records, MOST_ROWS_BY_DEFAULT) if count is None else count
+    sample_table_to(folder, saved, count=rows, seed=settings.seed)
+    return training
+
+
+def sample_table_to(folder: Path, saved: SavedTableGenerator, *, count: int, seed: int) -> None:
+    """Draw rows from a generator and write the folder of results.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    if not saved.private:
+        warning(f"{folder} will be {NOT_PRIVATE}")
+    table = sample_rows(saved.generator, count, saved.class_weights, seed, saved.marginals)
+    write_table(folder, saved, table, {"records": count, "seed": seed})

@@ -1,0 +1,121 @@
+"""Draw rows from a trained generator, and turn them into a table as the source was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..common.console import progress
+from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
+from ..common.table_schema import Column, ColumnKind, TableSchema
+from .sampling import split_by_shares
+from .table_generator import TableGenerator
+from .table_marginals import ColumnMarginal, corrected
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH: Final = 4000
+
+
+def sample_rows(
+    generator: TableGenerator,
+    count: int,
+    class_weights: NDArray[np.float64],
+    seed: int,
+    marginals: tuple[ColumnMarginal, ...] = (),
+) -> pa.Table:
+    """Draw rows, in random order.
+
+    Args:
+        generator: in evaluation mode, on the CPU.
+        count: how many rows.
+        class_weights: released share of each class, float64 (c,); the labels follow them as
+            closely as whole numbers can.
+        seed: of labels, latent codes and draws.
+        marginals: released ones, to which the rows are corrected at the end.
+
+    Returns:
+        A table with the columns of the schema; every value is valid under it.
+    """
+    random = torch.Generator().manual_seed(seed)
+    schema = generator.schema
+    records = np.empty((count, schema.inputs), dtype=np.float32)
+    labels = np.empty(count, dtype=np.int64)
+    places = torch.randperm(count, generator=random).numpy()  # mixes the classes
+    with progress("sampling", count, "rows") as advance, torch.inference_mode():
+        for label, wanted in enumerate(split_by_shares(count, class_weights).tolist()):
+            mine, places = places[:wanted], places[wanted:]
+            labels[mine] = label
+            for start in range(0, wanted, _BATCH):
+                part = mine[start : start + _BATCH]
+                code = torch.randn(1, len(part), generator.spec.code, generator=random)
+                records[part] = generator(code, torch.tensor([label]), random)[0].numpy()
+                advance(len(part), "")
+    if marginals:
+        corrected(records, labels, marginals, np.random.default_rng(seed))
+    return to_table(schema, records, labels)
+
+
+def to_table(
+    schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]
+) -> pa.Table:
+    """Turn encoded rows into a table: names, order and types of the columns as in the source.
+
+    Args:
+        schema: of the table.
+        records: float32 (n, inputs), values 0..1.
+        labels: int64 (n,).
+    """
+    import pyarrow
+
+    columns: dict[str, pa.Array] = {}
+    for block in blocks_of(schema):
+        column, part = block.column, records[:, block.place]
+        match block.encoding:
+            case NumericEncoding():
+                missing = part[:, -1] > 0.5 if block.missing_place else np.zeros(len(part), bool)
+                share = part[:, 0].astype(np.float64).clip(0, 1)
+                columns[column.name] = _numbers(block.encoding, share, missing)
+            case CategoryEncoding():
+                ranked = column.kind is ColumnKind.ORDINAL
+                columns[column.name] = _categories(column, part[:, int(ranked) :].argmax(axis=1))
+    if schema.label_column is not None:
+        columns[schema.label_column.name] = _categories(schema.label_column, labels)
+    return pyarrow.table({column.name: columns[column.name] for column in schema.columns})
+
+
+def _numbers(
+    encoding: NumericEncoding, share: NDArray[np.float64], missing: NDArray[np.bool_]
+) -> pa.Array:
+    import pyarrow
+
+    values, column = encoding.at(share), encoding.column
+    if column.kind is ColumnKind.INTEGER:
+        values = np.rint(values)
+    kind = pyarrow.type_for_alias(column.dtype)
+    if pyarrow.types.is_integer(kind):
+        return pyarrow.array(values.astype(np.int64), mask=missing).cast(kind)
+    stored = pyarrow.array(values, mask=missing).cast(kind)
+    if column.dtype != "float32":
+        return stored
+    # Rounding to 32 bits may lead out of the bounds.
+    lower, upper = encoding.bounds
+    narrow = values.astype(np.float32)
+    narrow = np.where(narrow > upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
+    narrow = np.where(narrow < lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
+    return pyarrow.array(narrow, mask=missing)
+
+
+def _categories(column: Column, codes: NDArray[np.int64]) -> pa.Array:
+    import pyarrow
+
+    missing = codes >= len(column.categories)
+    texts = pyarrow.array(column.categories, pyarrow.string())
+    taken = texts.take(pyarrow.array(np.where(missing, 0, codes), mask=missing))
+    if column.dtype == "bool":
+        return pyarrow.compute.equal(taken, "true")
+    return taken.cast(pyarrow.type_for_alias(column.dtype))

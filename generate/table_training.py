@@ -1,0 +1,117 @@
+"""Train a generator of table rows from a release, and from nothing else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from ..common.console import progress
+from ..common.device import AUTO, choose_device
+from ..common.errors import GeneratorError
+from ..common.table_schema import TableSchema
+from ..release.contents import Release
+from .table_generator import TableGenerator, TableGeneratorSpec
+from .table_objective import MARGINALS_LOSS, TableDistance
+from .training import LossPoint
+
+_LOSS_EVERY = 20
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """Choices of stage three. None of them touches the privacy of anything.
+
+    Attributes:
+        steps: optimisation steps.
+        batch: rows a step, the same number of every class.
+        seed: of the generator's weights, latent codes and draws.
+        learning_rate: of Adam at the start; it falls to 0 along a cosine.
+        marginals_loss: weight of the marginals' distance, where the release holds marginals.
+    """
+
+    steps: int = 1500
+    batch: int = 400
+    seed: int = 0
+    learning_rate: float = 0.003
+    marginals_loss: float = MARGINALS_LOSS
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as a plain mapping."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TableTraining:
+    """A trained generator and how it came about.
+
+    Attributes:
+        generator: in evaluation mode, on the CPU.
+        losses: the mean distance of mean embeddings over every few steps.
+        noise_floor: what the release's noise alone adds to it, in expectation.
+    """
+
+    generator: TableGenerator
+    losses: tuple[LossPoint, ...]
+    noise_floor: float
+
+
+def train_table(
+    release: Release, settings: TableSettings | None = None, *, device: str = AUTO
+) -> TableTraining:
+    """Train a generator so that its mean embedding comes close to the released one.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+        (docs/privacy.md, statement 10.)
+
+    Args:
+        release: an opened release of a table.
+        settings: how to train.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        GeneratorError: the training diverged, or the release is not of a table.
+    """
+    settings = settings or TableSettings()
+    schema = release.schema
+    if not isinstance(schema, TableSchema):
+        raise GeneratorError("the release is of images, not of a table")
+    place = choose_device(device)
+    objective = TableDistance(release, place, settings.marginals_loss)
+    classes = len(schema.classes)
+    size = max(2, settings.batch // classes)
+    every_class = torch.arange(classes, device=place)
+    random = torch.Generator(device=place).manual_seed(settings.seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        generator = TableGenerator(TableGeneratorSpec(), schema).to(place)
+    optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
+    falling = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
+    )
+    every = max(1, min(_LOSS_EVERY, settings.steps // 10))
+    recent = torch.zeros((), device=place)
+    losses: list[LossPoint] = []
+    remark = ""
+    with progress("training", settings.steps, "steps") as advance:
+        for step in range(1, settings.steps + 1):
+            shape = (classes, size, generator.spec.code)
+            code = torch.randn(shape, generator=random, device=place)
+            loss, features = objective(generator(code, every_class, random))
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            falling.step()
+            recent += features
+            if step % every == 0:
+                mean = recent.item() / every
+                if not math.isfinite(mean):
+                    raise GeneratorError(f"the training diverged at step {step}: lower --lr")
+                losses.append(LossPoint(step, mean))
+                recent.zero_()
+                remark = f"loss {mean:.4f}, noise floor {objective.noise_floor:.4f}"
+            advance(1, remark)
+    return TableTraining(generator.cpu().eval(), tuple(losses), objective.noise_floor)

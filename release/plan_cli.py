@@ -1,0 +1,191 @@
+"""The command `dpntk plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ..common.adjacency import Adjacency
+from ..common.architectures import ARCHITECTURES
+from ..common.feature_map import FeatureMap
+from ..common.feature_maps import FEATURES
+from ..common.front import FRONTS
+from ..common.ledger import Ledger
+from ..common.schema import ImageSchema, Origin
+from ..embed.artifact import Embedding, load_embedding
+from ..embed.drawing import DEFAULT_FREQUENCIES, MapOptions
+from ..embed.grid import DEFAULT_CAPACITY, Grid
+from .accountant import DEFAULT_DELTA
+from .composition import most_left, total_of
+from .mechanism import DEFAULT_COUNT_WEIGHT
+from .plan import Plan, plan
+from .terms import ClassCounts, Terms
+
+_OF_THE_MAP = ("classes", "features", "arch", "width", "front", "frequencies", "image_size")
+
+
+@click.command("plan", short_help="Say how much noise a release would have.")
+@click.argument("embedding", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--records", type=click.IntRange(2), metavar="N",
+    help="How many records there are. Of an embedding it is known, except under add-remove: there "
+    "it is protected, so say what you would say in public.",
+)  # fmt: skip
+@click.option("--classes", type=click.IntRange(1, 10_000), help="How many classes there are.")
+@click.option(
+    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
+    help="Privacy loss of the release.",
+)  # fmt: skip
+@click.option("--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Likewise.")
+@click.option(
+    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
+    default=Adjacency.REPLACE_ONE.value, show_default=True, help="What is hidden.",
+)  # fmt: skip
+@click.option(
+    "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
+    default=ClassCounts.NOISY.value, show_default=True,
+    help="Whether the class counts are to be released with noise, or declared equal.",
+)  # fmt: skip
+@click.option(
+    "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
+    help="Weight of the class counts.",
+)  # fmt: skip
+@click.option(
+    "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
+    help="Feature map, as of 'dpntk embed'.",
+)  # fmt: skip
+@click.option("--arch", type=click.Choice(list(ARCHITECTURES)), help="Of ntk: the network.")
+@click.option("--width", metavar="W[_W2]", help="Of ntk: widths of its hidden layers.")
+@click.option("--front", type=click.Choice(FRONTS), help="Of ntk: what stands before the network.")
+@click.option(
+    "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
+    show_default=True, help="Of rff: how many.",
+)  # fmt: skip
+@click.option(
+    "--image-size", type=click.IntRange(8, 64), default=28, show_default=True, metavar="PIXELS",
+    help="Height and width of an image.",
+)  # fmt: skip
+@click.pass_context
+def command(
+    context: click.Context,
+    embedding: Path | None,
+    records: int | None,
+    classes: int | None,
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    class_counts: str,
+    count_weight: float,
+    features: str,
+    arch: str | None,
+    width: str | None,
+    front: str | None,
+    frequencies: int,
+    image_size: int,
+) -> None:
+    """Say how much noise a release would have, before anything is embedded or spent.
+
+    Give --records and --classes, and the options of 'dpntk embed' that differ from its defaults;
+    or an EMBEDDING, of which only the plan and the ledger are used.
+    """
+    terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight)
+    if embedding is not None:
+        _refuse_map_options(context)
+        loaded = load_embedding(embedding)
+        number = _public_number(loaded, terms, records)
+        feature_map, grid = loaded.feature_map, loaded.grid
+        planned = plan(feature_map, grid, len(loaded.schema.classes), number, terms)
+    else:
+        if records is None or classes is None:
+            raise click.UsageError("give an EMBEDDING, or both --records and --classes")
+        names = tuple(str(number) for number in range(classes))
+        schema = ImageSchema(image_size, names, Origin.DECLARED, Origin.DECLARED)
+        options = MapOptions(features, arch, width, front=front, frequencies=frequencies)
+        feature_map = options.draw(schema, seed=0)
+        grid = Grid.for_capacity(schema.levels, max(records, DEFAULT_CAPACITY))
+        planned = plan(feature_map, grid, classes, records, terms)
+    _show(planned, feature_map)
+    if embedding is not None:
+        _show_budget(loaded.ledger, planned)
+
+
+def _refuse_map_options(context: click.Context) -> None:
+    for name in _OF_THE_MAP:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} is the embedding's own: leave it out")
+
+
+def _public_number(embedding: Embedding, terms: Terms, said: int | None) -> int:
+    """The number of records as far as it is public."""
+    if said is not None:
+        return said
+    if terms.adjacency is Adjacency.ADD_REMOVE:
+        raise click.UsageError(
+            "under add-remove the number of records is protected: say with --records what you "
+            "would say of it in public"
+        )
+    return embedding.records
+
+
+def _show(planned: Plan, feature_map: FeatureMap) -> None:
+    terms = planned.terms
+    table = Table(
+        title=f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency.value}, "
+        f"{planned.records:,} records, {planned.classes} classes",
+        show_header=False,
+    )
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column()
+    rows = (
+        (
+            "released matrix",
+            f"{planned.dimension:,} x {planned.classes}",
+            f"{feature_map.spec()['features']} features",
+        ),
+        ("noise multiplier", f"{planned.multiplier:.4g}", "noise at sensitivity 1"),
+        ("sensitivity", f"{planned.sensitivity:.4g}", "of the sums, one record's feature being 1"),
+        ("sigma", f"{planned.sigma:.4g}", "noise on every sum"),
+        ("noise per coordinate", f"{planned.noise_per_coordinate:.3g}", "of the released matrix"),
+        ("noise norm", f"{planned.noise_norm:.3g}", "of the whole matrix, expected"),
+        ("bound on the signal", f"{planned.signal_bound:.3g}", "norm of the matrix without noise"),
+        ("loss floor", f"{planned.loss_floor:.3g}", "what the noise adds to the training's loss"),
+        ("blur", f"{planned.blur:.3g}", "noise of a class's mean feature in any one direction"),
+    )
+    for row in rows:
+        table.add_row(*row)
+    out = Console(markup=False, highlight=False)
+    out.print(table)
+    out.print(_where_noise_dominates(planned), soft_wrap=True)
+
+
+def _where_noise_dominates(planned: Plan) -> str:
+    records = planned.records * planned.excess
+    dimension = planned.dimension / planned.loss_floor
+    return (
+        "Other things equal, the noise is longer than any signal below epsilon "
+        f"{planned.epsilon_where(1 / planned.excess):.3g}, with fewer than {records:,.0f} records, "
+        f"or with more than {dimension:,.0f} features. Training averages over the features and "
+        "still learns what is larger than the blur; "
+        f"below epsilon {planned.epsilon_where(1 / planned.blur):.2g} nothing is."
+    )
+
+
+def _show_budget(ledger: Ledger, planned: Plan) -> None:
+    out = Console(markup=False, highlight=False)
+    total = total_of(ledger, planned.terms.delta)
+    line = f"released so far: {total.releases}"
+    if total.releases:
+        line += f", together epsilon {total.epsilon:.4g} at delta {total.delta:g}"
+        line += f" ({total.adjacency.value}); another one adds to it"
+    out.print(line, soft_wrap=True)
+    if ledger.ceiling is not None:
+        out.print(
+            f"ceiling: epsilon {ledger.ceiling.epsilon:g} at delta {ledger.ceiling.delta:g}; one "
+            f"more release may have up to epsilon {most_left(ledger):.4g} at the same delta",
+            soft_wrap=True,
+        )

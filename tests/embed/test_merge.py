@@ -1,0 +1,271 @@
+"""Embeddings of disjoint records add up to what one pass gives; others are refused."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpntk.common.errors import MergeError, SchemaError
+from dpntk.embed import Embedding, embed, load_embedding, merge, merge_cli, save_embedding
+from dpntk.embed.grid import Grid
+from dpntk.embed.totals import Totals
+from dpntk.release import Terms, own_key, publish
+from tests.conftest import SIDE, Command, draw_records
+
+SHARDS = 5
+RECORDS, LABELS = draw_records(303, seed=8)
+
+
+def write(path: Path, rows: slice) -> Path:
+    np.savez(path, x=RECORDS[rows].reshape(-1, SIDE, SIDE), y=LABELS[rows])
+    return path
+
+
+def embedded(folder: Path, name: str, rows: slice, **options: object) -> Path:
+    data = write(folder / f"{name}.npz", rows)
+    how: dict[str, object] = {"width": 5, "classes": 3, **options}
+    save_embedding(embed(data, **how), folder / f"{name}.h5")  # type: ignore[arg-type]
+    return folder / f"{name}.h5"
+
+
+def make_shards(tmp_path: Path) -> list[Path]:
+    """Embeddings of unequal shards of the records."""
+    ends = [0, 1, 50, 120, 300, 303]
+    return [
+        embedded(tmp_path, f"shard{n}", slice(*rows))
+        for n, rows in enumerate(itertools.pairwise(ends))
+    ]
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> list[Path]:
+    return make_shards(tmp_path)
+
+
+def same(one: Embedding, other: Embedding) -> bool:
+    return (
+        np.array_equal(one.sums, other.sums)
+        and np.array_equal(one.counts, other.counts)
+        and one.plan_digest == other.plan_digest
+    )
+
+
+def test_shards_in_every_order_make_the_bits_of_one_pass(
+    shards: list[Path], tmp_path: Path
+) -> None:
+    whole = load_embedding(embedded(tmp_path, "whole", slice(None)))
+    files = set()
+    for order in itertools.permutations(shards):
+        merged = merge(order)
+        assert same(merged, whole)
+        save_embedding(replace(merged, ledger=whole.ledger), tmp_path / "merged.h5")
+        files.add((tmp_path / "merged.h5").read_bytes())
+    assert len(files) == 1
+
+
+def test_merged_embeddings_merge_again(shards: list[Path], tmp_path: Path, dpntk: Command) -> None:
+    assert dpntk("merge", *shards[:2], "-o", "ab.h5").code == 0
+    assert dpntk("merge", *shards[2:4], "-o", "cd.h5").code == 0
+    outcome = dpntk("merge", "ab.h5", shards[4], "cd.h5", "-o", "all.h5")
+    assert outcome.code == 0
+    assert "merged 3 embeddings: 303 images in 3 classes" in outcome.stderr
+    assert "SENSITIVE" in outcome.stderr
+    whole = embedded(tmp_path, "whole", slice(None))
+    assert same(load_embedding(tmp_path / "all.h5"), load_embedding(whole))
+    assert (tmp_path / "all.h5").stat().st_mode & 0o777 == 0o600
+
+
+def refused(outcome: object, *words: str) -> None:
+    assert getattr(outcome, "code", None) == 1
+    stderr = str(getattr(outcome, "stderr", ""))
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1
+    for word in words:
+        assert word in stderr
+
+
+def test_the_same_records_twice_are_refused(tmp_path: Path, dpntk: Command) -> None:
+    """Under whatever name, in whatever order, and inside what was merged before."""
+    shards = make_shards(tmp_path)
+    copy = tmp_path / "copy.h5"
+    copy.write_bytes(shards[3].read_bytes())
+    backwards = np.s_[299:119:-1]  # the same records as shard 3
+    again = embedded(tmp_path, "again", backwards)
+    assert dpntk("merge", shards[3], shards[4], "-o", "ab.h5").code == 0
+    assert dpntk("merge", "ab.h5", shards[1], "-o", "abc.h5").code == 0
+    both_at_once = embedded(tmp_path, "both", slice(120, 303))
+    for pair in (
+        (shards[3], shards[3]),
+        (shards[3], copy),
+        (again, shards[3]),
+        ("ab.h5", shards[3]),
+        (again, "ab.h5"),
+        ("abc.h5", "ab.h5"),
+        ("abc.h5", again),
+        ("ab.h5", both_at_once),
+        (both_at_once, "abc.h5"),
+    ):
+        outcome = dpntk("merge", *pair, "-o", "all.h5")
+        refused(outcome, f"{pair[0]} and {pair[1]} hold the same records", "name each shard once")
+        assert not (tmp_path / "all.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"width": 6}, 'feature map width is "6" and not "5"; embed'),
+        ({"feature_seed": 1}, "the random weights are others (--feature-seed)"),
+        ({"features": "hermite", "width": None}, 'feature map features is "hermite" and not "ntk"'),
+        ({"capacity": 3_000_000}, "grid capacity is 3000000 and not 1048576"),
+        ({"classes": 4}, "feature map outputs is 4 and not 3"),
+        ({"classes": None}, 'schema classes origin is "from-data" and not "declared"'),
+        ({"image_size": 9}, "schema side is 9 and not 8"),
+    ],
+)
+def test_another_plan_is_refused_and_named(
+    shards: list[Path],
+    tmp_path: Path,
+    dpntk: Command,
+    options: dict[str, object],
+    words: str,
+) -> None:
+    other = embedded(tmp_path, "other", slice(120, 300), **options)
+    outcome = dpntk("merge", shards[0], other, "-o", "all.h5")
+    refused(outcome, f"{other} cannot be added to {shards[0]}: ", words, "the same options")
+    assert not (tmp_path / "all.h5").exists()
+
+
+def test_more_records_than_there_is_room_for_are_refused(tmp_path: Path, dpntk: Command) -> None:
+    first = embedded(tmp_path, "first", slice(0, 100), capacity=200)
+    second = embedded(tmp_path, "second", slice(100, 200), capacity=200)
+    third = embedded(tmp_path, "third", slice(200, 201), capacity=200)
+    assert merge([first, second]).records == 200
+    refused(
+        dpntk("merge", first, second, third, "-o", "all.h5"),
+        f"{third} does not fit in: 201 records in all, but the sums have room for 200",
+        "--capacity 201",
+    )
+
+
+def test_one_embedding_is_not_merged(shards: list[Path], dpntk: Command) -> None:
+    refused(dpntk("merge", shards[0], "-o", "all.h5"), "name two embeddings at least")
+
+
+def test_what_is_no_embedding_is_refused(
+    shards: list[Path], tmp_path: Path, dpntk: Command
+) -> None:
+    refused(dpntk("merge", shards[0], tmp_path / "none.h5", "-o", "all.h5"), "no such file")
+    refused(dpntk("merge", shards[0], tmp_path / "shard0.npz", "-o", "all.h5"), "not a dpntk")
+    refused(dpntk("merge", *shards, "-o", "no/all.h5"), "is not a folder")
+
+
+def test_an_embedding_that_was_released_is_not_replaced(
+    shards: list[Path], tmp_path: Path, dpntk: Command
+) -> None:
+    assert dpntk("merge", *shards[:3], "-o", "all.h5").code == 0
+    refused(dpntk("merge", *shards, "-o", "all.h5"), "already exists", "--overwrite")
+    assert dpntk("merge", *shards, "-o", "all.h5", "--overwrite").code == 0
+    assert load_embedding(tmp_path / "all.h5").records == 303
+    publish(tmp_path / "all.h5", tmp_path / "release.h5", Terms(1.0, 1e-3), own_key())
+    before = (tmp_path / "all.h5").read_bytes()
+    refused(
+        dpntk("merge", *shards[:3], "-o", "all.h5", "--overwrite"),
+        "was released from, and its ledger would be lost",
+    )
+    assert (tmp_path / "all.h5").read_bytes() == before
+
+
+def test_a_part_may_be_replaced_by_the_sum(
+    shards: list[Path], tmp_path: Path, dpntk: Command
+) -> None:
+    """Its ledger is in the sum's."""
+    publish(shards[3], tmp_path / "release.h5", Terms(1.0, 1e-3), own_key())
+    assert dpntk("merge", shards[3], shards[4], "-o", shards[3], "--overwrite").code == 0
+    (entry,) = load_embedding(shards[3]).ledger.all_entries
+    assert entry.epsilon == 1.0
+
+
+def test_what_identifies_the_shards_stays_in_the_embedding(
+    shards: list[Path], tmp_path: Path, dpntk: Command
+) -> None:
+    """A digest of exact sums would let a recipient check a guess at the records."""
+    assert dpntk("merge", *shards, "-o", "all.h5").code == 0
+    merged = load_embedding(tmp_path / "all.h5")
+    assert len(merged.shards) == SHARDS
+    assert dpntk("release", "all.h5", "--eps", "1", "--delta", "1e-3", "-o", "r.h5").code == 0
+    content = (tmp_path / "r.h5").read_bytes()
+    once = load_embedding(shards[3])
+    for digest in (*merged.shards, merged.totals.digest(), once.totals.digest()):
+        assert bytes.fromhex(digest) not in content
+        assert digest.encode() not in content
+
+
+def test_the_digest_of_a_run_stays_in_the_embedding(tmp_path: Path, dpntk: Command) -> None:
+    write(tmp_path / "data.npz", slice(None))
+    assert dpntk("embed", "data.npz", "--width", "5", "--classes", "3").code == 0
+    run = load_embedding(tmp_path / "embedding.h5").run
+    assert len(run) == 64
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    content = (tmp_path / "release.h5").read_bytes()
+    assert run.encode() not in content
+    assert bytes.fromhex(run) not in content
+
+
+GRID = Grid.for_capacity(255, 1000)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda t: t.sums.__setitem__((0, 0), 10 * GRID.units_per_one + 1), "cannot have"),
+        (lambda t: t.sums.__setitem__((1, 1), -(2**63)), "cannot have"),
+        (lambda t: t.counts.__setitem__(1, -1), "impossible class counts"),
+        (lambda t: t.counts.__setitem__(1, 991), "impossible class counts"),
+    ],
+)
+def test_sums_that_could_overflow_are_never_added(
+    spoil: Callable[[Totals], None], words: str
+) -> None:
+    good = Totals(np.zeros((4, 2), dtype=np.int64), np.array([10, 10]))
+    largest = Totals(np.full((4, 2), 10 * GRID.units_per_one), np.array([10, 10]))
+    assert good.plus(largest, GRID).records == 40
+    spoilt = Totals(good.sums.copy(), good.counts.copy())
+    spoil(spoilt)
+    for one, other in ((good, spoilt), (spoilt, good)):
+        with pytest.raises(SchemaError, match=words):
+            one.plus(other, GRID)
+
+
+def test_all_files_are_locked_while_they_are_read(
+    shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dpntk: Command
+) -> None:
+    """A release from a part cannot slip in between reading its ledger and writing the sum."""
+    held = []
+
+    def probe(paths: tuple[Path, ...]) -> Embedding:
+        for folder in {path.parent for path in (*paths, tmp_path / "out" / "all.h5")}:
+            descriptor = os.open(folder, os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(descriptor)
+            held.append(folder)
+        return merge(paths)
+
+    (tmp_path / "out").mkdir()
+    (tmp_path / "b").mkdir()
+    moved = shards[1].rename(tmp_path / "b" / "embedding.h5")
+    monkeypatch.setattr(merge_cli, "merge", probe)
+    assert dpntk("merge", shards[0], moved, shards[2], "-o", "out/all.h5").code == 0
+    assert len(held) == 3
+
+
+def test_merging_needs_two(tmp_path: Path) -> None:
+    with pytest.raises(MergeError):
+        merge([])
