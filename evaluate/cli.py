@@ -20,7 +20,8 @@ from .provenance import described, is_private, require_made_from
 from .records import read_real, read_synthetic
 from .report import as_table, write_report
 from .tables.baselines import independent_columns
-from .tables.report import as_tables, write_table_report
+from .tables.report import as_table as as_grid
+from .tables.report import write_table_report
 from .tables.table import is_table, read_real_table, read_synthetic_table
 from .tables.utility import MOST_RECORDS, evaluate_tables, task_for
 from .utility import measure
@@ -116,8 +117,7 @@ def command(
     training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
     rows = evaluate_tables(training_sets, held_out, task, seed)
     write_table_report(output, rows, tables, held_out, task, seed)
-    for grid in as_tables(rows, held_out, task):
-        Console().print(grid)
+    Console().print(as_grid(rows, held_out, task))
 
 
 def _evaluate_images(

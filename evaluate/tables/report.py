@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table as Grid
+from rich.text import Text
 
+from ...common.console import printable
 from ...common.files import write_atomically
 from .classifiers import CLASSIFIERS, XGBOOST
 from .fidelity import METHOD
@@ -19,34 +21,31 @@ from .scores import HARD_ROC, MEANING, ROC
 from .table import Table
 from .utility import Row, Run, Task
 
+ONE_WAY: Final = "TVD 1-way"
+TWO_WAY: Final = "TVD 2-way"
 
-def as_tables(rows: Sequence[Row], test: Table, task: Task) -> Iterator[Grid]:
-    """Means over classifiers and distances, one row a training set; then each classifier."""
-    main = Grid(title=f"measured on {len(test):,} real held-out records")
-    main.caption = "; ".join(notes(rows, task))
-    main.add_column("trained on", no_wrap=True)
-    main.add_column("records", justify="right")
-    columns = _columns(rows, task)
-    for name in columns:
-        main.add_column(name, justify="right")
+
+def as_table(rows: Sequence[Row], test: Table, task: Task) -> Grid:
+    """All figures, one column a training set: means, distances, and each classifier by itself."""
+    grid = Grid(title=f"measured on {len(test):,} real held-out records")
+    grid.caption = Text(printable("; ".join(notes(rows, task))))  # classes have any names
+    grid.add_column("", no_wrap=True)
     for row in rows:
-        records = f"{row.runs[0].records:,}" if row.runs[0].records else ""
-        main.add_row(row.trained_on, records, *(_cell(row, value) for value in columns.values()))
-    yield main
+        grid.add_column(row.trained_on, justify="right")
+    records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
+    grid.add_row("records", *records)
+    for name, value in _figures(rows, task).items():
+        grid.add_row(name, *(_cell(row, value) for row in rows))
     if not task.measures:
-        return
+        return grid
+    grid.add_section()
     shown = task.measures if task.positive is None else (ROC, HARD_ROC)
-    each = Grid(title=f"{' / '.join(shown)} of each classifier")
-    each.add_column("classifier", no_wrap=True)
-    for row in rows:
-        each.add_column(row.trained_on, justify="right")
+    grid.add_row(" / ".join(shown))
     for classifier in rows[0].runs[0].scores:
         values = [_score(classifier, measure) for measure in shown]
-        each.add_row(
-            classifier,
-            *(" / ".join(_cell(row, value, deviations=False) for value in values) for row in rows),
-        )
-    yield each
+        cells = (" / ".join(_mean_of(row, value) for value in values) for row in rows)
+        grid.add_row(f"  {classifier}", *cells)
+    return grid
 
 
 def notes(rows: Sequence[Row], task: Task) -> list[str]:
@@ -119,16 +118,27 @@ def _versions(used: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _row(row: Row, rows: Sequence[Row], task: Task) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
-    for name, value in _columns(rows, task).items():
+def figures_of(row: Row, rows: Sequence[Row], task: Task) -> dict[str, float]:
+    """The figures of a training set (and how they deviate between runs) by their names.
+
+    Args:
+        row: the training set.
+        rows: all of the table.
+        task: what was measured.
+    """
+    figures: dict[str, float] = {}
+    for name, value in _figures(rows, task).items():
         if (found := summary(row, value)) is not None:
             figures[name] = found[0]
             if len(row.runs) > 1:
                 figures[f"{name} deviation"] = found[1]
+    return figures
+
+
+def _row(row: Row, rows: Sequence[Row], task: Task) -> dict[str, Any]:
     return {
         "trained_on": row.trained_on,
-        **figures,
+        **figures_of(row, rows, task),
         "runs": [
             {
                 "records": run.records,
@@ -142,21 +152,26 @@ def _row(row: Row, rows: Sequence[Row], task: Task) -> dict[str, Any]:
     }
 
 
-def _columns(rows: Sequence[Row], task: Task) -> dict[str, Value]:
-    """Heading to figure of the columns of the main table."""
+def _figures(rows: Sequence[Row], task: Task) -> dict[str, Value]:
+    """The figures of a training set, by their names."""
     found: dict[str, Value] = {name: _mean(name) for name in task.measures}
     if task.positive is not None and XGBOOST in rows[0].runs[0].scores:
         found[f"{XGBOOST} {ROC}"] = _score(XGBOOST, ROC)
-    found["TVD 1-way"] = lambda run: run.distances.one_way if run.distances else None
-    found["TVD 2-way"] = lambda run: run.distances.two_way if run.distances else None
+    found[ONE_WAY] = lambda run: run.distances.one_way if run.distances else None
+    found[TWO_WAY] = lambda run: run.distances.two_way if run.distances else None
     return found
 
 
-def _cell(row: Row, value: Value, *, deviations: bool = True) -> str:
+def _cell(row: Row, value: Value) -> str:
     found = summary(row, value)
     if found is None:
         return ""
-    return f"{found[0]:.3f}" + (f" ± {found[1]:.3f}" if deviations and len(row.runs) > 1 else "")
+    return f"{found[0]:.3f}" + (f" ± {found[1]:.3f}" if len(row.runs) > 1 else "")
+
+
+def _mean_of(row: Row, value: Value) -> str:
+    found = summary(row, value)
+    return "" if found is None else f"{found[0]:.3f}"
 
 
 def _mean(measure: str) -> Value:
