@@ -116,8 +116,9 @@ def task_for(test: Table, positive: str | None, kept_negatives: float, most_reco
         index = int(np.argmin(counts)) if positive is None else classes.index(positive)
         return Task(classes, index, kept_negatives, most_records)
     if positive is not None or kept_negatives < 1:
+        found = "there is no label" if test.schema.label is None else f"it has {len(classes)}"
         raise SchemaError(
-            f"the label has {len(classes)} classes" if len(classes) > 1 else "there is no label",
+            f"a positive class and kept negatives need a label with two classes, but {found}"
         )
     if len(classes) > 2 and len(np.unique(test.labels)) < 2:
         raise DataError("all test records are of one class: nothing can be classified")

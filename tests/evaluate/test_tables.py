@@ -293,7 +293,7 @@ def test_the_rarer_class_is_the_positive_one_unless_another_is_named() -> None:
     with pytest.raises(DataError, match=r"all test records are of one class"):
         task_for(table([1], [0], [1]), None, 1.0, 100)
     no_label = table([1], [0], [0], TableSchema((AGE, JOB), None))
-    with pytest.raises(SchemaError, match=r"there is no label"):
+    with pytest.raises(SchemaError, match=r"a label with two classes, but there is no label"):
         task_for(no_label, None, 0.4, 100)
 
 
@@ -307,6 +307,13 @@ def test_undersampling_is_for_classifiers_only(two_kinds: None) -> None:
     assert thin[0].runs[0].trained_with == 400 - negatives + int(0.1 * negatives)
     assert thin[0].runs[0].distances == full[0].runs[0].distances
     assert thin[1].runs[0].mean(PRC) > full[1].runs[0].mean(PRC)
+
+
+def test_the_documentation_says_the_settings() -> None:
+    text = (Path(__file__).parents[2] / "docs/evaluation.md").read_text()
+    for name, kind in CLASSIFIERS.items():
+        view = "ordered" if kind.ordered else "scaled"
+        assert f"| {name} | {kind.settings} | {view} |" in text
 
 
 def test_xgboost_is_left_out_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
