@@ -7,6 +7,7 @@ embedding and the release as JSON, and says what a generated table looks like.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
@@ -304,7 +305,7 @@ class TableSchema:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
             _require_name(name, "a column that is left out")
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is there twice")
         if not 2 <= self.bins <= 100:

@@ -24,8 +24,8 @@ from ..common.table_schema import TableSchema
 DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_FREQUENCIES: Final = 5000
-DEFAULT_MARGINALS: Final = 0.6
-"""Weight of marginals in a feature of norm 1; the network's features have 0.8."""
+DEFAULT_MARGINALS: Final = 0.4
+"""Weight of marginals in a feature of norm 1; the network's features have 0.92."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Widths for tables, where they differ from those for images."""
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
@@ -46,7 +46,7 @@ class MapOptions:
         frequencies: of "rff": how many; the dimension is twice that.
         length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
         marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
-            (`dpntk.common.joint`); 0 leaves them out; 0.6 if None.
+            (`dpntk.common.joint`); 0 leaves them out; 0.4 if None.
     """
 
     features: str = "ntk"

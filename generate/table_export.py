@@ -83,6 +83,8 @@ def _write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
     from pyarrow import compute, types
 
     def texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if types.is_float32(column.type):  # its shortest text may be beyond a bound
+            column = column.cast(pyarrow.float64())
         plain = column.cast(pyarrow.string())
         if types.is_floating(column.type):  # 3 is an integer to whoever reads it
             whole = compute.invert(compute.match_substring_regex(plain, "[.einf]"))
@@ -135,8 +137,9 @@ def load_table_generator(path: Path) -> SavedTableGenerator:
         raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
     blocks = blocks_of(schema)
     stored = [weights.pop(f"{_MARGINALS}.{number}", None) for number in range(len(blocks))]
+    noise = weights.pop(f"{_MARGINALS}.noise", torch.empty(0)).numpy()
     marginals = tuple(
-        ColumnMarginal(block, shares.numpy())
+        ColumnMarginal(block, shares.numpy(), noise)
         for block, shares in zip(blocks, stored, strict=True)
         if shares is not None
     )
@@ -159,7 +162,10 @@ def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
     if shares.ndim != 2 or len(shares) != classes or shares.dtype != np.float64:
         return False
     fits = shares.shape[1] == choices if choices else marginal.points >= 2
-    return fits and bool(np.isfinite(shares).all()) and bool((shares >= 0).all())
+    noise = marginal.noise
+    if noise.shape != (classes,) or noise.dtype != np.float64:
+        return False
+    return fits and bool(np.isfinite(shares).all()) and bool((noise >= 0).all())
 
 
 def _serialise(saved: SavedTableGenerator) -> bytes:
@@ -172,6 +178,7 @@ def _serialise(saved: SavedTableGenerator) -> bytes:
     }
     tensors = dict(saved.generator.state_dict())
     for number, marginal in enumerate(saved.marginals):
-        tensors[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares)
+        tensors[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
+        tensors[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
     content: bytes = save(tensors, metadata={"dpntk": json.dumps(document)})
     return content

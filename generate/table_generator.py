@@ -122,12 +122,6 @@ def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> 
         ranks = torch.arange(chosen.shape[-1], device=made.device, dtype=made.dtype) / last
         ranks[len(block.column.categories) :] = 0
         return torch.cat([(chosen * ranks).sum(-1, keepdim=True), chosen], dim=-1)
-    import os
-    if os.environ.get("SIG"):
-        share = made[..., outputs.offsets][..., :1].sigmoid()
-        knots = torch.arange(block.encoding.knots, device=made.device, dtype=made.dtype)
-        bins = (1 - (share * (block.encoding.knots - 1) - knots).abs()).clamp(min=0)
-        return torch.cat([share, bins], dim=-1)
     knots = block.encoding.knots
     chosen, missing = chosen[..., :knots], chosen[..., knots:]
     offset = 0.5 * made[..., outputs.offsets].tanh()

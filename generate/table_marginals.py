@@ -23,17 +23,30 @@ class ColumnMarginal:
 
     Attributes:
         block: the column and its place in a record.
-        shares: float64 (classes, cells), positive, of sum 1 in each class. The last cell is that of
-            missing values where the schema has one.
+        shares: noisy, float64 (classes, cells). The last cell is that of missing values where the
+            schema has one.
+        noise: standard deviation of the noise on them, float64 (classes,).
     """
 
     block: Block
     shares: NDArray[np.float64]
+    noise: NDArray[np.float64]
 
     @property
     def points(self) -> int:
         """Of a numeric column: number of cells that are not of missing values."""
         return int(self.shares.shape[1]) - self.block.missing_place
+
+    def cells(self, records: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The cell of each generated row (n, inputs) of values 0..1."""
+        if not isinstance(self.block.encoding, NumericEncoding):
+            most: NDArray[np.int64] = records[:, self.block.shares].argmax(axis=1)
+            return most
+        share = records[:, self.block.place.start].astype(np.float64).clip(0, 1)
+        nearest = np.rint(share * (self.points - 1)).astype(np.int64)
+        if self.block.missing_place:
+            nearest[records[:, self.block.place.stop - 1] > 0.5] = self.points
+        return nearest
 
     def in_record(self) -> NDArray[np.float64]:
         """The mean of the column's `Block.shares` in a record, (classes, values).
@@ -53,9 +66,6 @@ class ColumnMarginal:
 def released_marginals(release: Release) -> tuple[ColumnMarginal, ...]:
     """The marginals of a release of a table, nothing if it holds none.
 
-    The noisy shares of a column's cells are moved to the nearest ones that are not negative and
-    add up to 1, which also removes what is below the noise.
-
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
     """
@@ -70,11 +80,29 @@ def released_marginals(release: Release) -> tuple[ColumnMarginal, ...]:
         feature_map = feature_map.marginals
     if not isinstance(feature_map, MarginalFeatures):
         return ()
-    noisy = noisy / (weight * feature_map.entry * release.class_weights)
+    size = weight * feature_map.entry * release.class_weights
     return tuple(
-        ColumnMarginal(block, np.stack([to_simplex(column) for column in noisy[place].T]))
+        ColumnMarginal(block, (noisy[place] / size).T, release.noise_per_coordinate / size)
         for block, place in zip(blocks_of(schema), feature_map.places, strict=True)
     )
+
+
+def believable(
+    noisy: NDArray[np.float64], made: NDArray[np.float64], noise: float
+) -> NDArray[np.float64]:
+    """Shares between the released ones and those that the generator makes by itself.
+
+    Where the two differ by less than the noise, the generator, which was trained on all that was
+    released, is left alone; elsewhere it is corrected but for that much.
+
+    Args:
+        noisy: released shares (cells,).
+        made: shares among generated rows (cells,).
+        noise: standard deviation of the noise.
+    """
+    difference = noisy - made
+    surely = np.sign(difference) * np.maximum(np.abs(difference) - noise, 0)
+    return to_simplex(made + surely)
 
 
 def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,15 +137,18 @@ def corrected(
         rows = np.flatnonzero(labels == label)
         for marginal in marginals:
             shares, block = marginal.shares[label], marginal.block
+            cells = marginal.cells(records[rows])
+            made = np.bincount(cells, minlength=len(shares)) / len(rows)
+            shares = believable(shares, made, float(marginal.noise[label]))
             if not isinstance(block.encoding, NumericEncoding):
-                _recategorise(records, rows, block.shares, shares, random)
+                codes = _rearranged(cells, shares, random)
+                records[rows, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
                 continue
             there = rows
             if block.missing_place:
-                last = block.place.stop - 1
                 wanted = np.array([shares[:-1].sum(), shares[-1]])
-                missing = _rearranged((records[rows, last] > 0.5).astype(np.int64), wanted, random)
-                records[rows, last] = missing
+                missing = _rearranged((cells == marginal.points).astype(np.int64), wanted, random)
+                records[rows, block.place.stop - 1] = missing
                 there = rows[missing == 0]
             _requantile(records, there, block.place.start, shares[: marginal.points], random)
 
@@ -139,17 +170,6 @@ def _requantile(
     within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY) - 0.5
     # Where the value of a cell is all there is (integers), `within` is rounded away.
     records[rows[order], place] = np.clip((cell + 0.98 * within) / (len(shares) - 1), 0, 1)
-
-
-def _recategorise(
-    records: NDArray[np.float32],
-    rows: NDArray[np.int64],
-    place: slice,
-    shares: NDArray[np.float64],
-    random: np.random.Generator,
-) -> None:
-    codes = _rearranged(records[rows, place].argmax(axis=1), shares, random)
-    records[rows, place] = np.eye(len(shares), dtype=np.float32)[codes]
 
 
 def _rearranged(

@@ -13,7 +13,7 @@ from ..release.contents import Release
 from .kernels import ExplicitFeatures, Features, kernel_of
 from .table_marginals import record_targets, released_marginals
 
-MARGINALS_LOSS: Final = 10.0
+MARGINALS_LOSS: Final = 1.0
 """Weight of the marginals' distance beside that of the other features."""
 
 

@@ -105,8 +105,9 @@ def _numbers(
     # Rounding to 32 bits may lead out of the bounds.
     lower, upper = encoding.bounds
     narrow = values.astype(np.float32)
-    narrow = np.where(narrow > upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
-    narrow = np.where(narrow < lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
+    wide = narrow.astype(np.float64)
+    narrow = np.where(wide > upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
+    narrow = np.where(wide < lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
     return pyarrow.array(narrow, mask=missing)
 
 

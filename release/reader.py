@@ -18,8 +18,12 @@ from typing import Any, Final
 from ..common.adjacency import Adjacency
 from ..common.container import EMBEDDING_MAGIC, USER_BLOCK
 from ..common.errors import FormatError, ReleaseError, SchemaError
+from ..common.feature_map import FeatureMap
 from ..common.feature_maps import feature_map_from_spec
-from ..common.schemas import schema_from_json
+from ..common.joint import JointFeatures
+from ..common.marginals import MarginalFeatures
+from ..common.schemas import Schema, schema_from_json
+from ..common.table_schema import TableSchema
 from .acceptance import Acceptance, SignedBy, accept
 from .body import Body, read_body
 from .child import read_in_child
@@ -155,6 +159,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         raise FormatError("the class weights are not positive shares of 1")
     if schema.inputs != feature_map.record_size or schema.levels != feature_map.levels:
         raise FormatError("schema and feature map disagree about a record's size")
+    _require_marginals_of(schema, feature_map)
     equal_classes = bool((class_weights == 1 / classes).all())
     return Release(
         embedding=embedding,
@@ -168,3 +173,11 @@ def understand(body: Body, block: UserBlock) -> Release:
         # In our own words, whatever the file says: they are what people rely on.
         statement=statement_of(guarantee, schema, equal_classes=equal_classes),
     )
+
+
+def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
+    marginals = feature_map.marginals if isinstance(feature_map, JointFeatures) else feature_map
+    if not isinstance(marginals, MarginalFeatures):
+        return
+    if not isinstance(schema, TableSchema) or MarginalFeatures.of(schema) != marginals:
+        raise FormatError("the marginals are not those of the schema's columns")

@@ -1,0 +1,201 @@
+"""Tables as they are read: every value in its place, and one clear line for each way to be bad."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from dpntk.common.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
+from dpntk.common.errors import DataError, DpntkError, SchemaError
+from dpntk.common.sources import open_source
+from dpntk.common.table_schema import (
+    Column,
+    ColumnKind,
+    CsvFormat,
+    Missing,
+    TableSchema,
+    Transform,
+)
+from tests.tables import CSV, HEADER, PEOPLE, ROWS, people
+
+
+def read(path: Path, schema: TableSchema = PEOPLE) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    batches = list(open_source(path, table=schema).batches(3))
+    return (
+        np.concatenate([batch.records for batch in batches]),
+        np.concatenate([batch.labels for batch in batches]),
+    )
+
+
+def write(path: Path, text: str = CSV) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_every_value_is_in_its_place(tmp_path: Path) -> None:
+    records, labels = read(write(tmp_path / "a.csv"))
+    assert labels.tolist() == [0, 1, 0, 1]
+    blocks = {block.column.name: block for block in blocks_of(PEOPLE)}
+    age = records[:, blocks["age"].place]
+    assert age[:, 0].tolist() == [round(a / 99 * 255) for a in (30, 41, 99, 0)]
+    assert (age[:, 1:].astype(int).sum(axis=1) == 255).all()
+    assert age[3, 1] == 255
+    assert age[2, 20] == 255
+    pay = records[:, blocks["pay"].place]
+    assert pay[1].tolist() == [0] * 21 + [255]  # missing: the indicator and nothing else
+    assert pay[0, 0] == round(np.log1p(10.5) / np.log1p(1000) * 255)
+    assert records[:, blocks["grade"].place].tolist() == [
+        [0, 255, 0, 0], [127, 0, 255, 0], [255, 0, 0, 255], [0, 255, 0, 0],
+    ]  # fmt: skip
+    # Ulm, Bonn, other (Berlin), missing
+    assert records[:, blocks["town"].place].argmax(axis=1).tolist() == [0, 1, 3, 2]
+
+
+def to_parquet(folder: Path) -> Path:
+    table = arrow_csv.read_csv(write(folder / "b.csv"))
+    town = pa.array(["Ulm", "Bonn", None, "Berlin"]).dictionary_encode()
+    table = table.set_column(4, "town", town)
+    parquet.write_table(table, folder / "a.parquet", row_group_size=3)
+    return folder / "a.parquet"
+
+
+def to_gzip(folder: Path) -> Path:
+    (folder / "a.csv.gz").write_bytes(gzip.compress(CSV.encode()))
+    return folder / "a.csv.gz"
+
+
+def to_folder(folder: Path) -> Path:
+    (folder / "d").mkdir()
+    write(folder / "d" / "train-1.csv", "\n".join((HEADER, *ROWS[:1])))
+    write(folder / "d" / "train-2.csv", "\n".join((HEADER, *ROWS[1:])))
+    write(folder / "d" / "test.csv", "\n".join((HEADER, ROWS[0])))
+    return folder / "d"
+
+
+def with_bom(folder: Path) -> Path:
+    return write(folder / "a.csv", "\ufeff" + CSV)
+
+
+@pytest.mark.parametrize("form", [to_parquet, to_gzip, to_folder, with_bom])
+def test_all_forms_give_the_same_records(tmp_path: Path, form: Callable[[Path], Path]) -> None:
+    wanted, labels = read(write(tmp_path / "plain.csv"))
+    path = form(tmp_path)
+    found, found_labels = read(path)
+    assert np.array_equal(found, wanted)
+    assert np.array_equal(found_labels, labels)
+    source = open_source(path, table=PEOPLE)
+    assert len(source) == 4
+    some = list(source.batches(2, start=1, stop=3))
+    assert np.array_equal(np.concatenate([batch.records for batch in some]), wanted[1:3])
+
+
+def test_separator_and_encoding_are_those_of_the_schema(tmp_path: Path) -> None:
+    schema = TableSchema(
+        (Column("stadt", ColumnKind.CATEGORICAL, "string", categories=("Köln", "a;b")),),
+        csv=CsvFormat(";", "latin-1"),
+    )
+    (tmp_path / "a.csv").write_bytes('stadt\nKöln\n"a;b"\n'.encode("latin-1"))
+    assert read(tmp_path / "a.csv", schema)[0].tolist() == [[255, 0], [0, 255]]
+    with pytest.raises(DataError, match=r"a.csv: not in utf-8: say in which encoding"):
+        read(tmp_path / "a.csv", replace(schema, csv=CsvFormat(";")))
+
+
+def test_values_beyond_their_bounds_are_clipped_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = CSV.replace(",30,", ",-5,").replace(",41,", ",300,")
+    records, _ = read(write(tmp_path / "a.csv", text))
+    assert records[:2, 0].tolist() == [0, 255]
+    said = capsys.readouterr().err
+    assert "2 values of age are beyond its bounds" in said
+    assert "1 values of town are in no category and count as its other" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("2,41,,mid", "2,41,mid", r"a.csv: row 2 has 5 values, but the header has 6"),
+        ("2,41,", "2,4l,", r"a.csv: row 2, column 'age': '4l' is not a number"),
+        ("2,41,", "2,4.5,", r"a.csv: row 2, column 'age': '4.5' is not a whole number"),
+        ("2,41,", "2,,", r"a.csv: row 2, column 'age': there is no value: .* missing = .indic"),
+        ("2,41,", "2,nan,", r"a.csv: row 2, column 'age': there is no value"),
+        (",1000,", ",inf,", r"a.csv: row 3, column 'pay': 'inf' is infinite"),
+        (",mid,", ",middle,", r"a.csv: row 2, column 'grade': 'middle' is none of its categor"),
+        ("Ulm,no", "Ulm,", r"a.csv: row 1, column 'ill': there is no value: a record needs a lab"),
+        ("id,age", "age,age", r"a.csv: there are two columns 'age'"),
+        ("id,age", "id,years", r"a.csv: there is no column 'age', which the schema describes"),
+        ("id,age", "name,age", r"a.csv: the schema lacks the column 'name'"),
+        (",", ";", r"a.csv: the header is one column .* separated by something else than ','"),
+        (CSV, "", r"a.csv: the file is empty"),
+        (CSV, HEADER + "\n", r"a.csv: there are no records in it"),
+    ],
+)
+def test_bad_tables_get_one_clear_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in CSV
+    path = write(tmp_path / "a.csv", CSV.replace(old, new))
+    with pytest.raises(DpntkError, match=message) as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_needs_a_schema_and_nothing_of_images(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv")
+    with pytest.raises(SchemaError, match=r"'dpntk schema .*a.csv' drafts one"):
+        open_source(path)
+    with pytest.raises(SchemaError, match=r"--image-size and --classes are for images"):
+        open_source(path, table=PEOPLE, class_count=2)
+    with pytest.raises(DataError, match=r"a.txt: not a kind of table"):
+        open_source(write(tmp_path / "a.txt"), table=PEOPLE)
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    whole = gzip.compress(people(500).encode())
+    (tmp_path / "a.csv.gz").write_bytes(whole[:-20])
+    with pytest.raises(DataError, match=r"a.csv.gz: not a whole file"):
+        read(tmp_path / "a.csv.gz")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"a.parquet: not a whole Parquet file"):
+        read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("transform", Transform)
+def test_bins_are_triangular_whole_numbers_that_add_up(transform: Transform) -> None:
+    column = Column("x", ColumnKind.CONTINUOUS, "float64", 0.0, 500.0, transform=transform)
+    encoding = NumericEncoding(column, 7)
+    values = np.random.default_rng(0).uniform(-100, 700, 1000)
+    encoded = encoding.encode(values, np.zeros(1000, bool)).astype(int)
+    share = encoding.share(values.clip(0, 500))
+    assert np.abs(encoded[:, 0] / 255 - share).max() <= (0.5 + 0.5 / 6) / 255 + 1e-9
+    assert (encoded[:, 1:].sum(axis=1) == 255).all()
+    bins = np.clip(1 - np.abs(share[:, None] * 6 - np.arange(7)), 0, 1)
+    assert np.abs(encoded[:, 1:] / 255 - bins).max() <= 0.5 / 255 + 1e-9
+    assert np.allclose(encoding.at(share), values.clip(0, 500))
+    # a row has the same bytes wherever it stands
+    shuffled = np.random.default_rng(1).permutation(1000)
+    again = encoding.encode(values[shuffled], np.zeros(1000, bool))
+    assert np.array_equal(again, encoded[shuffled])
+
+
+def test_few_integers_have_a_bin_each() -> None:
+    schema = TableSchema((Column("n", ColumnKind.INTEGER, "int8", -2, 3),))
+    (block,) = blocks_of(schema)
+    assert isinstance(block.encoding, NumericEncoding)
+    encoded = block.encoding.encode(np.arange(-2.0, 4.0), np.zeros(6, bool))
+    assert np.array_equal(encoded[:, 1:], 255 * np.eye(6))
+
+
+def test_categories_are_one_hot_and_ranks_beside_them() -> None:
+    column = Column(
+        "x", ColumnKind.ORDINAL, "string", categories=("a", "b"), missing=Missing.CATEGORY
+    )
+    encoded = CategoryEncoding(column).encode(np.array([0, 1, MISSING]))
+    assert encoded.tolist() == [[0, 255, 0, 0], [255, 0, 255, 0], [0, 0, 0, 255]]

@@ -1,0 +1,124 @@
+"""Marginals, alone and beside a network's features: right, exact, and no longer than 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.architectures import fc_1l
+from dpntk.common.errors import SchemaError
+from dpntk.common.feature_maps import feature_map_from_spec
+from dpntk.common.front import Pixels
+from dpntk.common.joint import JointFeatures
+from dpntk.common.marginals import MarginalFeatures
+from dpntk.common.ntk import TangentFeatures
+from dpntk.common.sources import open_source
+from dpntk.embed.accumulate import ClassSums
+from dpntk.embed.exact_map import exact_map
+from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
+from tests.tables import PEOPLE, people
+
+GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
+TANGENT = TangentFeatures.draw(Pixels(PEOPLE.inputs), fc_1l(9), outputs=2, levels=255, seed=0)
+MARGINALS = MarginalFeatures.of(PEOPLE)
+JOINT = JointFeatures(TANGENT, MARGINALS, 0.6)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    (tmp_path / "a.csv").write_text(people(300))
+    (batch,) = open_source(tmp_path / "a.csv", table=PEOPLE).batches(300)
+    return batch.records, batch.labels
+
+
+def test_marginals_are_histograms_of_the_columns(
+    tmp_path: Path, rows: tuple[NDArray[np.uint8], NDArray[np.int64]]
+) -> None:
+    records, labels = rows
+    sums = ClassSums(MARGINALS, 2, GRID)
+    sums.add(records, labels)
+    entry = int(GRID.units_per_one * MARGINALS.entry)
+    histogram = np.rint(sums.sums / entry).astype(int)
+    lines = [line.split(",") for line in people(300).split()[1:]]
+    age, pay, _, town = (histogram[place] for place in MARGINALS.places)
+    for label, ill in enumerate(("no", "yes")):
+        mine = [line for line in lines if line[5] == ill]
+        ages = np.bincount([int(line[1]) for line in mine], minlength=100)
+        assert age[:, label].tolist() == ages.tolist()
+        assert town[:, label].tolist() == [sum(line[4] == t for line in mine) for t in (
+            "Ulm", "Bonn", "other", "")]  # fmt: skip
+        assert pay[-1, label] == sum(not line[2] for line in mine)
+        assert pay[:, label].sum() == len(mine)
+
+
+def test_the_joint_map_is_the_two_maps_side_by_side(
+    rows: tuple[NDArray[np.uint8], NDArray[np.int64]],
+) -> None:
+    records, labels = rows
+    both, first, second = (ClassSums(m, 2, GRID) for m in (JOINT, TANGENT, MARGINALS))
+    for sums in (both, first, second):
+        sums.add(records, labels)
+    wanted = np.concatenate([0.8 * first.sums, 0.6 * second.sums])
+    # each record's coordinate is cut to a whole number, and shortened by 2^-40
+    assert np.abs(both.sums - wanted).max() <= 300 * (255 + 2.0**-39 * GRID.units_per_one)
+
+
+def test_no_record_whatever_has_a_feature_longer_than_1() -> None:
+    """Also one that no row of a table is encoded to."""
+    random = np.random.default_rng(0)
+    records = random.integers(0, 256, (500, PEOPLE.inputs)).astype(np.float64)
+    records[0], records[1] = 0, 255
+    for feature_map in (JOINT, MARGINALS):
+        exact = exact_map(feature_map, GRID, torch.device("cpu"))
+        norms = exact.features(torch.from_numpy(records)).norms()
+        assert norms.max() <= GRID.units_per_one
+        assert norms.min() > GRID.units_per_one * (1 - 2.0**-20)
+
+
+def test_sums_do_not_depend_on_order_or_chunks(
+    rows: tuple[NDArray[np.uint8], NDArray[np.int64]],
+) -> None:
+    records, labels = rows
+    at_once, piecewise = ClassSums(JOINT, 2, GRID), ClassSums(JOINT, 2, GRID)
+    at_once.add(records, labels)
+    order = np.random.default_rng(1).permutation(300)
+    for part in np.array_split(order, 7):
+        piecewise.add(records[part], labels[part])
+    assert np.array_equal(at_once.sums, piecewise.sums)
+
+
+def test_the_map_travels_as_json_and_weights() -> None:
+    for feature_map in (JOINT, MARGINALS):
+        again = feature_map_from_spec(feature_map.spec(), feature_map.weights())
+        assert again.spec() == feature_map.spec()
+        assert again.digest() == feature_map.digest()
+        assert feature_map.nonnegative
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weight": 0.0},
+        {"weight": 1.0},
+        {"weight": float("nan")},
+        {"weight": "much"},
+        {"tangent": {}},
+        {"marginals": {}},
+        {"marginals": {**MARGINALS.spec(), "columns": [[0, 1, 1, -1]]}},
+        {"marginals": {**MARGINALS.spec(), "columns": [[0, 1, 129, -1]]}},
+        {"marginals": {**MARGINALS.spec(), "columns": [[0, 10**6, 0, -1]]}},
+        {"marginals": {**MARGINALS.spec(), "columns": [[-1, 1, 5, -1]]}},
+        {"marginals": {**MARGINALS.spec(), "columns": [[0, 1, 5, 10**6]]}},
+        {"marginals": {**MARGINALS.spec(), "columns": [[0, 1, 5, True]]}},
+        {"marginals": {**MARGINALS.spec(), "inputs": 3}},
+        {"marginals": {**MARGINALS.spec(), "columns": []}},
+        {"surprise": 1},
+    ],
+)
+def test_other_documents_are_refused(change: dict[str, object]) -> None:
+    with pytest.raises(SchemaError):
+        feature_map_from_spec({**JOINT.spec(), **change}, JOINT.weights())
