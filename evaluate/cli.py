@@ -22,7 +22,7 @@ from .report import as_table, write_report
 from .tables.baselines import independent_columns
 from .tables.report import as_table as as_grid
 from .tables.report import write_table_report
-from .tables.table import is_table, read_real_table, read_synthetic_table
+from .tables.table import Table, is_table, read_real_table, read_synthetic_table
 from .tables.utility import MOST_RECORDS, evaluate_tables, task_for
 from .utility import measure
 
@@ -103,13 +103,14 @@ def command(
         _evaluate_images(synthetic[0], test, baseline, release, acceptance, seed, output)
         return
     tables = [read_synthetic_table(path, schema) for path in synthetic]
+    training_sets: dict[str, list[Table]] = {}
     for path, table in zip(synthetic, tables, strict=True):
         if table.schema != tables[0].schema:
             raise SchemaError(f"{path}: its schema is not that of {synthetic[0]}")
         _check_origin(path, table.provenance, release, acceptance)
+        training_sets.setdefault(described(table.provenance), []).append(table)
     held_out = read_real_table(test, "test", tables[0].schema)
     task = task_for(held_out, positive, keep_negatives, train_records)
-    training_sets = {described(tables[0].provenance): tables}
     if baseline is not None:
         training_sets["real"] = [read_real_table(baseline, "train", tables[0].schema)]
     # Of the real rows where there are any: what their one-way marginals alone are worth.

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.console import progress
+from ...common.console import Advance, progress
 from ...common.errors import DataError, SchemaError
 from .baselines import keep_negatives, some_rows
 from .classifiers import TableClassifier, available
@@ -114,6 +114,8 @@ def task_for(test: Table, positive: str | None, kept_negatives: float, most_reco
         if positive is not None and positive not in classes:
             raise SchemaError(f"no class {positive!r}: the label has {' and '.join(classes)}")
         index = int(np.argmin(counts)) if positive is None else classes.index(positive)
+        if int(counts[1 - index] * kept_negatives) == 0:
+            raise DataError(f"no test record of the other class is left of {counts[1 - index]:,}")
         return Task(classes, index, kept_negatives, most_records)
     if positive is not None or kept_negatives < 1:
         found = "there is no label" if test.schema.label is None else f"it has {len(classes)}"
@@ -152,16 +154,7 @@ def evaluate_tables(
                 train = some_rows(usable, task.most_records, number)
                 found = distances(table, test)
                 advance(1, f"{name}: one-way distance {found.one_way:.3f}")
-                scores, failed = {}, {}
-                seen = features_of(train, held_out) if kinds else None
-                for classifier, kind in kinds.items():
-                    assert seen is not None
-                    scores[classifier], why = _score(
-                        kind, seen, train.labels, held_out.labels, task, number
-                    )
-                    if why:
-                        failed[classifier] = why
-                    advance(1, f"{classifier} on {name}")
+                scores, failed = _score_all(kinds, train, held_out, task, number, advance)
                 runs.append(Run(len(table), len(usable), len(train), scores, failed, found))
             rows.append(Row(name, tuple(runs)))
     if kinds:
@@ -171,6 +164,34 @@ def evaluate_tables(
     return rows
 
 
+def _score_all(
+    kinds: Mapping[str, TableClassifier],
+    train: Table,
+    test: Table,
+    task: Task,
+    seed: int,
+    advance: Advance,
+) -> tuple[dict[str, Scores], dict[str, str]]:
+    """Scores of each classifier, and why some failed."""
+    counts = np.bincount(train.labels, minlength=len(task.classes))
+    if not kinds:
+        return {}, {}
+    constant = constant_scores(test.labels, int(counts.argmax()), task)
+    if np.count_nonzero(counts) < 2:
+        advance(len(kinds), "")
+        return dict.fromkeys(kinds, constant), dict.fromkeys(kinds, "rows of one class only")
+    seen = features_of(train, test)
+    scores, failed = {}, {}
+    for name, kind in kinds.items():
+        try:
+            scores[name] = _score(kind, seen, train.labels, test.labels, task, seed)
+        except (ValueError, ArithmeticError, IndexError) as error:  # LinAlgError is a ValueError
+            scores[name] = constant
+            failed[name] = " ".join(str(error).split())[:200] or type(error).__name__
+        advance(1, f"{name}: {' / '.join(f'{value:.3f}' for value in scores[name].values())}")
+    return scores, failed
+
+
 def _score(
     kind: TableClassifier,
     seen: tuple[Features, Features],
@@ -178,29 +199,19 @@ def _score(
     held_out: NDArray[np.int64],
     task: Task,
     seed: int,
-) -> tuple[Scores, str]:
-    """Scores of a classifier, and why it failed (empty if it did not)."""
+) -> Scores:
     train, test = (part.ordered if kind.ordered else part.scaled for part in seen)
     classes, places = np.unique(labels, return_inverse=True)
-    guess = int(classes[np.bincount(places).argmax()]) if len(classes) else 0
-    if len(classes) < 2:
-        return constant_scores(held_out, guess, task), "all training records are of one class"
     model = kind.make(seed)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            # Steps are limited by the protocol, and odd data are the point of measuring.
-            warnings.simplefilter("ignore")
-            model.fit(train, places)
-            predicted = classes[np.asarray(model.predict(test), dtype=np.int64)]
-            if task.positive is None:
-                return score_more_classes(held_out, predicted), ""
-            scores = _scores_of(model, test) * (1 if classes[1] == task.positive else -1)
-            return score_two_classes(
-                held_out == task.positive, scores, predicted == task.positive
-            ), ""
-    except (ValueError, ArithmeticError, IndexError) as error:  # LinAlgError is a ValueError
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        return constant_scores(held_out, guess, task), why
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # Steps are limited by the protocol, and odd data are the point of measuring.
+        warnings.simplefilter("ignore")
+        model.fit(train, places)
+        predicted = classes[np.asarray(model.predict(test), dtype=np.int64)]
+        if task.positive is None:
+            return score_more_classes(held_out, predicted)
+        scores = _scores_of(model, test) * (1 if classes[1] == task.positive else -1)
+    return score_two_classes(held_out == task.positive, scores, predicted == task.positive)
 
 
 def _scores_of(model: Any, test: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ANN401 - untyped

@@ -261,10 +261,13 @@ def test_a_classifier_that_fails_counts_as_a_constant(monkeypatch: pytest.Monkey
 
 def test_rows_of_one_class_teach_nothing(two_kinds: None) -> None:
     test = drawn(200, 11)
-    row, constant = evaluate_tables({"x": [table([1, 2], [0, 1], [1, 1])]}, test, TWO, seed=0)
-    assert row.runs[0].mean(ROC) == 0.5
-    assert row.runs[0].scores == constant.runs[0].scores
-    assert set(row.runs[0].failed) == set(row.runs[0].scores)
+    one_class = table([1, 2], [0, 1], [0, 0])
+    for rate in (1.0, 0.1):  # the latter leaves nothing at all to train on
+        task = Task(SCHEMA.classes, 1, rate)
+        row, constant = evaluate_tables({"x": [one_class]}, test, task, seed=0)
+        assert row.runs[0].mean(ROC) == 0.5
+        assert row.runs[0].scores == constant.runs[0].scores
+        assert set(row.runs[0].failed) == set(row.runs[0].scores)
 
 
 def test_more_than_two_classes_and_none(two_kinds: None) -> None:
@@ -292,6 +295,8 @@ def test_the_rarer_class_is_the_positive_one_unless_another_is_named() -> None:
         task_for(test, "maybe", 1.0, 100)
     with pytest.raises(DataError, match=r"all test records are of one class"):
         task_for(table([1], [0], [1]), None, 1.0, 100)
+    with pytest.raises(DataError, match=r"no test record of the other class is left of 2"):
+        task_for(test, None, 0.4, 100)
     no_label = table([1], [0], [0], TableSchema((AGE, JOB), None))
     with pytest.raises(SchemaError, match=r"a label with two classes, but there is no label"):
         task_for(no_label, None, 0.4, 100)
