@@ -323,6 +323,14 @@ class TableSchema:
                 raise SchemaError(f"label {self.label!r}: a label cannot be missing")
         if not self.features:
             raise SchemaError("there is no column but the label")
+        for column in self.columns:
+            try:
+                "".join((column.name, *column.categories)).encode(self.csv.encoding)
+            except UnicodeError as error:
+                raise SchemaError(
+                    f"column {column.name!r}: {self.csv.encoding} cannot write its name or one of "
+                    "its categories: choose another encoding"
+                ) from error
         if self.inputs > MOST_INPUTS:
             raise SchemaError(
                 f"records have {self.inputs} values when encoded, at most {MOST_INPUTS} are "

@@ -43,7 +43,7 @@ class ColumnMarginal:
             most: NDArray[np.int64] = records[:, self.block.shares].argmax(axis=1)
             return most
         share = records[:, self.block.place.start].astype(np.float64).clip(0, 1)
-        nearest = np.rint(share * (self.points - 1)).astype(np.int64)
+        nearest: NDArray[np.int64] = np.rint(share * (self.points - 1)).astype(np.int64)
         if self.block.missing_place:
             nearest[records[:, self.block.place.stop - 1] > 0.5] = self.points
         return nearest

@@ -59,9 +59,7 @@ def people(count: int, seed: int = 0) -> str:
 
 
 _NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
-_CATEGORIES = st.text(
-    st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=6
-)
+_CATEGORIES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 
 
 @st.composite

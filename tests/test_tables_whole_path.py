@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 
 import numpy as np
@@ -144,7 +145,7 @@ def test_nothing_but_the_noisy_coordinates_reaches_the_release(
         random.integers(0, 2**40, one.counts.shape),
     )
     monkeypatch.setattr(publishing, "add_noise", lambda sums, counts, scale: noisy)
-    monkeypatch.setattr(terms.secrets, "token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     class Clock:
         @staticmethod

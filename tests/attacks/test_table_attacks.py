@@ -1,0 +1,122 @@
+"""Releases of tables whose schema or feature map is hostile: refused, whoever signed them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import pytest
+
+from dpntk.common.errors import FormatError
+from dpntk.embed import embed
+from dpntk.release import Acceptance, Terms, open_release, release
+from dpntk.release.body import read_body
+from dpntk.release.writer import serialise
+from tests.tables import PEOPLE, people
+
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("table") / "a.csv"
+    path.write_text(people(50))
+    return bytes(serialise(release(embed(path, table=PEOPLE, width=3), Terms(1.0, 1e-3))))
+
+
+def edited(honest: bytes, name: str, document: Document) -> bytes:
+    """The file with another JSON document in an attribute."""
+    buffer = io.BytesIO(honest)
+    with h5py.File(buffer, "r+", libver=("earliest", "v110")) as file:
+        file.attrs[name] = json.dumps(document)
+    return buffer.getvalue()
+
+
+def test_the_honest_one_is_read(honest: bytes, tmp_path: Path) -> None:
+    (tmp_path / "r.h5").write_bytes(honest)
+    opened = open_release(tmp_path / "r.h5", Acceptance(allow_unsigned=True))
+    assert opened.release.schema == PEOPLE
+
+
+def _column(number: int, **change: object) -> Callable[[Document], None]:
+    return lambda schema: schema["columns"][number].update(change)
+
+
+def _renamed(schema: Document) -> None:
+    schema["columns"][0]["name"] = "pay"
+
+
+def _many(schema: Document) -> None:
+    schema["columns"] *= 1000
+
+
+def _wide(schema: Document) -> None:
+    schema["columns"][3]["categories"] += [str(number) for number in range(9_000)]
+
+
+def _top(**change: object) -> Callable[[Document], None]:
+    return lambda schema: schema.update(change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _column(0, lower=200),
+        _column(0, lower=float("nan")),
+        _column(0, upper=10**300),
+        _column(0, upper=120),  # a valid schema, but not the one of the marginals
+        _column(1, missing="refused"),
+        _column(1, kind="integer"),
+        _column(2, categories=["low"]),
+        _column(2, categories=["low", "low", "high"]),
+        _column(3, dtype="object"),
+        _column(4, categories=["no", "yes", "maybe"]),
+        _renamed,
+        _many,
+        _wide,
+        _top(bins=10**12),
+        _top(label="nobody"),
+        _top(left_out=["x"] * 10_000),
+        _top(columns={}),
+        _top(columns=[[]]),
+        _top(csv=[]),
+        _top(csv={"separator": ",", "encoding": "ascii\0", "missing": [""]}),
+        _top(csv={"separator": "\n", "encoding": "utf-8", "missing": [""]}),
+        _top(kind="image"),
+        _top(surprise=1),
+    ],
+)
+def test_a_hostile_schema_is_refused(
+    honest: bytes, tmp_path: Path, change: Callable[[Document], None]
+) -> None:
+    schema = json.loads(str(read_body(honest).attributes["schema"]))
+    change(schema)
+    path = tmp_path / "r.h5"
+    path.write_bytes(edited(honest, "schema", schema))
+    with pytest.raises(FormatError) as caught:
+        open_release(path, Acceptance(allow_unsigned=True))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _top(weight=2.0),
+        _top(weight=-0.4),
+        _top(marginals={}),
+        _top(tangent={"features": "joint"}),
+    ],
+)
+def test_a_hostile_map_is_refused(
+    honest: bytes, tmp_path: Path, change: Callable[[Document], None]
+) -> None:
+    document = json.loads(str(read_body(honest).attributes["feature_map"]))
+    change(document)
+    path = tmp_path / "r.h5"
+    path.write_bytes(edited(honest, "feature_map", document))
+    with pytest.raises(FormatError):
+        open_release(path, Acceptance(allow_unsigned=True))
