@@ -438,6 +438,26 @@ def test_what_cannot_be_evaluated_is_refused_in_one_line(dpntk: Command, files: 
     assert "there is no table.parquet in it" in error("synthetic", "--schema", "known.toml")
 
 
+def test_the_whole_path(dpntk: Command, files: Path, two_kinds: None) -> None:
+    """What the other commands make is evaluated as it is, and its release is recognised."""
+    for arguments in (
+        ("embed", "train.csv", "--schema", "schema.toml", "--width", "16"),
+        ("release", "--eps", "1", "--delta", "1e-3"),
+        ("generate", "release.h5", "--steps", "3", "-o", "made"),
+    ):
+        done = dpntk(*arguments)
+        assert done.code == 0, done.stderr
+    done = dpntk("evaluate", "made", "--test", "test.csv", "--release", "release.h5")
+    assert done.code == 0, done.stderr
+    assert "made from release.h5" in done.stderr
+    (first, *_) = json.loads((files / "evaluation.json").read_text())["rows"]
+    assert first["trained_on"] == "synthetic (epsilon 1)"
+    assert first["runs"][0]["records"] == 300
+    foreign = dpntk("evaluate", "synthetic", "--test", "test.csv", "--release", "release.h5")
+    assert foreign.code == 1
+    assert "do not say that they come from release.h5" in foreign.stderr
+
+
 def test_options_for_tables_are_refused_for_images(dpntk: Command, tmp_path: Path) -> None:
     (tmp_path / "synthetic").mkdir()
     done = dpntk("evaluate", "--test", "x", "--keep-negatives", "0.4")
