@@ -14,14 +14,12 @@ from benchmarks.tables import Run, prepare, section
 def test_the_test_part_is_a_fifth_that_the_training_part_lacks(tmp_path: Path) -> None:
     rows = pa.table({"x": range(100), "y": ["a", "b"] * 50})
     parquet.write_table(rows, tmp_path / "rows.parquet")
-    (tmp_path / "made").mkdir()
-    data = prepare(tmp_path / "rows.parquet", "y", tmp_path / "made")
+    data = prepare(f"{tmp_path}/rows.parquet:y", tmp_path / "made")
     train, test = (parquet.read_table(path)["x"].to_pylist() for path in (data.train, data.test))
     assert (len(train), len(test)) == (80, 20)
     assert sorted(train + test) == list(range(100))
     assert data.schema.label == "y"
-    (tmp_path / "again").mkdir()
-    again = prepare(tmp_path / "rows.parquet", "y", tmp_path / "again")
+    again = prepare(f"{tmp_path}/rows.parquet:y", tmp_path / "again")
     assert parquet.read_table(again.test)["x"].to_pylist() == test
 
 
@@ -30,7 +28,7 @@ def test_a_test_part_that_is_there_is_used_as_it_is(tmp_path: Path) -> None:
     folder.mkdir()
     csv.write_csv(pa.table({"x": [1.5, 2.5, 3.5], "y": ["a", "b", "a"]}), folder / "train.csv")
     csv.write_csv(pa.table({"x": [9.5], "y": ["c"]}), folder / "test.csv")
-    data = prepare(folder, "y", tmp_path)
+    data = prepare(f"{folder}:y", tmp_path / "made")
     assert parquet.read_table(data.train)["x"].to_pylist() == [1.5, 2.5, 3.5]
     assert parquet.read_table(data.test)["x"].to_pylist() == [9.5]
     assert data.schema.classes == ("a", "b", "c")  # a class of the test part is known as well
