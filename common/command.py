@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -52,20 +52,24 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
+_STAGES: Final = """Share data you may not share.
+
+\b
+  dpntk embed data/            sensitive records -> embedding.h5 (keep it secret)
+  dpntk release --eps 1        embedding.h5      -> release.h5   (give it away)
+  dpntk generate release.h5    release.h5        -> synthetic/   (as often as you like)
+"""
+
+
 @click.group(
     cls=_LazyGroup,
+    help=_STAGES,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Run 'dpntk COMMAND --help' for the options of one command.",
 )
 @click.version_option(package_name="dpntk", message="dpntk %(version)s")
 def dpntk() -> None:
-    r"""Share data you may not share.
-
-    \b
-      dpntk embed data/            sensitive records -> embedding.h5 (keep it secret)
-      dpntk release --eps 1        embedding.h5      -> release.h5   (give it away)
-      dpntk generate release.h5    release.h5        -> synthetic/   (as often as you like)
-    """
+    """All commands."""
 
 
 def main(arguments: list[str] | None = None) -> None:

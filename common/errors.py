@@ -13,6 +13,7 @@
     │   └── FormatError     its bytes are not those of a release
     ├── SigningKeyError a private key that cannot be used
     ├── TrustError      a list of signers, or a public key, that cannot be used
+    ├── ModuleError     a module file that cannot be used
     ├── AuditError      a guarantee that an audit has refuted
     ├── GeneratorError  a generator file that cannot be used
     └── OutputError     a result that cannot be written where it should go
@@ -32,6 +33,7 @@ __all__ = [
     "FormatError",
     "GeneratorError",
     "MergeError",
+    "ModuleError",
     "OutputError",
     "ReleaseError",
     "RunError",
@@ -93,6 +95,10 @@ class SigningKeyError(DpntkError):
 
 class TrustError(DpntkError):
     """A list of trusted signers, or a public key, that cannot be used."""
+
+
+class ModuleError(DpntkError):
+    """A module file that is missing, is another one, or cannot serve as a feature map."""
 
 
 class AuditError(DpntkError):

@@ -13,6 +13,7 @@ from .hermite import HermiteFeatures
 from .joint import JointFeatures
 from .marginals import MarginalFeatures
 from .ntk import TangentFeatures
+from .perceptual import PerceptualFeatures
 from .rff import RandomFourierFeatures
 
 _Rebuild = Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], FeatureMap]
@@ -23,6 +24,7 @@ _KINDS: Final[dict[str, _Rebuild]] = {
     "hermite": HermiteFeatures.from_spec,
     "marginals": MarginalFeatures.from_spec,
     "joint": JointFeatures.from_spec,
+    "perceptual": PerceptualFeatures.from_spec,
 }
 
 FEATURES: Final = tuple(kind for kind in _KINDS if kind not in ("marginals", "joint"))

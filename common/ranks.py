@@ -56,6 +56,13 @@ class Ranks:
             local_count=_number(given, "LOCAL_WORLD_SIZE", local_rank + 1),
         )
 
+    @property
+    def share_of_cores(self) -> int:
+        """How many cores there are for each process on this machine; at least 1."""
+        may_use = getattr(os, "sched_getaffinity", None)  # Linux knows what this process may use
+        cores = len(may_use(0)) if may_use else os.cpu_count() or 1
+        return max(1, cores // self.local_count)
+
 
 def _number(environment: Mapping[str, str], name: str, default: int) -> int:
     value = environment.get(name, str(default))

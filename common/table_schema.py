@@ -319,6 +319,11 @@ class TableSchema:
                     f"label {self.label!r}: its column is {label.kind.value}, a label is "
                     "categorical, ordinal or boolean"
                 )
+            if len(label.categories) < 2:
+                raise SchemaError(
+                    f"label {self.label!r}: one class tells nothing: list all categories that "
+                    "there could be, or leave the label out"
+                )
             if label.missing is not Missing.REFUSED:
                 raise SchemaError(f"label {self.label!r}: a label cannot be missing")
         if not self.features:

@@ -27,16 +27,9 @@ def use_threads(count: int | None = None) -> int:
         return torch.get_num_threads()
     if count is None and ranks.local_count == 1:
         return torch.get_num_threads()
-    count = count or share_of_cores(ranks)
+    count = count or ranks.share_of_cores
     torch.set_num_threads(count)
     return count
-
-
-def share_of_cores(ranks: Ranks) -> int:
-    """How many cores there are for each process on this machine; at least 1."""
-    may_use = getattr(os, "sched_getaffinity", None)  # Linux knows what this process may use
-    cores = len(may_use(0)) if may_use else os.cpu_count() or 1
-    return max(1, cores // ranks.local_count)
 
 
 def _set_by_torchrun(ranks: Ranks) -> bool:

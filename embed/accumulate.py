@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DataError, SchemaError
 from ..common.feature_map import FeatureMap
+from ..common.public_module import PublicModule
 from .exact_map import exact_map
 from .grid import Grid
 from .totals import Totals
@@ -28,9 +29,10 @@ class ClassSums:
         classes: int,
         grid: Grid,
         device: torch.device | None = None,
+        module: PublicModule | None = None,
     ) -> None:
         device = device or torch.device("cpu")
-        self._map = exact_map(feature_map, grid, device)
+        self._map = exact_map(feature_map, grid, device, module)
         self._grid = grid
         # Room for the rounding of the norms, which is a few units in the last place.
         self._longest = feature_map.norm_bound * grid.units_per_one * (1 + 2.0**-40)
@@ -52,6 +54,7 @@ class ClassSums:
         Raises:
             SchemaError: the chunk is larger than `chunk_size`, or the total above capacity.
             DataError: a record's feature is not finite, or longer than the map's bound.
+            ModuleError: the map's module failed.
         """
         if len(records) > self.chunk_size:
             raise SchemaError(f"a chunk of {len(records)} records: at most {self.chunk_size} fit")

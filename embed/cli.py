@@ -56,8 +56,8 @@ _COST = "is an embedding that releases may refer to"
 )  # fmt: skip
 @click.option(
     "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
-    help="Feature map: tangent features of a network, random Fourier features (DP-MERF), or "
-    "Hermite features (DP-HP).",
+    help="Feature map: tangent features of a network, random Fourier features (DP-MERF), Hermite "
+    "features (DP-HP), or what a pre-trained module of yours says of an image (DP-MEPF).",
 )  # fmt: skip
 @click.option(
     "--arch", type=click.Choice(list(ARCHITECTURES)),
@@ -89,6 +89,17 @@ _COST = "is an embedding that releases may refer to"
 @click.option(
     "--feature-seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of its random weights (never of noise: noise has no seed).",
+)  # fmt: skip
+@click.option(
+    "--module", type=click.Path(path_type=Path), metavar="FILE",
+    help="For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), "
+    "that takes float32 images (b, 1, side, side), 0 to 1, to numbers (b, ...). It is a program "
+    "and will be run. Whoever is to generate needs the same file.",
+)  # fmt: skip
+@click.option(
+    "--module-is-public", is_flag=True,
+    help="For perceptual: your word that the module was trained on public data alone. The "
+    "guarantee does not cover what it was trained on.",
 )  # fmt: skip
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
@@ -150,6 +161,8 @@ def command(
     frequencies: int,
     length_scale: float | None,
     feature_seed: int,
+    module: Path | None,
+    module_is_public: bool,
     device: str,
     split: str,
     image_size: int | None,
@@ -197,6 +210,8 @@ def command(
                 frequencies=frequencies,
                 length_scale=length_scale,
                 feature_seed=feature_seed,
+                module=module,
+                module_is_public=module_is_public,
                 device=device,
                 split=split,
                 image_size=image_size,

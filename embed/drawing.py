@@ -91,6 +91,10 @@ class MapOptions:
                 levels=schema.levels,
                 seed=seed,
             )
+        if self.features == "perceptual":
+            raise SchemaError(
+                "--features perceptual: a module's features are not drawn: embed first"
+            )
         raise SchemaError(f"--features {self.features}: known are {', '.join(FEATURES)}")
 
     def refuse_network(self, why: str) -> None:

@@ -18,9 +18,12 @@ from ..common.hermite import HermiteFeatures
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
 from ..common.ntk import TangentFeatures
+from ..common.perceptual import PerceptualFeatures
+from ..common.public_module import PublicModule
 from ..common.rff import RandomFourierFeatures
 from .exact_hermite import ExactHermite
 from .exact_joint import ExactJoint, ExactMarginals
+from .exact_perceptual import ExactPerceptual
 from .exact_rff import ExactRFF
 from .exact_tangent import ExactTangentFeatures
 from .grid import Grid
@@ -51,11 +54,22 @@ class ExactMap(Protocol):
         ...
 
 
-def exact_map(feature_map: FeatureMap, grid: Grid, device: torch.device) -> ExactMap:
+def exact_map(
+    feature_map: FeatureMap,
+    grid: Grid,
+    device: torch.device,
+    module: PublicModule | None = None,
+) -> ExactMap:
     """The exact form of a feature map.
 
+    Args:
+        feature_map: the map.
+        grid: the unit of its features.
+        device: where sums are.
+        module: what `module_for` gives for the map.
+
     Raises:
-        SchemaError: the grid is for records of other levels.
+        SchemaError: the grid is for records of other levels, or the map's module is missing.
     """
     if grid.levels != feature_map.levels:
         raise SchemaError("the grid and the feature map disagree about the records' levels")
@@ -69,4 +83,6 @@ def exact_map(feature_map: FeatureMap, grid: Grid, device: torch.device) -> Exac
         return ExactRFF(feature_map, grid, device)
     if isinstance(feature_map, HermiteFeatures):
         return ExactHermite(feature_map, grid, device)
+    if isinstance(feature_map, PerceptualFeatures):
+        return ExactPerceptual(feature_map, grid, device, module)
     raise TypeError(f"no exact form of {feature_map!r} is known")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ..common.feature_map import FeatureMap
+from ..common.public_module import PublicModule
 from ..common.sources import Source
 from .accumulate import ClassSums
 from .artifact import Embedding
@@ -23,17 +24,19 @@ class Job:
         feature_map: phi, with its weights.
         grid: the unit of the sums.
         device: where to compute; changes no bit of the result.
+        module: what computes the feature map, if that is a module.
     """
 
     source: Source
     feature_map: FeatureMap
     grid: Grid
     device: torch.device
+    module: PublicModule | None = None
 
     def class_sums(self) -> ClassSums:
         """Sums to which no record has been added yet."""
         classes = len(self.source.schema.classes)
-        return ClassSums(self.feature_map, classes, self.grid, self.device)
+        return ClassSums(self.feature_map, classes, self.grid, self.device, self.module)
 
     def embedding(self, totals: Totals, run: str = "") -> Embedding:
         """The embedding that the totals over all records make.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
+from ..common.perceptual import PerceptualFeatures
+from ..common.public_module import PublicModule, load_module, module_for
+from ..common.schema import ImageSchema
+from ..common.schemas import Schema
 from ..common.sources import Source, open_source
 from ..common.table_schema import TableSchema
 from .artifact import Embedding
@@ -28,6 +33,8 @@ def embed(
     frequencies: int = DEFAULT_FREQUENCIES,
     length_scale: float | None = None,
     feature_seed: int = 0,
+    module: Path | None = None,
+    module_is_public: bool = False,
     device: str = AUTO,
     split: str = "train",
     image_size: int | None = None,
@@ -41,8 +48,9 @@ def embed(
 
     Args:
         data: a folder of class folders, a folder of IDX files, an .npz file, or an open source.
-        features: the feature map: "ntk", "rff" or "hermite"; or a map of one's own, drawn without
-            looking at the records (`tangent_features_of` makes one of a torch network).
+        features: the feature map: "ntk", "rff", "hermite" or "perceptual"; or a map of one's own,
+            drawn without looking at the records (`tangent_features_of` makes one of a torch
+            network).
         arch: of "ntk": the network whose tangent kernel is used; for this and the next five, see
             `drawing.MapOptions`.
         width: of "ntk": of its hidden layers.
@@ -51,6 +59,10 @@ def embed(
         frequencies: of "rff": how many; the dimension is twice that.
         length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
         feature_seed: of the map's random weights. Not of any noise: that has no seed.
+        module: of "perceptual": a TorchScript archive of a module that takes float32 images
+            (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.
+        module_is_public: of "perceptual": the owner's word that the module was trained on public
+            data alone. The guarantee does not cover what it was trained on.
         device: "auto", "cpu" or "cuda". Does not change a bit of the result.
         split: "train" or "test", where the data set has both.
         image_size: resize images to this many pixels a side.
@@ -68,6 +80,7 @@ def embed(
     Raises:
         DataError: the records cannot be read.
         SchemaError: they do not fit what is declared of them.
+        ModuleError: the module cannot be used.
     """
     if isinstance(data, (str, Path)):
         source = open_source(
@@ -86,20 +99,30 @@ def embed(
         length_scale=length_scale,
         marginals=marginals,
     )
-    if isinstance(features, str):
-        feature_map = options.draw(schema, feature_seed)
-    else:
+    file = _ModuleFile(module, module_is_public)
+    opened: PublicModule | None = None
+    feature_map: FeatureMap
+    if not isinstance(features, str):
         options.refuse_network("a feature map of one's own has its network already")
         if marginals:
             raise SchemaError("--marginals: they go beside a feature map that dpntk draws")
-        feature_map = features
+        feature_map, opened = features, file.open_for(features)
+    elif features == "perceptual":
+        options.refuse_network(f"it goes with --features ntk, not {features}")
+        if marginals:
+            raise SchemaError(f"--marginals {marginals:g}: it goes with --features ntk")
+        opened = file.open(schema)
+        feature_map = opened.feature_map
+    else:
+        file.require_nothing(f"it goes with --features perceptual, not {features}")
+        feature_map = options.draw(schema, feature_seed)
     if feature_map.record_size != schema.inputs:
         raise SchemaError(
             f"records have {schema.inputs} values, but the feature map takes "
             f"{feature_map.record_size}"
         )
     grid = Grid.for_capacity(schema.levels, capacity or max(len(source), DEFAULT_CAPACITY))
-    job = Job(source, feature_map, grid, choose_device(device))
+    job = Job(source, feature_map, grid, choose_device(device), opened)
     return (carry_out or _in_one_go)(job)
 
 
@@ -110,3 +133,39 @@ def _in_one_go(job: Job) -> Embedding:
             class_sums.add(batch.records, batch.labels)
             advance(len(batch.labels), "")
     return job.embedding(class_sums.totals)
+
+
+@dataclass(frozen=True)
+class _ModuleFile:
+    """What was said of a module: where it is, and that it may be used."""
+
+    path: Path | None
+    is_public: bool
+
+    def require_nothing(self, why: str) -> None:
+        if self.path is not None:
+            raise SchemaError(f"--module {self.path}: {why}")
+        if self.is_public:
+            raise SchemaError(f"--module-is-public: {why}")
+
+    def open(self, schema: Schema) -> PublicModule:
+        if not isinstance(schema, ImageSchema):
+            raise SchemaError("--features perceptual: it is for images, not for tables")
+        return load_module(self._declared(), (1, schema.side, schema.side), schema.levels)
+
+    def open_for(self, feature_map: FeatureMap) -> PublicModule | None:
+        if not isinstance(feature_map, PerceptualFeatures):
+            self.require_nothing("it goes with perceptual features")
+            return None
+        return module_for(feature_map, self._declared())
+
+    def _declared(self) -> Path:
+        """The file, if the owner says that no epsilon needs to cover what it was trained on."""
+        if self.path is None:
+            raise SchemaError("--features perceptual: name the module's file with --module FILE")
+        if not self.is_public:
+            raise SchemaError(
+                f"--module {self.path}: no epsilon covers the data that it was trained on; add "
+                "--module-is-public if all of them are public"
+            )
+        return self.path

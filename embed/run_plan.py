@@ -44,7 +44,7 @@ class RunPlan:
         Raises:
             DataError: a file of the data is not there any more.
         """
-        exact = exact_map(job.feature_map, job.grid, torch.device("cpu"))
+        exact = exact_map(job.feature_map, job.grid, torch.device("cpu"), job.module)
         document = {
             "data": job.source.fingerprint(),
             "records": len(job.source),
@@ -94,6 +94,8 @@ def changes(
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     if {"feature_map.arch", "feature_map.width"} & set(changed):
         changed = [name for name in changed if name != "feature_map.layers"]  # these two name it
+    if changed == ["weights"] and new.get("feature_map.features") == "perceptual":
+        return ["the module computes something else here: another processor, or version of torch"]
     if changed == ["weights"]:
         return ["the random weights are others (--feature-seed)"]
     return [

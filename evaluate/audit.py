@@ -21,6 +21,7 @@ from scipy import stats
 from ..common.adjacency import Adjacency
 from ..common.console import Advance, progress
 from ..common.errors import SchemaError
+from ..common.public_module import PublicModule, module_for
 from ..embed.accumulate import ClassSums
 from ..embed.artifact import Embedding, load_embedding
 from ..release.mechanism import NoiseScale, add_noise
@@ -163,6 +164,7 @@ def audit(
     runs: int = DEFAULT_RUNS,
     canaries: int = 0,
     confidence: float = DEFAULT_CONFIDENCE,
+    module: Path | None = None,
 ) -> Audit:
     """Audit the mechanism as it would release an embedding.
 
@@ -180,14 +182,17 @@ def audit(
             else how many random pairs of canaries to put into the embedding's own sums, of which
             the pair that is farthest apart is used.
         confidence: of each lower bound.
+        module: of "perceptual" features: the file that they were made with.
 
     Raises:
         EmbeddingError: there is no whole embedding.
+        ModuleError: the module is missing, is another one, or failed.
         BudgetError: the terms make no sense for this embedding.
     """
     embedding = load_embedding(path)
     scale = noise_for(embedding, Terms(epsilon, delta, adjacency))
-    pair = _farthest(_pairs(embedding, adjacency, canaries), scale)
+    opened = module_for(embedding.feature_map, module)
+    pair = _farthest(_pairs(embedding, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
     alone = np.zeros(0, dtype=np.int64)
     extreme = _Pair("one number", np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone)
@@ -220,21 +225,25 @@ def audit(
     )
 
 
-def _pairs(embedding: Embedding, adjacency: Adjacency, canaries: int) -> Iterator[_Pair]:
+def _pairs(
+    embedding: Embedding, module: PublicModule | None, adjacency: Adjacency, canaries: int
+) -> Iterator[_Pair]:
     """Neighbouring data sets: far apart by construction, or with random canaries."""
     inputs, classes = embedding.schema.inputs, len(embedding.schema.classes)
     levels = embedding.schema.levels
     if not canaries:
         dark = np.zeros(inputs, dtype=np.uint8)
         if adjacency is Adjacency.ADD_REMOVE:
-            yield _pair("nothing and a dark image", embedding, None, (dark, 0), alone=True)
+            yield _pair("nothing and a dark image", embedding, module, None, (dark, 0), alone=True)
         elif classes > 1:
             name = "a dark image in the first and in the second class"
-            yield _pair(name, embedding, (dark, 0), (dark, 1), alone=True)
+            yield _pair(name, embedding, module, (dark, 0), (dark, 1), alone=True)
         else:
             point = dark.copy()
             point[0] = levels
-            yield _pair("a dark image and a point", embedding, (dark, 0), (point, 0), alone=True)
+            yield _pair(
+                "a dark image and a point", embedding, module, (dark, 0), (point, 0), alone=True
+            )
     random = np.random.default_rng()
     for _ in range(canaries):
         images = np.zeros((2, inputs), dtype=np.uint8)
@@ -244,12 +253,13 @@ def _pairs(embedding: Embedding, adjacency: Adjacency, canaries: int) -> Iterato
         labels = random.permutation(classes)[[0, min(1, classes - 1)]].tolist()
         first = None if adjacency is Adjacency.ADD_REMOVE else (images[0], labels[0])
         name = f"the embedding with one of {canaries} canaries or another"
-        yield _pair(name, embedding, first, (images[1], labels[1]), alone=False)
+        yield _pair(name, embedding, module, first, (images[1], labels[1]), alone=False)
 
 
 def _pair(
     name: str,
     embedding: Embedding,
+    module: PublicModule | None,
     first: tuple[NDArray[np.uint8], int] | None,
     second: tuple[NDArray[np.uint8], int],
     *,
@@ -258,7 +268,9 @@ def _pair(
     """Two data sets that differ in one record, each (image, label), or none."""
     sums, counts = [], []
     for record in (first, second):
-        made = ClassSums(embedding.feature_map, len(embedding.schema.classes), embedding.grid)
+        made = ClassSums(
+            embedding.feature_map, len(embedding.schema.classes), embedding.grid, module=module
+        )
         if record is not None:
             made.add(record[0][None], np.array([record[1]]))
         sums.append(made.sums)

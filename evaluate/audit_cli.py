@@ -40,6 +40,10 @@ from .audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
     "--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=DEFAULT_CONFIDENCE,
     show_default=True, help="Of each lower bound.",
 )  # fmt: skip
+@click.option(
+    "--module", type=click.Path(path_type=Path), metavar="FILE",
+    help="For perceptual features: the module that EMBEDDING was made with.",
+)  # fmt: skip
 def command(
     embedding: Path,
     epsilon: float,
@@ -48,6 +52,7 @@ def command(
     runs: int,
     canaries: int,
     confidence: float,
+    module: Path | None,
 ) -> None:
     """Run the real mechanism many times on two neighbouring data sets and attack what comes out.
 
@@ -62,6 +67,7 @@ def command(
         runs=runs,
         canaries=canaries,
         confidence=confidence,
+        module=module,
     )
     out = Console(markup=False, highlight=False, soft_wrap=True)
     out.print(_table(found))

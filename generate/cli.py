@@ -10,6 +10,7 @@ import click
 
 from ..common.console import console
 from ..common.device import AUTO
+from ..common.errors import GeneratorError
 from ..common.files import require_replaceable_folder
 from ..common.table_schema import TableSchema
 from ..release.acceptance import Acceptance
@@ -55,6 +56,11 @@ _FOR_TABLES = TableSettings()
     "--seed", type=click.IntRange(0), default=_DEFAULTS.seed, show_default=True,
     help="Of training and sampling; another seed gives other records.",
 )  # fmt: skip
+@click.option(
+    "--module", type=click.Path(path_type=Path), metavar="FILE",
+    help="For a release with perceptual features: the module that they were made with. It is a "
+    "program and will be run; the release says which SHA-256 the file must have.",
+)  # fmt: skip
 @origin_options
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
@@ -69,6 +75,7 @@ def command(
     batch: int | None,
     learning_rate: float | None,
     seed: int,
+    module: Path | None,
     acceptance: Acceptance,
     device: str,
     output: Path,
@@ -81,6 +88,8 @@ def command(
     """
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
+    if module is not None and generator is not None:
+        raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
     require_replaceable_folder(output, marker=PROVENANCE)
     given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -97,6 +106,8 @@ def command(
         opened = open_release(release or Path("release.h5"), acceptance)
         training: Training | TableTraining
         if isinstance(opened.release.schema, TableSchema):
+            if module is not None:
+                raise GeneratorError(f"--module {module}: the release is of a table and needs none")
             settings = replace(TableSettings(seed=seed), **chosen)
             training = generate_table(opened, output, count=count, settings=settings, device=device)
             look = output / CSV
@@ -106,6 +117,7 @@ def command(
                 output,
                 count=count,
                 settings=replace(TrainingSettings(seed=seed), **chosen),
+                module=module,
                 device=device,
             )
         remark = (

@@ -12,6 +12,8 @@ from torch import Tensor
 from ..common.feature_map import FeatureMap
 from ..common.hermite import HermiteFeatures
 from ..common.ntk import TangentFeatures
+from ..common.perceptual import PerceptualFeatures
+from ..common.public_module import PublicModule, require_module
 from ..common.rff import RandomFourierFeatures
 from .tangent_kernel import TangentKernel
 
@@ -37,15 +39,30 @@ class Kernel(Protocol):
 
 
 def kernel_of(
-    feature_map: FeatureMap, device: torch.device, dtype: torch.dtype = torch.float32
+    feature_map: FeatureMap,
+    device: torch.device,
+    dtype: torch.dtype = torch.float32,
+    module: PublicModule | None = None,
 ) -> Kernel:
-    """A feature map as the generator sees it."""
+    """A feature map as the generator sees it.
+
+    Args:
+        feature_map: the map.
+        device: where records are.
+        dtype: of records, where the map leaves a choice.
+        module: what `module_for` gives for the map.
+
+    Raises:
+        SchemaError: the map's module is missing.
+    """
     if isinstance(feature_map, TangentFeatures):
         return TangentKernel(feature_map, device, dtype)
     if isinstance(feature_map, RandomFourierFeatures):
         return FourierKernel(feature_map, device, dtype)
     if isinstance(feature_map, HermiteFeatures):
         return HermiteKernel(feature_map, device)
+    if isinstance(feature_map, PerceptualFeatures):
+        return PerceptualKernel(feature_map, device, module)
     raise TypeError(f"no differentiable form of {feature_map!r} is known")
 
 
@@ -128,3 +145,26 @@ class HermiteKernel:
                 - rho * math.sqrt(c / (c + 1)) * terms[c - 1]
             )
         return torch.stack(terms[:count], dim=-1)
+
+
+class PerceptualKernel:
+    """`PerceptualFeatures` in floating point.
+
+    Raises:
+        SchemaError: the module is missing, or another one.
+    """
+
+    def __init__(
+        self,
+        feature_map: PerceptualFeatures,
+        device: torch.device,
+        module: PublicModule | None,
+    ) -> None:
+        self._module = require_module(feature_map, module).to(device)
+
+    def features(self, records: Tensor) -> ExplicitFeatures:
+        """See `Kernel`."""
+        said = self._module(records.flatten(0, 1))
+        size = torch.linalg.vector_norm(said, dim=1, keepdim=True)
+        values = said / size.clamp_min(torch.finfo(torch.float32).tiny)
+        return ExplicitFeatures(values.view(*records.shape[:2], -1))

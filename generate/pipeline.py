@@ -26,6 +26,7 @@ def generate(
     *,
     count: int | None = None,
     settings: TrainingSettings | None = None,
+    module: Path | None = None,
     device: str = AUTO,
 ) -> Training:
     """Train on a release and write synthetic records.
@@ -36,15 +37,17 @@ def generate(
             `provenance.json`.
         count: how many records; as many as the release was made from if None, at most 60,000.
         settings: how to train.
+        module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
     Raises:
+        ModuleError: the module is missing, is another one, or failed.
         GeneratorError: the training diverged.
         OutputError: the folder cannot be written.
     """
     settings = settings or TrainingSettings()
     release = opened.release
-    training = train(release, settings, device=device)
+    training = train(release, settings, module=module, device=device)
     saved = SavedGenerator(
         generator=training.generator,
         classes=release.schema.classes,

@@ -113,10 +113,11 @@ def _numbers(
 
 def _categories(column: Column, codes: NDArray[np.int64]) -> pa.Array:
     import pyarrow
+    from pyarrow import compute
 
     missing = codes >= len(column.categories)
     texts = pyarrow.array(column.categories, pyarrow.string())
     taken = texts.take(pyarrow.array(np.where(missing, 0, codes), mask=missing))
     if column.dtype == "bool":
-        return pyarrow.compute.equal(taken, "true")
+        return compute.equal(taken, "true")
     return taken.cast(pyarrow.type_for_alias(column.dtype))

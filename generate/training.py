@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import GeneratorError
+from ..common.public_module import module_for
 from ..common.schema import ImageSchema
 from ..release.contents import Release
 from .class_means import class_means
@@ -69,7 +71,11 @@ class Training:
 
 
 def train(
-    release: Release, settings: TrainingSettings | None = None, *, device: str = AUTO
+    release: Release,
+    settings: TrainingSettings | None = None,
+    *,
+    module: Path | None = None,
+    device: str = AUTO,
 ) -> Training:
     """Train a generator so that its mean embedding comes close to the released one.
 
@@ -80,14 +86,16 @@ def train(
     Args:
         release: an opened release.
         settings: how to train.
+        module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
     Raises:
+        ModuleError: the module is missing, is another one, or failed.
         GeneratorError: the training diverged.
     """
     settings = settings or TrainingSettings()
     place = choose_device(device)
-    objective = WhitenedDistance(release, place)
+    objective = WhitenedDistance(release, place, module_for(release.feature_map, module))
     classes = len(release.schema.classes)
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)

@@ -16,6 +16,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ..common.public_module import PublicModule
 from ..release.contents import Release
 from .kernels import ExplicitFeatures, Features, kernel_of
 from .tangent_kernel import Gradients
@@ -94,11 +95,13 @@ class WhitenedDistance:
         Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
     """
 
-    def __init__(self, release: Release, device: torch.device) -> None:
+    def __init__(
+        self, release: Release, device: torch.device, module: PublicModule | None = None
+    ) -> None:
         shares = torch.as_tensor(release.class_weights, device=device)
         columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
         self._target = columns.contiguous()
-        self._kernel = kernel_of(release.feature_map, device)
+        self._kernel = kernel_of(release.feature_map, device, module=module)
         self._variance = ((release.noise_per_coordinate / shares) ** 2).float()
         self.blocks: tuple[Block, ...] = ()
 

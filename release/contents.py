@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.feature_map import FeatureMap
+from ..common.perceptual import PerceptualFeatures
 from ..common.schemas import Schema
 
 NOT_PRIVATE: Final = (
@@ -104,12 +105,15 @@ class Release:
         return self.noise_per_coordinate * math.sqrt(self.embedding.size)
 
 
-def statement_of(guarantee: Guarantee, schema: Schema, *, equal_classes: bool) -> str:
+def statement_of(
+    guarantee: Guarantee, schema: Schema, feature_map: FeatureMap, *, equal_classes: bool
+) -> str:
     """The promise in words, as NIST SP 800-226 asks for: unit, adjacency, what is not covered.
 
     Args:
         guarantee: the promise.
         schema: what was taken as known of the records.
+        feature_map: phi; a module in it was trained on something.
         equal_classes: whether the classes were declared to be equally frequent.
     """
     if not guarantee.private:
@@ -124,6 +128,12 @@ def statement_of(guarantee: Guarantee, schema: Schema, *, equal_classes: bool) -
         outside.append("that all classes are equally frequent")
     looked_up = (
         f" Looked up in the records: {' and '.join(schema.from_data)}." if schema.from_data else ""
+    )
+    trained = (
+        " The features are those of a pre-trained module; the data that it was trained on are not "
+        "covered, and the owner has declared them public."
+        if isinstance(feature_map, PerceptualFeatures)
+        else ""
     )
     exchanged = (
         ""
@@ -143,5 +153,5 @@ def statement_of(guarantee: Guarantee, schema: Schema, *, equal_classes: bool) -
         "contributed several is protected less. Everything computed from this file alone is "
         "covered by the same guarantee. Not covered, and treated as public: "
         f"{', '.join(outside)}, and every choice of options made by looking at the records."
-        f"{looked_up} {spent} Every further one adds to the privacy loss."
+        f"{looked_up}{trained} {spent} Every further one adds to the privacy loss."
     )

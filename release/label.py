@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ..common.adjacency import Adjacency
 from ..common.console import printable
+from ..common.perceptual import PerceptualFeatures
 from .contents import Guarantee, Release
 from .reader import OpenedRelease
 
@@ -144,6 +145,8 @@ def _features(release: Release) -> str:
         kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
     elif spec["features"] == "marginals":
         kind = f"marginals of {len(spec['columns'])} columns"
+    elif spec["features"] == "perceptual":
+        kind = f"features of a pre-trained module (SHA-256 {spec['module']})"
     else:
         kind = f"Hermite features of order {spec['order']} and {spec['pair_order']} (pairs)"
     return f"{kind}{beside}: a {release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
@@ -162,6 +165,8 @@ def _unprotected(release: Release) -> str:
     known = list(release.schema.known)
     if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
         known.insert(0, "number of records")
+    if isinstance(release.feature_map, PerceptualFeatures):
+        known.append("the data that the features' module was trained on")
     looked_up = release.schema.from_data
     return ", ".join(known) + (f"; looked up: {', '.join(looked_up)}" if looked_up else "")
 

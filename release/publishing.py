@@ -151,7 +151,9 @@ def _carry_out(
         release_id=entry.release_id,
         created=entry.created,
         dpntk_version=version("dpntk"),
-        statement=statement_of(guarantee, embedding.schema, equal_classes=declared),
+        statement=statement_of(
+            guarantee, embedding.schema, embedding.feature_map, equal_classes=declared
+        ),
     )
 
 

@@ -171,7 +171,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         created=values["created"],
         dpntk_version=values["dpntk_version"],
         # In our own words, whatever the file says: they are what people rely on.
-        statement=statement_of(guarantee, schema, equal_classes=equal_classes),
+        statement=statement_of(guarantee, schema, feature_map, equal_classes=equal_classes),
     )
 
 

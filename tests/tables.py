@@ -79,6 +79,9 @@ def columns(draw: st.DrawFn, name: str) -> Column:
         dtype = draw(st.sampled_from(("float32", "float64")))
         return Column(name, kind, dtype, low_, high_, transform=transform, missing=missing)
     missing = draw(st.sampled_from((Missing.REFUSED, Missing.CATEGORY)))
+    if kind is ColumnKind.BOOLEAN and draw(st.booleans()):
+        truths = draw(st.permutations(("false", "true")))
+        return Column(name, kind, "bool", categories=tuple(truths), missing=missing)
     if kind is ColumnKind.BOOLEAN:
         names = draw(st.lists(_CATEGORIES, min_size=2, max_size=2, unique=True))
         return Column(name, kind, "string", categories=tuple(names), missing=missing)
@@ -120,7 +123,10 @@ def require_valid(table: pa.Table, schema: TableSchema) -> None:
             assert not values.null_count
         known: list[Any] = [value for value in values.to_pylist() if value is not None]
         if column.lower is None or column.upper is None:
-            assert {str(value) for value in known} <= set(column.categories)
+            spelled = (
+                str(value).lower() if column.dtype == "bool" else str(value) for value in known
+            )
+            assert set(spelled) <= set(column.categories)
         else:
             assert all(column.lower <= value <= column.upper for value in known)
             if column.kind is ColumnKind.INTEGER:

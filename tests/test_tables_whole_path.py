@@ -100,11 +100,13 @@ def test_every_map_and_no_label_go_the_whole_path(
 
 def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(people(20))
+    (tmp_path / "one.csv").write_text("a,b\n1,x\n2,x\n")
     dpntk("schema", "a.csv")
     confirm(tmp_path / "schema.toml")
     for arguments, message in (
         ("schema a.csv", "schema.toml"),
         ("schema a.csv -o s.toml --label sex", "--label sex: a.csv has the columns id, age"),
+        ("schema one.csv -o s.toml --label b", "label 'b': one class tells nothing"),
         ("schema a.csv -o s.toml --separator ;;", "separator ';;': it is one character"),
         ("embed a.csv", "a table needs a schema"),
         ("embed a.csv --accept-from-data", "means nothing without --schema"),

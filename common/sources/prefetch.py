@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
+
+from ..ranks import Ranks
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,19 +24,12 @@ _END: Final = object()
 
 
 def decoding_workers() -> int:
-    """How many threads decode: one for each processor that this process may use, at most 8.
+    """How many threads decode: one for each core that is there for this process, at most 8.
 
-    Processes that torchrun started on one machine share its processors.
+    Raises:
+        RunError: the environment describes no set of processes.
     """
-    processes = os.environ.get("LOCAL_WORLD_SIZE", "1")
-    share = int(processes) if processes.isdecimal() else 1
-    return max(1, min(_MOST_WORKERS, _processors() // max(1, share)))
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return min(_MOST_WORKERS, Ranks.from_environment().share_of_cores)
 
 
 def in_order(

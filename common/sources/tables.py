@@ -239,9 +239,9 @@ class _Reader:
     def tell(self) -> None:
         """Show the user how many values were changed."""
         for name, count in self.clipped.items():
-            notice(f"{count:,} values of {name} are beyond its bounds and count as these")
+            notice(f"{name}: beyond its bounds in {count:,} rows, which count as these")
         for name, count in self.unlisted.items():
-            notice(f"{count:,} values of {name} are in no category and count as its other")
+            notice(f"{name}: in no category in {count:,} rows, which count as its other")
 
     def _encoded(self, values: pa.Array, block: Block, at: _Place) -> NDArray[np.uint8]:
         match block.encoding:

@@ -40,6 +40,7 @@ def test_help_needs_no_heavy_library(arguments: list[str]) -> None:
 
 def test_every_command_is_listed_and_has_a_command_of_its_name(dpntk: Command) -> None:
     listing = dpntk("--help").stdout
+    assert "\n    dpntk release --eps 1        embedding.h5      -> release.h5 " in listing
     for name in COMMANDS:
         assert f"\n  {name} " in listing
         outcome = dpntk(name, "--help")

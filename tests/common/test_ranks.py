@@ -10,7 +10,7 @@ import torch
 from dpntk.common.device import choose_device
 from dpntk.common.errors import RunError
 from dpntk.common.ranks import Ranks
-from dpntk.common.threads import share_of_cores, use_threads
+from dpntk.common.threads import use_threads
 
 
 def set_ranks(monkeypatch: pytest.MonkeyPatch, rank: int, count: int) -> None:
@@ -83,4 +83,4 @@ def test_threads_are_divided_among_the_processes_of_a_machine(
 
 def test_no_process_is_left_without_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    assert [share_of_cores(Ranks(0, 3, 0, count)) for count in (1, 2, 3)] == [2, 1, 1]
+    assert [Ranks(0, 3, 0, count).share_of_cores for count in (1, 2, 3)] == [2, 1, 1]

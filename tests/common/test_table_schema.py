@@ -117,6 +117,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
         {"columns": [{**GRADE.to_json(), "dtype": "int64"}]},
         {"columns": [{**GRADE.to_json(), "dtype": "object"}]},
         {"label": "gain"},
+        {"columns": [AGE.to_json(), {**GRADE.to_json(), "categories": ["a"]}], "label": "grade"},
         {"label": "nobody"},
         {"label": 3},
         {"left_out": ["age"]},

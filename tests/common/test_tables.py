@@ -116,8 +116,8 @@ def test_values_beyond_their_bounds_are_clipped_and_counted(
     records, _ = read(write(tmp_path / "a.csv", text))
     assert records[:2, 0].tolist() == [0, 255]
     said = capsys.readouterr().err
-    assert "2 values of age are beyond its bounds" in said
-    assert "1 values of town are in no category and count as its other" in said
+    assert "age: beyond its bounds in 2 rows" in said
+    assert "town: in no category in 1 rows" in said
 
 
 @pytest.mark.parametrize(
