@@ -38,9 +38,9 @@ from dpntk.release import Terms, open_release, own_key, publish
 from dpntk.release.reader import OpenedRelease
 
 from .gaussian import gaussian_records
+from .sections import put_section
 
-HERE = Path(__file__).parent
-RESULTS, TABLE = HERE / "results.json", HERE / "results.md"
+RESULTS = Path(__file__).parent / "results.json"
 RECORDS, CLASSES = 60_000, 10
 SEPARATOR = " | "
 
@@ -224,7 +224,7 @@ def main() -> None:
             results[run.key] = result_of(folders[run.data], run)
             document = json.dumps(results, indent=1, sort_keys=True) + "\n"
             write_atomically(RESULTS, document.encode())
-            write_atomically(TABLE, table(results).encode())
+            put_section(table(results))
         print(run.key, results[run.key], flush=True)
 
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
-from ..common.console import console, warning
-from ..common.errors import DataError
+from ..common.console import warning
+from ..common.errors import SchemaError
 from ..common.files import require_absent
 from ..release.acceptance import Acceptance
 from ..release.contents import NOT_PRIVATE
 from ..release.origin_options import origin_options
-from ..release.reader import open_release
-from .records import Records, read_real, read_synthetic
+from .provenance import described, is_private, require_made_from
+from .records import read_real, read_synthetic
 from .report import as_table, write_report
+from .tables.baselines import independent_columns
+from .tables.report import as_table as as_grid
+from .tables.report import write_table_report
+from .tables.table import Table, is_table, read_real_table, read_synthetic_table
+from .tables.utility import MOST_RECORDS, evaluate_tables, task_for
 from .utility import measure
+
+_TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 
 
 @click.command("evaluate", short_help="Measure how good the synthetic records are.")
-@click.argument("synthetic", type=click.Path(path_type=Path), default="synthetic")
+@click.argument("synthetic", type=click.Path(path_type=Path), nargs=-1)
 @click.option(
     "--test", type=click.Path(path_type=Path), required=True, metavar="DATA",
     help="Real records that were not embedded; their test part, where they have one.",
@@ -28,6 +38,24 @@ from .utility import measure
 @click.option(
     "--baseline", type=click.Path(path_type=Path), metavar="DATA",
     help="Real records to train on, for comparison; their train part, where they have one.",
+)  # fmt: skip
+@click.option(
+    "--schema", type=click.Path(path_type=Path), metavar="FILE",
+    help="Tables: the schema.toml, where SYNTHETIC does not say it.",
+)  # fmt: skip
+@click.option(
+    "--positive", metavar="CLASS",
+    help="Tables with two classes: the one that ROC and PRC are about (default: the rarer one of "
+    "the test records).",
+)  # fmt: skip
+@click.option(
+    "--keep-negatives", type=click.FloatRange(0, 1, min_open=True), default=1.0, metavar="RATE",
+    help="Tables with two classes: keep only this share of the other class, in training and test "
+    "parts, as published tables did. For comparison with them only.",
+)  # fmt: skip
+@click.option(
+    "--train-records", type=click.IntRange(1), default=MOST_RECORDS, show_default=True,
+    metavar="N", help="Tables: train classifiers on at most so many records, drawn at random.",
 )  # fmt: skip
 @click.option(
     "--release", type=click.Path(path_type=Path), metavar="FILE",
@@ -41,7 +69,59 @@ from .utility import measure
     "-o", "--output", type=click.Path(path_type=Path), default="evaluation.json",
     show_default=True, help="Where to write the figures; an earlier file is replaced.",
 )  # fmt: skip
+@click.pass_context
 def command(
+    context: click.Context,
+    synthetic: tuple[Path, ...],
+    test: Path,
+    baseline: Path | None,
+    schema: Path | None,
+    positive: str | None,
+    keep_negatives: float,
+    train_records: int,
+    release: Path | None,
+    acceptance: Acceptance,
+    seed: int,
+    output: Path,
+) -> None:
+    """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
+
+    Tables are also compared with the test records column by column, and several SYNTHETIC of one
+    kind give means and standard deviations.
+
+    The figures are computed from real records without noise: publishing them is a small release
+    of its own that no epsilon covers.
+    """
+    require_absent(output, overwrite=True, cost="")
+    synthetic = synthetic or (Path("synthetic"),)
+    if schema is None and not is_table(synthetic[0]):
+        for option in _TABLES_ONLY:
+            if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"--{option.replace('_', '-')} is for tables")
+        if len(synthetic) > 1:
+            raise click.UsageError("several SYNTHETIC are for tables: evaluate images one by one")
+        _evaluate_images(synthetic[0], test, baseline, release, acceptance, seed, output)
+        return
+    tables = [read_synthetic_table(path, schema) for path in synthetic]
+    training_sets: dict[str, list[Table]] = {}
+    for path, table in zip(synthetic, tables, strict=True):
+        if table.schema != tables[0].schema:
+            raise SchemaError(f"{path}: its schema is not that of {synthetic[0]}")
+        _check_origin(path, table.provenance, release, acceptance)
+        training_sets.setdefault(described(table.provenance), []).append(table)
+    held_out = read_real_table(test, "test", tables[0].schema)
+    task = task_for(held_out, positive, keep_negatives, train_records)
+    if baseline is not None:
+        training_sets["real"] = [read_real_table(baseline, "train", tables[0].schema)]
+    # Of the real rows where there are any: what their one-way marginals alone are worth.
+    name, (*_, last) = list(training_sets.items())[-1]
+    training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
+    rows = evaluate_tables(training_sets, held_out, task, seed)
+    write_table_report(output, rows, tables, held_out, task, seed)
+    Console().print(as_grid(rows, held_out, task))
+
+
+def _evaluate_images(
     synthetic: Path,
     test: Path,
     baseline: Path | None,
@@ -50,19 +130,10 @@ def command(
     seed: int,
     output: Path,
 ) -> None:
-    """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
-
-    The figures are computed from real records without noise: publishing them is a small release
-    of its own that no epsilon covers.
-    """
-    require_absent(output, overwrite=True, cost="")
     records = read_synthetic(synthetic)
-    if release is not None:
-        _require_made_from(release, acceptance, records)
+    _check_origin(synthetic, records.provenance, release, acceptance)
     held_out = read_real(test, "test", records)
-    training_sets = {_name(records): records}
-    if records.private is False:
-        warning(f"{synthetic} is {NOT_PRIVATE}")
+    training_sets = {described(records.provenance): records}
     if baseline is not None:
         training_sets["real"] = read_real(baseline, "train", records)
     rows = measure(training_sets, held_out, seed)
@@ -70,18 +141,10 @@ def command(
     Console().print(as_table(rows, held_out))
 
 
-def _require_made_from(path: Path, acceptance: Acceptance, records: Records) -> None:
-    opened = open_release(path, acceptance)
-    made_from = records.provenance.get("release")
-    if not isinstance(made_from, dict) or made_from.get("digest") != opened.digest:
-        raise DataError(f"the synthetic records do not say that they come from {path}")
-    console.print(f"made from {path}, {opened.signed_by}")
-
-
-def _name(records: Records) -> str:
-    if records.private is None:
-        return "synthetic"
-    if not records.private:
-        return "synthetic (NOT PRIVATE)"
-    epsilon = records.provenance["release"].get("epsilon")
-    return f"synthetic (epsilon {epsilon:g})" if isinstance(epsilon, float) else "synthetic"
+def _check_origin(
+    path: Path, provenance: Mapping[str, Any], release: Path | None, acceptance: Acceptance
+) -> None:
+    if release is not None:
+        require_made_from(release, acceptance, provenance)
+    if is_private(provenance) is False:
+        warning(f"{path} is {NOT_PRIVATE}")

@@ -38,12 +38,6 @@ class Records:
         return len(self.labels)
 
     @property
-    def private(self) -> bool | None:
-        """Whether the release that synthetic records come from had noise; None if unknown."""
-        release = self.provenance.get("release")
-        return release.get("private") is True if isinstance(release, dict) else None
-
-    @property
     def classes(self) -> int:
         """Number of classes."""
         return len(self.class_names)

@@ -108,10 +108,27 @@ class TableSource:
         with contextlib.closing(read_ahead(self._rows(start, stop))) as rows:
             encoded = (reader.encode(found, first, str(file)) for file, first, found in rows)
             yield from regrouped(encoded, size)
-        for column, count in reader.clipped.items():
-            notice(f"{column}: beyond its bounds in {count:,} rows, which count as these")
-        for column, count in reader.unlisted.items():
-            notice(f"{column}: in no category in {count:,} rows, which count as its other")
+        reader.tell()
+
+    def values(self) -> dict[str, NDArray[Any]]:
+        """Read the whole table, column by column, as the schema understands it.
+
+        Returns:
+            Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to
+            int64 (n,) indices of categories, `MISSING` where missing, of another.
+
+        Raises:
+            DataError: a value cannot be read.
+            SchemaError: a column does not fit the schema.
+        """
+        reader = _Reader(self.schema)
+        with contextlib.closing(read_ahead(self._rows(0, None))) as rows:
+            parts = [reader.values(found, first, str(file)) for file, first, found in rows]
+        reader.tell()
+        return {
+            column.name: np.concatenate([part[column.name] for part in parts])
+            for column in self.schema.columns
+        }
 
     def _rows(
         self, start: int, stop: int | None
@@ -206,6 +223,25 @@ class _Reader:
         if (label := self._schema.label_column) is not None:
             labels = self._codes(rows.column(label.name), _Place(where, first, label))
         return Batch(records, labels)
+
+    def values(self, rows: pa.RecordBatch, first: int, where: str) -> dict[str, NDArray[Any]]:
+        """Some rows as numbers and codes, column by column; arguments as of `encode`."""
+        found: dict[str, NDArray[Any]] = {}
+        for column in self._schema.columns:
+            at, values = _Place(where, first, column), rows.column(column.name)
+            if column.lower is None or column.upper is None:
+                found[column.name] = self._codes(values, at)
+            else:
+                numbers, _ = self._numbers(values, at, (column.lower, column.upper))
+                found[column.name] = np.clip(numbers, column.lower, column.upper)
+        return found
+
+    def tell(self) -> None:
+        """Show the user how many values were changed."""
+        for name, count in self.clipped.items():
+            notice(f"{name}: beyond its bounds in {count:,} rows, which count as these")
+        for name, count in self.unlisted.items():
+            notice(f"{name}: in no category in {count:,} rows, which count as its other")
 
     def _encoded(self, values: pa.Array, block: Block, at: _Place) -> NDArray[np.uint8]:
         match block.encoding:

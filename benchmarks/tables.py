@@ -1,0 +1,272 @@
+"""How useful the synthetic tables are: one table, by the same code and settings for all.
+
+Every run: embed the training part, release (epsilon 1, delta 1e-5, replace-one), generate as many
+rows with the default settings, train the classifiers of `dpntk evaluate` on them, and test these on
+the test part, which nothing else sees. The seed is of features, training and classifiers; the noise
+has none. A data set without a test part of its own gives a fifth of its rows, drawn at random once.
+
+The schema is what `dpntk schema` drafts from all rows, taken as public: bounds and categories stand
+for a data dictionary, and are outside the guarantee.
+
+Finished runs are kept in benchmarks/results-tables.json, so an interrupted table is gone on with;
+the table is a section of benchmarks/results.md.
+
+Run: python -m benchmarks.tables NAME=PATH:LABEL [NAME=PATH:LABEL ...] [--seeds N] [--methods M ...]
+     [--epsilon E] [--keep-negatives NAME=RATE ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from pyarrow import parquet
+
+from dpntk.common.files import write_atomically
+from dpntk.common.sources.csv_files import is_csv
+from dpntk.common.sources.tables import find_tables
+from dpntk.common.table_schema import CsvFormat, TableSchema
+from dpntk.embed import embed, save_embedding
+from dpntk.embed.drafting import draft_schema
+from dpntk.evaluate.tables import (
+    Row,
+    Table,
+    evaluate_tables,
+    read_real_table,
+    read_synthetic_table,
+)
+from dpntk.evaluate.tables.baselines import independent_columns
+from dpntk.evaluate.tables.report import figures_of
+from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
+from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, task_for
+from dpntk.generate.table_pipeline import generate_table
+from dpntk.generate.table_training import TableSettings
+from dpntk.release import Terms, open_release, own_key, publish
+
+from .sections import put_section
+
+RESULTS = Path(__file__).parent / "results-tables.json"
+SEPARATOR = " | "
+TEST_SHARE = 0.2
+SPLIT_SEED = 0
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set as the runs need it.
+
+    Attributes:
+        train: a Parquet file.
+        test: likewise, with other rows.
+        schema: of both.
+    """
+
+    train: Path
+    test: Path
+    schema: TableSchema
+
+
+@dataclass(frozen=True)
+class Run:
+    """One line of results-tables.json: what was run, and with which seed."""
+
+    data: str
+    method: str
+    epsilon: float
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Its name in results-tables.json."""
+        return SEPARATOR.join((self.data, self.method, f"{self.epsilon:g}", str(self.seed)))
+
+
+def through_files(data: Data, run: Run, features: str) -> Table:
+    """Synthetic rows, by way of the files that users have."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        embedding = embed(data.train, table=data.schema, features=features, feature_seed=run.seed)
+        save_embedding(embedding, folder / "embedding.h5")
+        publish(folder / "embedding.h5", folder / "release.h5", Terms(run.epsilon), own_key())
+        opened = open_release(folder / "release.h5")
+        generate_table(opened, folder / "synthetic", settings=TableSettings(seed=run.seed))
+        return read_synthetic_table(folder / "synthetic")
+
+
+def default(data: Data, run: Run) -> Table:
+    """What a user gets who chooses nothing."""
+    return through_files(data, run, "ntk")
+
+
+def rff(data: Data, run: Run) -> Table:
+    """Random Fourier features: DP-MERF."""
+    return through_files(data, run, "rff")
+
+
+def hermite(data: Data, run: Run) -> Table:
+    """Hermite features: DP-HP."""
+    return through_files(data, run, "hermite")
+
+
+def real(data: Data, _: Run) -> Table:
+    """The training part itself: what there is to be had."""
+    return read_real_table(data.train, "train", data.schema)
+
+
+def independent(data: Data, run: Run) -> Table:
+    """The training part with its columns shuffled: what one-way marginals are worth."""
+    return independent_columns(real(data, run), run.seed)
+
+
+METHODS: dict[str, Callable[[Data, Run], Table]] = {
+    "real records": real,
+    "independent columns": independent,
+    "default": default,
+    "rff (DP-MERF)": rff,
+    "hermite (DP-HP)": hermite,
+}
+
+
+def prepare(place: str, folder: Path) -> Data:
+    """Write a data set's parts as Parquet, and draft its schema.
+
+    Args:
+        place: PATH:LABEL, a file or a folder of train and test files, and the column to predict.
+        folder: to make and to write to.
+    """
+    name, _, label = place.rpartition(":")
+    path = Path(name)
+    folder.mkdir()
+    files = {split: find_tables(path, split) for split in ("train", "test")}
+    train, test = (pa.concat_tables(map(read, files[split])) for split in ("train", "test"))
+    if files["train"] == files["test"]:
+        order = np.random.default_rng(SPLIT_SEED).permutation(len(train))
+        held_out = round(TEST_SHARE * len(train))
+        train, test = train.take(order[held_out:]), train.take(order[:held_out])
+    for name, rows in (("train", train), ("test", test), ("all", pa.concat_tables([train, test]))):
+        parquet.write_table(rows, folder / f"{name}.parquet")
+    draft = draft_schema(folder / "all.parquet", label, CsvFormat())
+    schema = draft.settled(str(path), accept_from_data=True)
+    return Data(folder / "train.parquet", folder / "test.parquet", schema)
+
+
+def read(file: Path) -> pa.Table:
+    """A file as pyarrow reads it; texts that say nothing stay texts."""
+    return pyarrow.csv.read_csv(file) if is_csv(file) else parquet.read_table(file)
+
+
+def result_of(data: Data, run: Run, kept_negatives: float) -> dict[str, float]:
+    """The figures of a run, and the seconds that it took to make the rows.
+
+    Args:
+        data: what to embed and test on.
+        run: what to do.
+        kept_negatives: if below 1, hard labels are also scored as published tables scored them.
+    """
+    start = time.perf_counter()
+    rows = METHODS[run.method](data, run)
+    seconds = time.perf_counter() - start
+    test = read_real_table(data.test, "test", data.schema)
+    task = task_for(test, None, 1.0, MOST_RECORDS)
+    found: list[Row] = evaluate_tables({run.method: [rows]}, test, task, run.seed)
+    figures = {row.trained_on: figures_of(row, found, task) for row in found}
+    if kept_negatives < 1:
+        thinned = task_for(test, None, kept_negatives, MOST_RECORDS)
+        for row in evaluate_tables({run.method: [rows]}, test, thinned, run.seed):
+            for name in (HARD_ROC, HARD_PRC):
+                title = f"{name}, {kept_negatives:g} of negatives"
+                figures[row.trained_on][title] = figures_of(row, [row], thinned)[name]
+    return {
+        **figures[run.method],
+        **{f"{CONSTANT} {name}": value for name, value in figures.get(CONSTANT, {}).items()},
+        "seconds": round(seconds, 1),
+    }
+
+
+def section(results: dict[str, dict[str, float]]) -> str:
+    """All finished runs as Markdown: mean and standard deviation over the seeds."""
+    lines = [
+        "# Synthetic tables",
+        "",
+        "Measured by `dpntk evaluate` on real held-out rows: means over twelve classifiers that",
+        f"were trained on synthetic rows (at most {MOST_RECORDS:,}, drawn at random), mean and",
+        "standard deviation over the seeds. Delta 1e-5, replace-one. Seconds to embed, release",
+        "and generate. Written by `benchmarks/tables.py`; all rows with the same settings.",
+    ]
+    groups: dict[str, dict[tuple[str, str], list[dict[str, float]]]] = {}
+    for key, result in results.items():
+        data, method, epsilon, _ = key.split(SEPARATOR)
+        groups.setdefault(data, {}).setdefault((method, epsilon), []).append(result)
+    order = {method: number for number, method in enumerate(METHODS)}
+    for data, rows in sorted(groups.items()):
+        figures = {
+            name: value for runs in rows.values() for run in runs for name, value in run.items()
+        }
+        names = [name for name in figures if not name.startswith(CONSTANT) and name != "seconds"]
+        lines += ["", f"## {data}", ""]
+        lines.append(f"| method | epsilon | seeds | {' | '.join(names)} | s |")
+        lines.append("|---|---|---|" + "---|" * (len(names) + 1))
+        for method, epsilon in sorted(rows, key=lambda row: (order[row[0]], float(row[1]))):
+            runs = rows[method, epsilon]
+            spent = method not in ("real records", "independent columns")
+            cells = [method, epsilon if spent else "", str(len(runs))]
+            for name in names:
+                values = [run[name] for run in runs if name in run]
+                mean = f"{statistics.mean(values):.3f}" if values else ""
+                spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
+                cells.append(f"{mean}{spread}")
+            seconds = statistics.median(run["seconds"] for run in runs)
+            lines.append(f"| {' | '.join([*cells, f'{seconds:.0f}' if spent else ''])} |")
+        constant = [
+            f"{figures[f'{CONSTANT} {name}']:.3f}" if f"{CONSTANT} {name}" in figures else ""
+            for name in names
+        ]
+        lines.append(f"| {CONSTANT} | | | {' | '.join(constant)} | |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run what is missing, and write results and table after every run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("data", nargs="+", metavar="NAME=PATH:LABEL")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument(
+        "--keep-negatives", nargs="+", default=[], metavar="NAME=RATE",
+        help="also score hard labels as published tables did: Adult=0.4 Census=0.2 Credit=0.002",
+    )  # fmt: skip
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    arguments = parser.parse_args()
+    rates = dict(item.split("=", 1) for item in arguments.keep_negatives)
+    results: dict[str, dict[str, float]] = {}
+    if RESULTS.exists():
+        results = json.loads(RESULTS.read_text())
+    places = dict(item.split("=", 1) for item in arguments.data)
+    with tempfile.TemporaryDirectory() as name:
+        prepared: dict[str, Data] = {}
+        for seed, data, method in itertools.product(
+            range(arguments.seeds), places, arguments.methods
+        ):
+            run = Run(data, method, arguments.epsilon, seed)
+            if run.key not in results:
+                if data not in prepared:
+                    prepared[data] = prepare(places[data], Path(name) / str(len(prepared)))
+                results[run.key] = result_of(prepared[data], run, float(rates.get(data, 1)))
+                document = json.dumps(dict(sorted(results.items())), indent=1) + "\n"
+                write_atomically(RESULTS, document.encode())
+                put_section(section(results))
+            print(run.key, results[run.key], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""What the classifiers see of a row.
+
+Linear models, naive Bayes and the perceptron see numbers standardised by mean and deviation of the
+training part, and categories one-hot. Trees, to whom only the order of numbers matters, see numbers
+as they are and categories as their places in the schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from ...common.table_schema import Missing
+from .table import Table
+
+_MOST_CATEGORIES: Final = 100
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Both views of the rows of a table.
+
+    Attributes:
+        scaled: float64 (n, d), standardised and one-hot.
+        ordered: float64 (n, k), numbers and places of categories.
+    """
+
+    scaled: Matrix
+    ordered: Matrix
+
+
+def features_of(train: Table, test: Table) -> tuple[Features, Features]:
+    """Features of the rows to train on and to test on; nothing is learnt from the latter.
+
+    A missing number counts as the mean, and a further feature says that it is missing. Categories
+    beyond the 100 commonest of a column share one feature.
+    """
+    parts = (train, test)
+    numbers = _filled([_numbers(part) for part in parts])
+    absent = [_absent(part) for part in parts]
+    codes = [_codes(part) for part in parts]
+    scaled, hot = numbers, codes
+    if numbers[0].shape[1]:
+        scaler = StandardScaler().fit(numbers[0])
+        scaled = [scaler.transform(part) for part in numbers]
+    if codes[0].shape[1]:
+        encoder = OneHotEncoder(
+            max_categories=_MOST_CATEGORIES,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
+        ).fit(codes[0])
+        hot = [encoder.transform(part) for part in codes]
+    made = [
+        Features(
+            np.hstack([scaled[i], absent[i], hot[i]]), np.hstack([numbers[i], absent[i], codes[i]])
+        )
+        for i in range(2)
+    ]
+    return made[0], made[1]
+
+
+def _filled(numbers: list[Matrix]) -> list[Matrix]:
+    """Numbers with the training part's mean (0 if it has none) where they are missing."""
+    there = ~np.isnan(numbers[0])
+    mean = np.nansum(numbers[0], axis=0) / np.maximum(there.sum(axis=0), 1)
+    return [np.where(np.isnan(part), mean, part) for part in numbers]
+
+
+def _numbers(table: Table) -> Matrix:
+    return _stacked(table, [table.columns[c.name] for c in table.schema.features if c.kind.numeric])
+
+
+def _absent(table: Table) -> Matrix:
+    return _stacked(
+        table,
+        [
+            np.isnan(table.columns[column.name])
+            for column in table.schema.features
+            if column.missing is Missing.INDICATOR
+        ],
+    )
+
+
+def _codes(table: Table) -> Matrix:
+    return _stacked(
+        table, [table.columns[c.name] for c in table.schema.features if not c.kind.numeric]
+    )
+
+
+def _stacked(table: Table, columns: list[NDArray[np.generic]]) -> Matrix:
+    found = np.empty((len(table), len(columns)))
+    for index, values in enumerate(columns):
+        found[:, index] = values
+    return found

@@ -1,0 +1,182 @@
+"""The evaluation of tables as tables for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ...common.console import printable
+from ...common.files import write_atomically
+from .classifiers import CLASSIFIERS, XGBOOST
+from .fidelity import METHOD
+from .scores import HARD_ROC, MEANING, ROC
+from .table import Table
+from .utility import Row, Run, Task
+
+ONE_WAY: Final = "TVD 1-way"
+TWO_WAY: Final = "TVD 2-way"
+
+
+def as_table(rows: Sequence[Row], test: Table, task: Task) -> Grid:
+    """All figures, one column a training set: means, distances, and each classifier by itself."""
+    grid = Grid(title=f"measured on {len(test):,} real held-out records")
+    grid.caption = Text(printable("; ".join(notes(rows, task))))  # classes have any names
+    grid.add_column("", no_wrap=True)
+    for row in rows:
+        grid.add_column(row.trained_on, justify="right")
+    records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
+    grid.add_row("records", *records)
+    for name, value in _figures(rows, task).items():
+        grid.add_row(name, *(_cell(row, value) for row in rows))
+    if not task.measures:
+        return grid
+    grid.add_section()
+    shown = task.measures if task.positive is None else (ROC, HARD_ROC)
+    grid.add_row(" / ".join(shown))
+    for classifier in rows[0].runs[0].scores:
+        values = [_score(classifier, measure) for measure in shown]
+        cells = (" / ".join(_mean_of(row, value) for value in values) for row in rows)
+        grid.add_row(f"  {classifier}", *cells)
+    return grid
+
+
+def notes(rows: Sequence[Row], task: Task) -> list[str]:
+    """What a reader of the figures has to know."""
+    found = []
+    if task.measures:
+        found.append("means over the classifiers")
+    if task.positive is not None:
+        found.append(f"positive: {task.classes[task.positive]}")
+    if task.kept_negatives < 1:
+        found.append(
+            f"only {task.kept_negatives:g} of the other class's records kept for training and "
+            "test, as published tables did: for comparison only"
+        )
+    if any(run.trained_with < run.usable for row in rows for run in row.runs):
+        found.append(f"trained on at most {task.most_records:,} records, drawn at random")
+    if task.measures and XGBOOST not in rows[0].runs[0].scores:
+        found.append("without XGBoost, which is not installed: pip install 'dpntk[evaluate]'")
+    if any(len(row.runs) > 1 for row in rows):
+        found.append("± standard deviation over runs")
+    failures = {name for row in rows for run in row.runs for name in run.failed}
+    if failures:
+        found.append(f"failed somewhere, counted as constant there: {', '.join(sorted(failures))}")
+    return found
+
+
+Value = Callable[[Run], float | None]
+"""Reads a figure off a run; None where it has no meaning."""
+
+
+def summary(row: Row, value: Value) -> tuple[float, float] | None:
+    """Mean and standard deviation over the runs (0 if there is one); None if there is no figure."""
+    values = [found for run in row.runs if (found := value(run)) is not None]
+    if not values:
+        return None
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def write_table_report(
+    path: Path, rows: Sequence[Row], synthetic: Sequence[Table], test: Table, task: Task, seed: int
+) -> None:
+    """Write `evaluation.json`.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    used = list(rows[0].runs[0].scores)
+    document: dict[str, Any] = {
+        "measure": {name: MEANING[name] for name in task.measures},
+        "total_variation": METHOD,
+        "test_records": len(test),
+        "seed": seed,
+        "classes": list(task.classes),
+        "positive": None if task.positive is None else task.classes[task.positive],
+        "kept_negatives": task.kept_negatives,
+        "most_training_records": task.most_records,
+        "notes": notes(rows, task),
+        "rows": [_row(row, rows, task) for row in rows],
+        "classifiers": {name: CLASSIFIERS[name].settings for name in used},
+        "synthetic": [table.provenance for table in synthetic],
+        "versions": _versions(used),
+    }
+    write_atomically(path, json.dumps(document, indent=2).encode() + b"\n")
+
+
+def _versions(used: Sequence[str]) -> dict[str, str]:
+    found = {name: version(name) for name in ("dpntk", "scikit-learn")}
+    if XGBOOST in used:  # installed under one of several names
+        found["xgboost"] = str(import_module("xgboost").__version__)
+    return found
+
+
+def figures_of(row: Row, rows: Sequence[Row], task: Task) -> dict[str, float]:
+    """The figures of a training set (and how they deviate between runs) by their names.
+
+    Args:
+        row: the training set.
+        rows: all of the table.
+        task: what was measured.
+    """
+    figures: dict[str, float] = {}
+    for name, value in _figures(rows, task).items():
+        if (found := summary(row, value)) is not None:
+            figures[name] = found[0]
+            if len(row.runs) > 1:
+                figures[f"{name} deviation"] = found[1]
+    return figures
+
+
+def _row(row: Row, rows: Sequence[Row], task: Task) -> dict[str, Any]:
+    return {
+        "trained_on": row.trained_on,
+        **figures_of(row, rows, task),
+        "runs": [
+            {
+                "records": run.records,
+                "trained_with": run.trained_with,
+                "classifiers": run.scores,
+                "failed": run.failed,
+                "one_way": None if run.distances is None else run.distances.columns,
+            }
+            for run in row.runs
+        ],
+    }
+
+
+def _figures(rows: Sequence[Row], task: Task) -> dict[str, Value]:
+    """The figures of a training set, by their names."""
+    found: dict[str, Value] = {name: _mean(name) for name in task.measures}
+    if task.positive is not None and XGBOOST in rows[0].runs[0].scores:
+        found[f"{XGBOOST} {ROC}"] = _score(XGBOOST, ROC)
+    found[ONE_WAY] = lambda run: run.distances.one_way if run.distances else None
+    found[TWO_WAY] = lambda run: run.distances.two_way if run.distances else None
+    return found
+
+
+def _cell(row: Row, value: Value) -> str:
+    found = summary(row, value)
+    if found is None:
+        return ""
+    return f"{found[0]:.3f}" + (f" ± {found[1]:.3f}" if len(row.runs) > 1 else "")
+
+
+def _mean_of(row: Row, value: Value) -> str:
+    found = summary(row, value)
+    return "" if found is None else f"{found[0]:.3f}"
+
+
+def _mean(measure: str) -> Value:
+    return lambda run: run.mean(measure)
+
+
+def _score(classifier: str, measure: str) -> Value:
+    return lambda run: run.scores[classifier][measure]

@@ -1,0 +1,118 @@
+"""Tables in memory, synthetic or real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.encoding import MISSING as MISSING
+from ...common.errors import DataError, SchemaError
+from ...common.schema_file import read_schema
+from ...common.sources.csv_files import is_csv
+from ...common.sources.tables import TableSource
+from ...common.table_schema import TableSchema
+
+_TABLES: Final = ("table.parquet", "table.csv")
+_PROVENANCE: Final = "provenance.json"
+_SCHEMA: Final = "schema.toml"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows under a schema.
+
+    Attributes:
+        schema: of the rows.
+        columns: name to values. Of a numeric column float64 (n,), NaN where missing; of another
+            int64 (n,), indices into its categories, `MISSING` where missing.
+        provenance: where synthetic rows come from; empty for real ones.
+    """
+
+    schema: TableSchema
+    columns: Mapping[str, NDArray[Any]]
+    provenance: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.columns[self.schema.columns[0].name])
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Class of every row, int64 (n,); all 0 in a table without a label."""
+        if self.schema.label is None:
+            return np.zeros(len(self), dtype=np.int64)
+        labels: NDArray[np.int64] = self.columns[self.schema.label]
+        return labels
+
+
+def is_table(path: Path) -> bool:
+    """Whether synthetic records are a table: what `dpntk generate` made of one, or a CSV file."""
+    return is_csv(path) or any((path / name).is_file() for name in _TABLES)
+
+
+def read_synthetic_table(path: Path, schema: Path | None = None) -> Table:
+    """Read the table in a folder that `dpntk generate` wrote, or any CSV or Parquet file.
+
+    Args:
+        path: the folder or file.
+        schema: a `schema.toml`; if None, the one beside the table, or in its provenance.
+
+    Raises:
+        DataError: there is nothing of the kind.
+        SchemaError: there is no schema, or the table does not fit it.
+    """
+    if not path.exists():
+        raise DataError(f"{path}: there is no such folder; 'dpntk generate' makes one")
+    table = path
+    provenance: dict[str, Any] = {}
+    if path.is_dir():
+        table = next((path / name for name in _TABLES if (path / name).is_file()), path)
+        if table == path:
+            raise DataError(f"{path}: there is no {_TABLES[0]} in it; 'dpntk generate' writes one")
+        provenance = _provenance(path / _PROVENANCE)
+    known = _schema(table.parent, provenance, schema)
+    return Table(known, TableSource.open(table, known).values(), provenance)
+
+
+def read_real_table(path: Path, split: str, schema: TableSchema) -> Table:
+    """Read real rows under the schema of synthetic ones.
+
+    Raises:
+        DataError: they cannot be read.
+        SchemaError: they do not fit.
+    """
+    return Table(schema, TableSource.open(path, schema, split).values(), {})
+
+
+def _provenance(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: damaged; generate the records again") from error
+    if not isinstance(document, dict):
+        raise DataError(f"{path}: damaged; generate the records again")
+    return document
+
+
+def _schema(folder: Path, provenance: dict[str, Any], path: Path | None) -> TableSchema:
+    # What was looked up in the data may stay so: an evaluation promises nothing.
+    if path is None and (folder / _SCHEMA).is_file():
+        path = folder / _SCHEMA
+    if path is not None:
+        return read_schema(path, accept_from_data=True)
+    document = provenance.get("schema")
+    if not isinstance(document, dict):
+        raise SchemaError(
+            f"{folder}: nothing there says what the columns are: give the schema with --schema"
+        )
+    try:
+        return TableSchema.from_json(document)
+    except SchemaError as error:
+        raise SchemaError(f"{folder / _PROVENANCE}: its schema: {error}") from error

@@ -1,0 +1,74 @@
+"""The benchmark of tables: how data are split, what is kept of a run, and its section."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from benchmarks.sections import put_section
+from benchmarks.tables import Run, prepare, section
+
+
+def test_the_test_part_is_a_fifth_that_the_training_part_lacks(tmp_path: Path) -> None:
+    rows = pa.table({"x": range(100), "y": ["a", "b"] * 50})
+    parquet.write_table(rows, tmp_path / "rows.parquet")
+    data = prepare(f"{tmp_path}/rows.parquet:y", tmp_path / "made")
+    train, test = (parquet.read_table(path)["x"].to_pylist() for path in (data.train, data.test))
+    assert (len(train), len(test)) == (80, 20)
+    assert sorted(train + test) == list(range(100))
+    assert data.schema.label == "y"
+    again = prepare(f"{tmp_path}/rows.parquet:y", tmp_path / "again")
+    assert parquet.read_table(again.test)["x"].to_pylist() == test
+
+
+def test_a_test_part_that_is_there_is_used_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    csv.write_csv(pa.table({"x": [1.5, 2.5, 3.5], "y": ["a", "b", "a"]}), folder / "train.csv")
+    csv.write_csv(pa.table({"x": [9.5], "y": ["c"]}), folder / "test.csv")
+    data = prepare(f"{folder}:y", tmp_path / "made")
+    assert parquet.read_table(data.train)["x"].to_pylist() == [1.5, 2.5, 3.5]
+    assert parquet.read_table(data.test)["x"].to_pylist() == [9.5]
+    assert data.schema.classes == ("a", "b", "c")  # a class of the test part is known as well
+
+
+def test_runs_that_differ_in_anything_are_kept_apart() -> None:
+    runs = [
+        Run("Adult", "default", 1.0, 0),
+        Run("Census", "default", 1.0, 0),
+        Run("Adult", "rff (DP-MERF)", 1.0, 0),
+        Run("Adult", "default", 0.2, 0),
+        Run("Adult", "default", 1.0, 1),
+    ]
+    assert len({run.key for run in runs}) == 5
+
+
+def test_the_section_has_mean_and_standard_deviation_over_the_seeds() -> None:
+    results = {
+        Run("Adult", method, 1.0, seed).key: {
+            "ROC": value,
+            "TVD 1-way": 0.01,
+            "constant ROC": 0.5,
+            "seconds": 10.0 + seed,
+        }
+        for method, seed, value in (
+            ("default", 0, 0.8), ("default", 1, 0.82), ("real records", 0, 0.9)
+        )
+    }  # fmt: skip
+    lines = section(results).splitlines()
+    assert "## Adult" in lines
+    assert lines[-3:] == [
+        "| real records |  | 1 | 0.900 | 0.010 |  |",
+        "| default | 1 | 2 | 0.810 ± 0.014 | 0.010 ± 0.000 | 10 |",
+        "| constant | | | 0.500 |  | |",
+    ]
+
+
+def test_a_section_takes_the_place_of_its_own_and_of_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "results.md"
+    put_section("# B\n\nold\n", path)
+    put_section("# A\n\n## part\n\nother\n", path)
+    put_section("# B\n\nnew\n", path)
+    assert path.read_text() == "# A\n\n## part\n\nother\n\n# B\n\nnew\n"
