@@ -17,6 +17,7 @@ from rich.text import Text
 from ..common.adjacency import Adjacency
 from ..common.console import printable
 from ..common.perceptual import PerceptualFeatures
+from ..common.table_schema import TableSchema
 from .contents import Guarantee, Release
 from .reader import OpenedRelease
 
@@ -140,7 +141,8 @@ def _features(release: Release) -> str:
         spec, beside = spec["tangent"], f", and marginals of weight {spec['weight']:g}"
     if spec["features"] == "ntk":
         kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
-        kind += f", on {spec['front']['kind']}"
+        is_table = isinstance(release.schema, TableSchema)
+        kind += f", on {'encoded rows' if is_table else spec['front']['kind']}"
     elif spec["features"] == "rff":
         kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
     elif spec["features"] == "marginals":

@@ -38,6 +38,7 @@ def test_from_a_table_to_a_table_that_is_like_it(dpntk: Command, tmp_path: Path)
     assert dpntk("release", "--eps", "20", "--delta", "1e-4").code == 0
     label = dpntk("inspect", "release.h5").stdout
     assert "1,500 rows of 6 columns, ill in 2 classes: no, yes" in " ".join(label.split())
+    assert ", on encoded rows" in label
     described = json.loads(dpntk("inspect", "--json", "release.h5").stdout)
     assert described["feature_map"]["features"] == "joint"
     generated = dpntk("generate", "release.h5", "--steps", "150", "--batch", "100")
