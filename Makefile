@@ -39,7 +39,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 # The demo's signing key stays in its own folder.
 demo: export XDG_CONFIG_HOME = $(abspath $(DEMO))/config
