@@ -94,7 +94,7 @@ class WorkFolder:
         self._ranks = ranks or Ranks()
         self._pause = pause
         self._restart = restart
-        self._came_late = self.path.exists() and not restart
+        self._came_late = bool(self._remains()) and not restart
         self._warned = False
         self._held = ExitStack()
         if restart and self._ranks.count > 1:
@@ -161,11 +161,15 @@ class WorkFolder:
         retired = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.old")
         with contextlib.suppress(OSError):
             self.path.rename(retired)
-        for folder in self.path.parent.glob(f"{glob.escape(self.path.name)}*"):
-            if folder == self.path or folder.suffix == ".old":
-                shutil.rmtree(folder, ignore_errors=True)
-                if folder.exists():
-                    warning(f"{folder} could not be deleted and is SENSITIVE: delete it")
+        for folder in self._remains():
+            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                warning(f"{folder} could not be deleted and is SENSITIVE: delete it")
+
+    def _remains(self) -> list[Path]:
+        """The folder, and what a process that was killed while deleting it has left of it."""
+        candidates = self.path.parent.glob(f"{glob.escape(self.path.name)}*")
+        return [path for path in candidates if path == self.path or path.suffix == ".old"]
 
     def _begin(self, plan: RunPlan, may_write: Callable[[], None]) -> int:
         """Write the plan, or check that the one that is there is ours; under the lock.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -102,7 +103,7 @@ def test_killed_at_random_moments(many_records: Path, undisturbed: bytes, tmp_pa
         finish(child)
         work = tmp_path / f".{output.name}.work"
         resumed += (work / "share-1-of-1.checkpoint").exists()
-        if work.exists() or not output.exists():
+        if names(tmp_path) != sorted(["first.h5", *(f"{done}.h5" for done in range(number + 1))]):
             assert embed_in_a_child(embed_arguments(many_records, output)) == 0
         assert output.read_bytes() == undisturbed
     assert resumed > KILLS / 10
@@ -118,6 +119,38 @@ def test_killed_at_each_step(
     finish(start(embed_arguments(many_records, output), prepare=kill_at_fsync(fatal)))
     if names(tmp_path) != ["embedding.h5"]:
         assert embed_in_a_child(embed_arguments(many_records, output)) == 0
+    assert output.read_bytes() == undisturbed
+    assert names(tmp_path) == ["embedding.h5"]
+
+
+@pytest.mark.parametrize("deleted", range(3))
+def test_killed_while_deleting_its_progress(
+    many_records: Path, undisturbed: bytes, tmp_path: Path, dpntk: Command, deleted: int
+) -> None:
+    """The embedding is written, the sensitive checkpoints are still there, under another name."""
+
+    def die_while_deleting() -> None:
+        really = shutil.rmtree
+
+        def rmtree(folder: Path, **options: bool) -> None:
+            for file in sorted(folder.iterdir())[:deleted]:
+                file.unlink()
+            if folder.suffix == ".old":
+                os.kill(os.getpid(), signal.SIGKILL)
+            really(folder, **options)
+
+        pytest.MonkeyPatch().setattr(shutil, "rmtree", rmtree)
+
+    output = tmp_path / "embedding.h5"
+    child = start(embed_arguments(many_records, output), prepare=die_while_deleting)
+    assert finish(child) == -signal.SIGKILL
+    assert output.read_bytes() == undisturbed
+    assert [name.endswith(".old") for name in names(tmp_path)] == [True, False]
+
+    outcome = dpntk(*embed_arguments(many_records, output))
+
+    assert outcome.code == 0
+    assert "holds the embedding of these records already" in outcome.stderr
     assert output.read_bytes() == undisturbed
     assert names(tmp_path) == ["embedding.h5"]
 
