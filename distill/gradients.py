@@ -1,6 +1,6 @@
 """Gradients of each record's loss with respect to the support points, by their coefficients.
 
-For a record x with target y, the loss is (Vinaroz and Park 2023, equation 3; Nguyen, Chen, Lee 2021)
+For a record x with target y, the loss is (Nguyen, Chen, Lee 2021; Vinaroz and Park 2023)
 
     l = 1/2 || y - k_x A^-1 Y ||^2,      A = K + ridge tr(K) / m I,
 
@@ -14,7 +14,8 @@ a combination of the record and the support points. So norms and clipped sums fo
 coefficients c (m) and E (m x m) and from inner products, without a matrix m x D for each record.
 
 Every number of a record is a function of its own bytes and of public ones, to the last bit: only
-elementwise operations that IEEE 754 defines, and `products.product`. (docs/privacy.md, statement 15)
+elementwise operations that IEEE 754 defines, and `products.product`. (docs/privacy.md, statement
+15)
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from torch import Tensor
 
 from ..common.relu_kernel import ReluKernel
 from ..embed.arithmetic import sum_in_fixed_order, sum_of_squares
-from .products import product
+from .products import product, relative_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,8 @@ class SupportLoss:
         self._first = slopes.first.clone().fill_diagonal_(0)
         self._second = slopes.second.clone().fill_diagonal_(0)
         system = slopes.values.clone()
-        system.diagonal().add_(ridge * system.diagonal().mean())
+        own = kernel.own(self._squares)
+        system.diagonal().copy_(own + ridge * own.mean())
         factor = torch.linalg.cholesky(system)
         self._inverse = torch.cholesky_inverse(factor)
         self._solution = torch.cholesky_solve(targets, factor)
@@ -101,16 +103,15 @@ class SupportLoss:
         return Coefficients(v * slopes.first, of_points, products, squares)
 
     def norms(self, found: Coefficients, slices: int = 3) -> tuple[Tensor, Tensor]:
-        """Norms of the gradients over all support points, and how far off they may be.
+        """Squared norms of the gradients over all support points, and how far off they may be.
 
         Args:
             found: the gradients.
             slices: of the largest product; see `products.product`.
 
         Returns:
-            The squared norms as computed, float64 (b,), and the sum of the sizes of all terms that
-            were added up in them, float64 (b,): the computed squares are off by at most
-            `RELATIVE_ERROR[slices]` times that.
+            The squared norms as computed, float64 (b,), and bounds of their errors, float64 (b,),
+            for the coefficients as they are. (docs/privacy.md, statement 16.)
         """
         size = self._size
         pairs = found.of_points.reshape(-1, size)
@@ -119,11 +120,16 @@ class SupportLoss:
         image *= found.of_points
         computed = sum_in_fixed_order(image.flatten(1))
         computed = computed + found.squares * sum_of_squares(found.of_record)
-        lengths = product(pairs.abs(), self._norms[:, None], 1).view(-1, size)
-        lengths = lengths + found.of_record.abs() * torch.sqrt(found.squares)[:, None]
-        return computed, sum_of_squares(lengths)
+        sizes = pairs.abs()
+        largest = sizes.amax(1).view(-1, size)
+        reach = size * float(self._norms.max())
+        # What the rows of E X are at most, were nothing to cancel.
+        lengths = product(sizes, self._norms[:, None], 1).view(-1, size)
+        lengths = lengths + relative_error(size, 1) * reach * largest
+        error = relative_error(size, slices) * reach * sum_in_fixed_order(largest * lengths)
+        everything = found.of_record.abs() * torch.sqrt(found.squares)[:, None] + lengths
+        return computed, error + _ROUNDING * sum_of_squares(everything)
 
 
-RELATIVE_ERROR: Final = {1: 2.0**-16, 3: 2.0**-44}
-"""Of squared norms, relative to the sum of the sizes of their terms. One slice keeps 21 binary
-digits of a row and of a column at least, for up to 1,024 points."""
+_ROUNDING: Final = 2.0**-44
+"""Of sums of fewer than 2^30 terms by halving, relative to the sum of the sizes of the terms."""

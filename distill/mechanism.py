@@ -22,7 +22,7 @@ from torch import Tensor
 from ..common.errors import BudgetError
 from ..release.discrete_gaussian import discrete_gaussian
 from ..release.mechanism import SMOOTHING
-from .gradients import RELATIVE_ERROR, Coefficients, SupportLoss
+from .gradients import Coefficients, SupportLoss
 
 LEVELS: Final = 256
 """Records are pixels over this: a power of two, so that nothing is rounded."""
@@ -113,7 +113,7 @@ def clipped_sum(
     """
     points = loss.points
     size, inputs = points.shape
-    room = 1 - _rounding(points, centre) / ONE
+    room = (1 - _rounding(points, centre) / ONE) * (1 - 2.0**-40)
     chunk = max(1, min(_LARGEST_CHUNK, _CHUNK_ENTRIES // size**2))
     of_record = np.zeros((size, inputs), dtype=np.int64)
     of_points = np.zeros((size, size), dtype=np.int64)
@@ -126,7 +126,8 @@ def clipped_sum(
         of_points += rounded.of_points.sum(0).numpy().astype(np.int64)
     whole = np.rint(points.numpy() * PLACES).astype(np.int64)
     # Products may leave 64 bits on the way; modulo 2^64 that changes nothing, and the sum fits.
-    return of_record * (PLACES // LEVELS) + of_points @ whole
+    sums: NDArray[np.int64] = of_record * (PLACES // LEVELS) + of_points @ whole
+    return sums
 
 
 def clip_and_round(
@@ -136,9 +137,8 @@ def clip_and_round(
 
     What is not finite, or has coefficients so large that sums would not be exact, becomes 0.
     """
-    squares, sizes = loss.norms(found, slices=1)
-    # Never below the true norm: docs/privacy.md, statement 16.
-    bound = torch.sqrt((squares + RELATIVE_ERROR[1] * sizes).clamp_min(0.0))
+    squares, error = loss.norms(found, slices=1)
+    bound = torch.sqrt((squares + error).clamp_min(0.0))  # never below the true norm
     weight = (longest / bound).clamp_max(1.0) / unit
     of_record = (found.of_record * weight[:, None]).round_()
     of_points = (found.of_points * weight[:, None, None]).round_()
@@ -162,7 +162,8 @@ def _rounding(points: Tensor, centre: int) -> float:
     size, inputs = points.shape
     record = (PLACES // LEVELS) * max(centre, 255 - centre) * math.sqrt(inputs)
     lengths = float(torch.linalg.vector_norm(points, dim=1).sum()) * PLACES
-    rounding = math.sqrt(size) / 2 * (record + lengths) * (1 + 2.0**-20)
+    # Half of one for each coefficient, and below 2^-11 for the product that is rounded.
+    rounding = math.sqrt(size) / 2 * (record + lengths) * (1 + 2.0**-9)
     if not rounding < ONE / 8:
         raise BudgetError(f"{size:,} support points are too many: choose a smaller --per-class")
     return rounding

@@ -224,8 +224,8 @@ def _calibrated(epsilon: float, delta: float, rate: float, steps: int) -> Sample
     spent = sampled_epsilon([run], delta)
     if spent < 0.99 * epsilon:
         raise BudgetError(
-            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {rate:.4g} spend with the "
-            f"least noise there is, {spent:.4g}: choose that, or a higher --rate"
+            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {rate:.4g} spend with "
+            f"the least noise there is, {spent:.4g}: choose that, or a higher --rate"
         )
     return run
 

@@ -21,19 +21,37 @@ def product(left: Tensor, right: Tensor, slices: int = 3) -> Tensor:
     Args:
         left: float64 (n, k): one row for each record, or several.
         right: float64 (k, l), public.
-        slices: how many of about 22 binary digits. With s of them an entry is off by at most
-            (s + 1) k 2^(2 - 22 s) times the largest values in its row and its column.
+        slices: how many of about 22 binary digits.
 
     Returns:
-        float64 (n, l).
+        float64 (n, l). An entry is off by at most `relative_error(k, slices)` k times the largest
+        values in its row and its column, and rounding.
     """
-    digits = (53 - math.ceil(math.log2(left.shape[1]))) // 2
+    digits = _digits(left.shape[1])
     lefts, rights = _cut(left, digits, slices), [s.T for s in _cut(right.T, digits, slices)]
     pairs = [(i, j) for i in range(slices) for j in range(slices - i)]
     total = lefts[0] @ rights[0]
     for i, j in pairs[1:]:
         total += lefts[i] @ rights[j]
     return total
+
+
+def relative_error(terms: int, slices: int) -> float:
+    """What slices leave out, relative to a product of the largest values.
+
+    A slice keeps d digits of what the one before has left, so s of them leave out 2^(-d s) of
+    either factor, and s - 1 products of slices that are as small as that are not computed.
+
+    Args:
+        terms: how many products make an entry.
+        slices: how many.
+    """
+    return float((slices + 1) * 2.0 ** (-_digits(terms) * slices) * (1 + 2.0**-10))
+
+
+def _digits(terms: int) -> int:
+    """So many that sums of as many products of two slices stay below 2^53."""
+    return (53 - math.ceil(math.log2(terms))) // 2
 
 
 def _cut(values: Tensor, digits: int, slices: int) -> list[Tensor]:

@@ -44,6 +44,4 @@ def require_rate(rate: float) -> None:
         BudgetError: it is not above 0 and at most 1.
     """
     if not 2.0**-32 <= rate <= 1:
-        raise BudgetError(
-            f"--rate {rate:g}: a sampling rate is above 0 and at most 1, such as 0.02"
-        )
+        raise BudgetError(f"--rate {rate:g}: it must be above 0 and at most 1, such as 0.02")

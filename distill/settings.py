@@ -36,14 +36,14 @@ class Settings:
 
     per_class: int = 10
     rate: float = 1 / 60
-    steps: int = 300
-    clip: float = 0.1
+    steps: int = 600
+    clip: float = 0.3
     learning_rate: float = 0.02
     ridge: float = 1e-3
     bias_variance: float = 0.01
     start: float = 0.1
     centre: int = 0
-    smoothing: float = 1.0
+    smoothing: float = 1.5
     averaging: float = 0.98
     seed: int = 0
     origin: str = "default"

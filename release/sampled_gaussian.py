@@ -114,7 +114,7 @@ def sampled_multiplier(epsilon: float, delta: float, rate: float, steps: int) ->
         run = SampledGaussian(rate, multiplier, steps)
         return sampled_epsilon([run], delta, grid) <= epsilon
 
-    coarse = _COARSE_GRID * max(1.0, epsilon)
+    coarse = _COARSE_GRID * min(max(1.0, epsilon), 10.0)
     low = high = SMALLEST_MULTIPLIER
     while not enough(high, coarse):
         low, high = high, 2 * high
