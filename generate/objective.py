@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..release.contents import Release
-from .kernels import kernel_of
+from .kernels import Features, kernel_of
 
 
 class MeanEmbeddingDistance:
@@ -37,10 +37,23 @@ class MeanEmbeddingDistance:
         Returns:
             A scalar. Its expectation is the distance of the generator that made the batch.
         """
-        size = records.shape[1]
-        features = self._kernel.features(records)
-        towards = features.inner(self.target).mean(dim=1)
-        gram = features.gram()
-        own = gram.diagonal(dim1=1, dim2=2).sum(dim=1)
-        among = (gram.sum(dim=(1, 2)) - own) / (size * (size - 1))
-        return (self._target_norm - 2 * towards + among).mean()
+        return squared_distance(self._kernel.features(records), self.target, self._target_norm)
+
+
+def squared_distance(features: Features, target: Tensor, norm: Tensor) -> Tensor:
+    """Mean over classes c of || target_c - E phi(x | c) ||^2, estimated without bias.
+
+    Args:
+        features: of b >= 2 records of each of c classes.
+        target: (c, d).
+        norm: squared norms of the targets, (c,).
+
+    Returns:
+        A scalar. A batch may make it negative; its expectation is not.
+    """
+    towards = features.inner(target).mean(dim=1)
+    gram = features.gram()
+    size = gram.shape[1]
+    own = gram.diagonal(dim1=1, dim2=2).sum(dim=1)
+    among = (gram.sum(dim=(1, 2)) - own) / (size * (size - 1))
+    return (norm - 2 * towards + among).mean()

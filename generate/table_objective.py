@@ -10,7 +10,8 @@ from torch import Tensor
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
 from ..release.contents import Release
-from .kernels import ExplicitFeatures, Features, kernel_of
+from .kernels import ExplicitFeatures, kernel_of
+from .objective import squared_distance
 from .table_marginals import record_targets, released_marginals
 
 MARGINALS_LOSS: Final = 1.0
@@ -60,18 +61,9 @@ class TableDistance:
         """
         features = torch.zeros((), device=records.device)
         if self._kernel is not None:
-            features = _distance(self._kernel.features(records), self._target, self._norm)
+            features = squared_distance(self._kernel.features(records), self._target, self._norm)
         if self._places is None:
             return features, features.detach()
         marginals = ExplicitFeatures(records[..., self._places] * self._size)
         norm = self._means.square().sum(dim=1)
-        return features + _distance(marginals, self._means, norm), features.detach()
-
-
-def _distance(features: Features, target: Tensor, norm: Tensor) -> Tensor:
-    towards = features.inner(target).mean(dim=1)
-    gram = features.gram()
-    size = gram.shape[1]
-    own = gram.diagonal(dim1=1, dim2=2).sum(dim=1)
-    among = (gram.sum(dim=(1, 2)) - own) / (size * (size - 1))
-    return (norm - 2 * towards + among).mean()
+        return features + squared_distance(marginals, self._means, norm), features.detach()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import GeneratorError
 from ..common.table_schema import TableSchema
 from ..release.contents import Release
+from .descent import Loss, LossPoint, descend
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_objective import MARGINALS_LOSS, TableDistance
-from .training import LossPoint
-
-_LOSS_EVERY = 20
 
 
 @dataclass(frozen=True)
@@ -88,30 +84,18 @@ def train_table(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         generator = TableGenerator(TableGeneratorSpec(), schema).to(place)
-    optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
-    falling = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
+
+    def loss_at(step: int) -> Loss:
+        shape = (classes, size, generator.spec.code)
+        code = torch.randn(shape, generator=random, device=place)
+        distance, features = objective(generator(code, every_class, random))
+        return Loss(distance, features)
+
+    losses = descend(
+        generator,
+        loss_at,
+        lambda: objective.noise_floor,
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
     )
-    every = max(1, min(_LOSS_EVERY, settings.steps // 10))
-    recent = torch.zeros((), device=place)
-    losses: list[LossPoint] = []
-    remark = ""
-    with progress("training", settings.steps, "steps") as advance:
-        for step in range(1, settings.steps + 1):
-            shape = (classes, size, generator.spec.code)
-            code = torch.randn(shape, generator=random, device=place)
-            loss, features = objective(generator(code, every_class, random))
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            falling.step()
-            recent += features
-            if step % every == 0:
-                mean = recent.item() / every
-                if not math.isfinite(mean):
-                    raise GeneratorError(f"the training diverged at step {step}: lower --lr")
-                losses.append(LossPoint(step, mean))
-                recent.zero_()
-                remark = f"loss {mean:.4f}, noise floor {objective.noise_floor:.4f}"
-            advance(1, remark)
-    return TableTraining(generator.cpu().eval(), tuple(losses), objective.noise_floor)
+    return TableTraining(generator.cpu().eval(), losses, objective.noise_floor)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..common.console import progress
 from ..common.device import AUTO, choose_device
 from ..common.errors import GeneratorError
 from ..common.public_module import module_for
 from ..common.schema import ImageSchema
 from ..release.contents import Release
 from .class_means import class_means
+from .descent import Loss, LossPoint, descend
 from .generator import ConditionalGenerator, GeneratorSpec
 from .whitening import WhitenedDistance
 
-_LOSS_EVERY = 20
-"""Steps over which the reported loss is averaged."""
 _LOOK_EVERY = 200
 _LOOKED_AT = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
@@ -45,14 +42,6 @@ class TrainingSettings:
     def to_json(self) -> dict[str, Any]:
         """The settings as a plain mapping."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class LossPoint:
-    """The mean loss over some steps, up to and including `step`."""
-
-    step: int
-    loss: float
 
 
 @dataclass(frozen=True)
@@ -101,38 +90,25 @@ def train(
     every_class = torch.arange(classes, device=place)
     random = torch.Generator(device=place).manual_seed(settings.seed)
     generator = _first_generator(release, settings.seed).to(place)
-    optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
-    falling = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
-    )
 
     def codes(count: int) -> torch.Tensor:
         shape = (classes, count, generator.spec.code)
         return torch.randn(shape, generator=random, device=place)
 
-    every = max(1, min(_LOSS_EVERY, settings.steps // 10))
-    recent = torch.zeros((), device=place)
-    losses: list[LossPoint] = []
-    remark = ""
-    with progress("training", settings.steps, "steps") as advance:
-        for step in range(1, settings.steps + 1):
-            if step % _LOOK_EVERY == 1:
-                objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
-            loss = objective(generator(codes(size), every_class))
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            falling.step()
-            recent += loss.detach()
-            if step % every == 0:
-                mean = recent.item() / every
-                if not math.isfinite(mean):
-                    raise GeneratorError(f"the training diverged at step {step}: lower --lr")
-                losses.append(LossPoint(step, mean))
-                recent.zero_()
-                remark = f"loss {mean:.4f}, noise floor {objective.noise_floor:.4f}"
-            advance(1, remark)
-    return Training(generator.cpu().eval(), tuple(losses), objective.noise_floor)
+    def loss_at(step: int) -> Loss:
+        if step % _LOOK_EVERY == 1:
+            objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
+        distance = objective(generator(codes(size), every_class))
+        return Loss(distance, distance)
+
+    losses = descend(
+        generator,
+        loss_at,
+        lambda: objective.noise_floor,
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
+    )
+    return Training(generator.cpu().eval(), losses, objective.noise_floor)
 
 
 def _first_generator(release: Release, seed: int) -> ConditionalGenerator:

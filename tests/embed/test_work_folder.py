@@ -132,12 +132,12 @@ def test_killed_while_deleting_its_progress(
     def die_while_deleting() -> None:
         really = shutil.rmtree
 
-        def rmtree(folder: Path, **options: bool) -> None:
+        def rmtree(folder: Path, ignore_errors: bool) -> None:
             for file in sorted(folder.iterdir())[:deleted]:
                 file.unlink()
             if folder.suffix == ".old":
                 os.kill(os.getpid(), signal.SIGKILL)
-            really(folder, **options)
+            really(folder, ignore_errors)
 
         pytest.MonkeyPatch().setattr(shutil, "rmtree", rmtree)
 
