@@ -38,7 +38,8 @@ LARGEST_MULTIPLIER: Final = 1 << 12
 _COEFFICIENTS: Final = 1 << 24
 _LARGEST_OF_RECORD: Final = 2.0**34
 _LARGEST_OF_POINTS: Final = 2.0**42
-_CHUNK_ENTRIES: Final = 1 << 21
+_CHUNK_ENTRIES: Final = 1 << 18
+"""So that what is computed of a chunk stays in a processor's cache."""
 _LARGEST_CHUNK: Final = 512
 
 
