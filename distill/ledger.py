@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..common.errors import BudgetError
+from ..common.errors import BudgetError, OutputError
 from ..common.files import SENSITIVE_MODE, locked, write_atomically
 from ..release.sampled_gaussian import SampledGaussian, sampled_epsilon
 
@@ -105,6 +105,13 @@ def enter(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
         BudgetError: `compose` said no, or the ledger cannot be read.
         OutputError: it cannot be written.
     """
+    try:
+        return _entered(path, entry, compose)
+    except OutputError as error:
+        raise OutputError(f"{error} (--ledger names another place for the ledger)") from error
+
+
+def _entered(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
     with locked(path):
         before = read_ledger(path)
         if any(other.release_id == entry.release_id for other in before):

@@ -100,7 +100,7 @@ def distill(
     Raises:
         DataError: the records cannot be read, or are too many.
         BudgetError: the numbers make no sense, or `compose` said no.
-        RunError: the progress that is there is of another run.
+        RunError: the progress that is there is of another run, or this one was interrupted.
         OutputError: a file cannot be written.
     """
     settings = settings or Settings()
@@ -109,11 +109,7 @@ def distill(
     run = _calibrated(epsilon, delta, settings.rate, settings.steps)
     folder = RunFolder(output)
     with folder.held():
-        plan = folder.plan()
-        if restart and plan is not None:
-            folder.remove()
-            plan = None
-            folder.path.mkdir(mode=0o700, exist_ok=True)
+        plan = None if restart else folder.plan()
         wanted = _plan(source, epsilon, delta, run, settings)
         if plan is None:
             release_id, created = secrets.token_hex(16), _now()
@@ -123,7 +119,13 @@ def distill(
             _require_same(folder, plan, wanted)
             release_id, created = plan["release_id"], plan["created"]
             total = enter(ledger, Spending(release_id, created, epsilon, delta, run), compose)
-        state = _descend(source, run, delta, settings, folder)
+        try:
+            state = _descend(source, run, delta, settings, folder)
+        except KeyboardInterrupt as error:
+            raise RunError(
+                f"interrupted: {folder.path} keeps the steps so far; the same command goes on from "
+                "there and spends nothing anew"
+            ) from error
         made = _release(source, state, run, epsilon, delta, settings, total, release_id, created)
         try:
             save_distilled(made, output, key)

@@ -92,7 +92,10 @@ class RunFolder:
         return document
 
     def write_plan(self, document: Mapping[str, Any]) -> None:
-        """Begin a run: from here on it can be continued."""
+        """Begin a run: from here on it can be continued. Nothing of an earlier one is."""
+        with write_failures(self.path):
+            for name in (_BEGUN, _STATE):
+                (self.path / name).unlink(missing_ok=True)
         self._write(_PLAN, canonical_json(document).encode())
 
     def begin_step(self, state: State) -> State:

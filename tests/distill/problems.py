@@ -83,7 +83,10 @@ def plain_gradients(problem: Problem) -> Tensor:
         ridge = RIDGE * system.trace() / len(points)
         system = system + ridge * torch.eye(len(points), dtype=torch.float64)
         solution = torch.linalg.solve(system, problem.targets)
-        return ((plain_kernel(record[None], points) @ solution)[0] - target).square().sum() / 2
+        wrong = (plain_kernel(record[None], points) @ solution)[0] - target
+        half: Tensor = wrong.square().sum() / 2
+        return half
 
     every = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))
-    return every(problem.points, problem.values, problem.record_targets)
+    gradients: Tensor = every(problem.points, problem.values, problem.record_targets)
+    return gradients

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.errors import DpntkError
+from dpntk.common.sources import open_source
 from dpntk.distill import mechanism, optimiser, pipeline, products
 from dpntk.distill.gradients import Coefficients, SupportLoss
 from dpntk.distill.optimiser import State
@@ -48,7 +49,7 @@ def start_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
     right = RunFolder.resume
 
     def resume(self: RunFolder, start: State) -> State:
-        images = path_tests.open_source(self.path.parent / "images")
+        images = open_source(self.path.parent / "images")
         batch = next(iter(images.batches(len(start.points))))
         return replace(right(self, start), points=np.floor(batch.records / 4.0) / 64)
 
