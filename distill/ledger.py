@@ -79,15 +79,15 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
         ) from error
 
 
-def total_of(entries: tuple[Spending, ...]) -> Sum:
-    """What distillations promise together, at the delta of the last one.
+def total_of(entries: tuple[Spending, ...], latest: Spending) -> Sum:
+    """What distillations promise together, at the delta of the latest.
 
     One by itself promises what it says.
     """
     if len(entries) == 1:
-        return Sum(entries[0].epsilon, 1)
-    epsilon = sampled_epsilon([entry.run for entry in entries], entries[-1].delta)
-    return Sum(max(epsilon, entries[-1].epsilon), len(entries))
+        return Sum(latest.epsilon, 1)
+    epsilon = sampled_epsilon([entry.run for entry in entries], latest.delta)
+    return Sum(max(epsilon, latest.epsilon), len(entries))
 
 
 def enter(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
@@ -115,9 +115,9 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum
     with locked(path):
         before = read_ledger(path)
         if any(other.release_id == entry.release_id for other in before):
-            return total_of(before)
+            return total_of(before, entry)
         entries = (*before, entry)
-        total = total_of(entries)
+        total = total_of(entries, entry)
         if before and not compose(total):
             raise BudgetError(
                 f"{path}: these records were distilled before: with this run the total would be "

@@ -21,10 +21,11 @@ from torch import Tensor
 
 from ..common.errors import BudgetError
 from ..release.discrete_gaussian import discrete_gaussian
+from ..release.distilled import VALUE_LEVELS
 from ..release.mechanism import SMOOTHING
 from .gradients import Coefficients, SupportLoss
 
-LEVELS: Final = 256
+LEVELS: Final = VALUE_LEVELS
 """Records are pixels over this: a power of two, so that nothing is rounded."""
 PLACES: Final = 1 << 16
 """Support points are whole multiples of one over this."""

@@ -22,7 +22,6 @@ from ..common.sources import Source
 from ..release.accountant import DEFAULT_DELTA
 from ..release.distilled import (
     DISTILLED_MECHANISM,
-    VALUE_LEVELS,
     DistilledGuarantee,
     DistilledRelease,
     distilled_statement,
@@ -38,7 +37,7 @@ from ..release.sampled_gaussian import (
 )
 from .gradients import SupportLoss
 from .ledger import Spending, Sum, enter
-from .mechanism import LEVELS, MOST_RECORDS, ONE, noise_sigma, noisy_gradient
+from .mechanism import MOST_RECORDS, ONE, noise_sigma, noisy_gradient
 from .optimiser import State, begin, descend
 from .progress import RunFolder
 from .sampling import poisson_sample
@@ -241,7 +240,6 @@ def _spent(run: SampledGaussian, delta: float, steps: int) -> str:
 
 
 def _require_usable(source: Source, delta: float) -> None:
-    assert VALUE_LEVELS == LEVELS
     if len(source) > MOST_RECORDS:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
     if len(source.schema.classes) < 2:
