@@ -127,7 +127,8 @@ class RunFolder:
             else:
                 found = load(state_file.read_bytes())
                 known, taken = map(int, found.pop("steps"))
-                state = State(**found, begun=known, taken=taken)
+                matrices = {name: found[name].copy() for name in _MATRICES}  # writable
+                state = State(**matrices, begun=known, taken=taken)
         except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
             raise self._damaged(state_file) from error
         if state.points.shape != start.points.shape or not state.taken <= state.begun <= begun:
