@@ -24,13 +24,13 @@ import torch
 from dpntk.common.files import write_atomically
 from dpntk.common.sources import open_source
 from dpntk.common.threads import use_threads
-from dpntk.distill import Settings, distill
 from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.distilled import classifiers_of
 from dpntk.generate.distilled import export_points
 from dpntk.release import own_key
+from dpntk.release.distill import Settings, distill
 from dpntk.release.reader import OpenedDistilled, open_any
-from tests.distill.problems import draw_problem, plain_gradients
+from tests.release.distill.problems import draw_problem, plain_gradients
 
 from .sections import put_section
 

@@ -8,7 +8,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.errors import BudgetError
+from ...common.errors import BudgetError
 
 
 def poisson_sample(records: int, rate: float) -> NDArray[np.int64]:

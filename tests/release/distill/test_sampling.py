@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpntk.common.errors import BudgetError
-from dpntk.distill.sampling import poisson_sample
+from dpntk.release.distill.sampling import poisson_sample
 
 RECORDS, RATE, TIMES = 50, 0.2, 4000
 

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..common.errors import BudgetError, OutputError
-from ..common.files import SENSITIVE_MODE, locked, write_atomically
-from ..release.sampled_gaussian import SampledGaussian, sampled_epsilon
+from ...common.errors import BudgetError, OutputError
+from ...common.files import SENSITIVE_MODE, locked, write_atomically
+from ..sampled_gaussian import SampledGaussian, sampled_epsilon
 
 _FORMAT: Final = "dpntk ledger of distillations 1"
 

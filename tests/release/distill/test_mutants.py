@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import DpntkError
 from dpntk.common.sources import open_source
-from dpntk.distill import mechanism, optimiser, pipeline, products
-from dpntk.distill.gradients import Coefficients, SupportLoss
-from dpntk.distill.optimiser import State
-from dpntk.distill.progress import RunFolder
 from dpntk.release import sampled_gaussian
 from dpntk.release.discrete_gaussian import discrete_gaussian
-from tests.distill import test_distill as path_tests
-from tests.distill import test_gradients as gradient_tests
-from tests.distill import test_mechanism as mechanism_tests
+from dpntk.release.distill import mechanism, optimiser, pipeline, products
+from dpntk.release.distill.gradients import Coefficients, SupportLoss
+from dpntk.release.distill.optimiser import State
+from dpntk.release.distill.progress import RunFolder
 from tests.release import test_sampled_gaussian as accountant_tests
+from tests.release.distill import test_distill as path_tests
+from tests.release.distill import test_gradients as gradient_tests
+from tests.release.distill import test_mechanism as mechanism_tests
 from tests.release.test_mutants import everywhere
 
 Plant = Callable[[pytest.MonkeyPatch], None]

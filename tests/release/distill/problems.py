@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpntk.common.relu_kernel import ReluKernel, class_targets
-from dpntk.distill.gradients import SupportLoss
-from dpntk.distill.mechanism import LEVELS, PLACES
+from dpntk.release.distill.gradients import SupportLoss
+from dpntk.release.distill.mechanism import LEVELS, PLACES
 
 BIAS, RIDGE = 0.01, 1e-3
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from ..common.errors import BudgetError
+from ...common.errors import BudgetError
 from .sampling import require_rate
 
 

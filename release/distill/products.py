@@ -12,7 +12,7 @@ import math
 
 from torch import Tensor
 
-from ..embed.arithmetic import round_to_digits
+from ...embed.arithmetic import round_to_digits
 
 
 def product(left: Tensor, right: Tensor, slices: int = 3) -> Tensor:

@@ -19,10 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..common.errors import BudgetError
-from ..release.discrete_gaussian import discrete_gaussian
-from ..release.distilled import VALUE_LEVELS
-from ..release.mechanism import SMOOTHING
+from ...common.errors import BudgetError
+from ..discrete_gaussian import discrete_gaussian
+from ..distilled import VALUE_LEVELS
+from ..mechanism import SMOOTHING
 from .gradients import Coefficients, SupportLoss
 
 LEVELS: Final = VALUE_LEVELS

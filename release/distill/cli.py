@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from ..common.console import console, notice
-from ..common.errors import SchemaError
-from ..common.schema_file import read_schema
-from ..common.sources import open_source
-from ..common.threads import use_threads
-from ..release.accountant import DEFAULT_DELTA
-from ..release.signing_options import confirmed, key_option, signing_key
+from ...common.console import console, notice
+from ...common.errors import SchemaError
+from ...common.schema_file import read_schema
+from ...common.sources import open_source
+from ...common.threads import use_threads
+from ..accountant import DEFAULT_DELTA
+from ..signing_options import confirmed, key_option, signing_key
 from .ledger import Sum, ledger_of
 from .pipeline import distill
 from .settings import PRESETS, Settings

@@ -18,13 +18,13 @@ from PIL import Image
 
 from dpntk.common.errors import RunError
 from dpntk.common.sources import open_source
-from dpntk.distill import Settings, distill, pipeline
-from dpntk.distill.ledger import ledger_of, read_ledger
-from dpntk.distill.optimiser import State, begin, descend
-from dpntk.distill.sampling import poisson_sample
 from dpntk.evaluate import classifiers
 from dpntk.evaluate import distilled as own
 from dpntk.release import OpenedDistilled, SigningKey, own_key
+from dpntk.release.distill import Settings, distill, pipeline
+from dpntk.release.distill.ledger import ledger_of, read_ledger
+from dpntk.release.distill.optimiser import State, begin, descend
+from dpntk.release.distill.sampling import poisson_sample
 from dpntk.release.distilled import DistilledRelease
 from dpntk.release.reader import open_any
 from dpntk.release.sampled_gaussian import sampled_epsilon

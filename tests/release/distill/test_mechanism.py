@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.errors import BudgetError
-from dpntk.distill.mechanism import (
+from dpntk.release.distill.mechanism import (
     LEVELS,
     ONE,
     PLACES,
@@ -20,7 +20,7 @@ from dpntk.distill.mechanism import (
     noise_sigma,
     noisy_gradient,
 )
-from tests.distill.problems import Problem, draw_problem, plain_gradients
+from tests.release.distill.problems import Problem, draw_problem, plain_gradients
 
 CLIPS = [1e-6, 0.05, 100.0]
 

@@ -26,8 +26,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ..common.relu_kernel import ReluKernel
-from ..embed.arithmetic import sum_in_fixed_order, sum_of_squares
+from ...common.relu_kernel import ReluKernel
+from ...embed.arithmetic import sum_in_fixed_order, sum_of_squares
 from .products import product, relative_error
 
 

@@ -1,4 +1,4 @@
-"""Distillation (DP-KIP): the other room that reads records, and adds its noise itself."""
+"""Distillation (DP-KIP): a mechanism that reads records, and adds noise, at every step."""
 
 from .pipeline import distill
 from .settings import PRESETS, Settings

@@ -14,21 +14,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..common.console import notice, progress
-from ..common.errors import BudgetError, DataError, OutputError, RunError
-from ..common.files import require_absent
-from ..common.relu_kernel import ReluKernel, class_targets
-from ..common.sources import Source
-from ..release.accountant import DEFAULT_DELTA
-from ..release.distilled import (
+from ...common.console import notice, progress
+from ...common.errors import BudgetError, DataError, OutputError, RunError
+from ...common.files import require_absent
+from ...common.relu_kernel import ReluKernel, class_targets
+from ...common.sources import Source
+from ..accountant import DEFAULT_DELTA
+from ..distilled import (
     DISTILLED_MECHANISM,
     DistilledGuarantee,
     DistilledRelease,
     distilled_statement,
 )
-from ..release.distilled_file import save_distilled
-from ..release.keys import SigningKey
-from ..release.sampled_gaussian import (
+from ..distilled_file import save_distilled
+from ..keys import SigningKey
+from ..sampled_gaussian import (
     SAMPLED_ACCOUNTANT,
     SampledGaussian,
     sampled_accountant_version,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dpntk.distill.products import product
-from tests.distill.problems import draw_problem, plain_gradients
+from dpntk.release.distill.products import product
+from tests.release.distill.problems import draw_problem, plain_gradients
 
 SIZES = [(40, 9, 30, 3), (5, 2, 8, 2), (17, 40, 12, 10)]
 

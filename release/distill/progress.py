@@ -31,9 +31,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from ..common.errors import RunError
-from ..common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
-from ..common.schema import canonical_json
+from ...common.errors import RunError
+from ...common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
+from ...common.schema import canonical_json
 from .optimiser import State
 
 _PLAN: Final = "plan.json"
