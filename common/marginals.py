@@ -15,10 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .column import ColumnKind, Missing, Transform
 from .encoding import blocks_of
 from .errors import SchemaError
 from .feature_map import weights_digest
-from .table_schema import LEVELS, ColumnKind, Missing, TableSchema, Transform
+from .table_schema import LEVELS, TableSchema
 
 CELLS: Final = 64
 _MOST_CELLS: Final = 128

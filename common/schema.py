@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any
 
 from .errors import SchemaError
+from .words import counted
 
 SMALLEST_SIDE = 8
 LARGEST_SIDE = 64
@@ -129,7 +130,8 @@ class ImageSchema:
 
 def some_classes(names: tuple[str, ...]) -> str:
     """How many classes there are, and what the first ones are called."""
-    return f"{len(names)} classes: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+    many = counted(len(names), "class", "classes")
+    return f"{many}: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
 
 
 def canonical_json(document: Mapping[str, Any]) -> str:

@@ -10,9 +10,10 @@ import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .column import ColumnKind
 from .errors import SchemaError
 from .schema import Origin
-from .table_schema import ColumnKind, TableSchema
+from .table_schema import TableSchema
 
 
 @dataclass(frozen=True)

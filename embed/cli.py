@@ -8,31 +8,21 @@ from pathlib import Path
 
 import click
 
-from ..common.architectures import ARCHITECTURES
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
-from ..common.feature_maps import FEATURES
 from ..common.files import collect_stale, locked, require_absent
-from ..common.front import FRONTS
-from ..common.layers import ACTIVATIONS
 from ..common.ledger import Ceiling, Ledger
 from ..common.ranks import Ranks
 from ..common.schema_file import read_schema
 from ..common.threads import use_threads
+from ..common.words import counted
 from .artifact import load_embedding, save_embedding
-from .drawing import (
-    DEFAULT_ACTIVATION,
-    DEFAULT_ARCH,
-    DEFAULT_FREQUENCIES,
-    DEFAULT_MARGINALS,
-)
+from .drawing import MapOptions
+from .map_options import map_options
 from .pipeline import embed
 from .work_folder import NothingLeft, WorkFolder
 
-_WIDTHS = ", ".join(
-    f"{'_'.join(map(str, widths))} for {arch}" for arch, widths in ARCHITECTURES.items()
-)
 _COST = "is an embedding that releases may refer to"
 
 
@@ -54,38 +44,7 @@ _COST = "is an embedding that releases may refer to"
     "--budget-delta", type=float, metavar="DELTA",
     help="Delta at which the ceiling is taken [default: 1e-05]",
 )  # fmt: skip
-@click.option(
-    "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
-    help="Feature map: tangent features of a network, random Fourier features (DP-MERF), Hermite "
-    "features (DP-HP), or what a pre-trained module of yours says of an image (DP-MEPF).",
-)  # fmt: skip
-@click.option(
-    "--arch", type=click.Choice(list(ARCHITECTURES)),
-    help="Network whose tangent kernel is used: one or two hidden layers, linear or convolutions "
-    f"[default: {DEFAULT_ARCH}]",
-)  # fmt: skip
-@click.option(
-    "--width", metavar="W[_W2]",
-    help=f"Units or channels of its hidden layers, as in 3000_200 [default: {_WIDTHS}]",
-)  # fmt: skip
-@click.option(
-    "--activation", type=click.Choice(ACTIVATIONS),
-    help=f"Its elementwise function [default: {DEFAULT_ACTIVATION}]",
-)  # fmt: skip
-@click.option(
-    "--front", type=click.Choice(FRONTS),
-    help="What stands before it: nothing, or oriented filters beside the pixels "
-    "[default: scattering; pixels for cnn]",
-)  # fmt: skip
-@click.option(
-    "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
-    show_default=True, help="For rff: how many; the dimension is twice that.",
-)  # fmt: skip
-@click.option(
-    "--length-scale", type=click.FloatRange(0, min_open=True), metavar="L",
-    help="For rff: of its Gaussian kernel, for values 0 to 1. Do not look it up in the records "
-    "[default: square root of the record's size / 7.5]",
-)  # fmt: skip
+@map_options
 @click.option(
     "--feature-seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of its random weights (never of noise: noise has no seed).",
@@ -112,8 +71,8 @@ _COST = "is an embedding that releases may refer to"
 )  # fmt: skip
 @click.option(
     "--classes", type=click.IntRange(1, 10_000), metavar="N",
-    help="Declare the number of classes, for IDX and .npz; otherwise it is looked up in the "
-    "labels, and the release says that it was.",
+    help="Declare the number of classes of images whose labels are numbers; otherwise it is looked "
+    "up in the labels, and the release says that it was.",
 )  # fmt: skip
 @click.option(
     "--capacity", type=click.IntRange(1), metavar="N",
@@ -142,24 +101,13 @@ _COST = "is an embedding that releases may refer to"
     help="Take the schema as it was drafted from the data; every release will say that its bounds "
     "and categories are outside the guarantee.",
 )  # fmt: skip
-@click.option(
-    "--marginals", type=click.FloatRange(0, 1, max_open=True), metavar="WEIGHT",
-    help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
-    f"[default: {DEFAULT_MARGINALS}]",
-)  # fmt: skip
 def command(
     data: Path,
+    options: MapOptions,
     output: Path,
     overwrite: bool,
     budget_eps: float | None,
     budget_delta: float | None,
-    features: str,
-    arch: str | None,
-    width: str | None,
-    activation: str | None,
-    front: str | None,
-    frequencies: int,
-    length_scale: float | None,
     feature_seed: int,
     module: Path | None,
     module_is_public: bool,
@@ -173,7 +121,6 @@ def command(
     threads: int | None,
     schema_path: Path | None,
     accept_from_data: bool,
-    marginals: float | None,
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
@@ -202,13 +149,7 @@ def command(
         try:
             embedding = embed(
                 data,
-                features=features,
-                arch=arch,
-                width=width,
-                activation=activation,
-                front=front,
-                frequencies=frequencies,
-                length_scale=length_scale,
+                **vars(options),
                 feature_seed=feature_seed,
                 module=module,
                 module_is_public=module_is_public,
@@ -218,7 +159,6 @@ def command(
                 classes=classes,
                 capacity=capacity,
                 table=table,
-                marginals=marginals,
                 carry_out=partial(work.carry_out, may_write=may_write),
             )
         except NothingLeft as reason:
@@ -242,7 +182,7 @@ def command(
         )
     console.print(
         f"embedded {embedding.records:,} {schema.unit} in "
-        f"{len(schema.classes)} classes as {embedding.sums.shape[0]:,} x "
+        f"{counted(len(schema.classes), 'class', 'classes')} as {embedding.sums.shape[0]:,} x "
         f"{embedding.sums.shape[1]} sums"
     )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")

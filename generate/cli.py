@@ -13,6 +13,7 @@ from ..common.device import AUTO
 from ..common.errors import GeneratorError
 from ..common.files import require_replaceable_folder
 from ..common.table_schema import TableSchema
+from ..common.words import counted
 from ..release.acceptance import Acceptance
 from ..release.origin_options import origin_options
 from ..release.reader import open_release
@@ -101,7 +102,7 @@ def command(
             look = output / CSV
         else:
             sample_to(output, load_generator(generator), count=records, seed=seed)
-        remark = f", {records:,} records without training"
+        remark = f", {counted(records, 'record')} without training"
     else:
         opened = open_release(release or Path("release.h5"), acceptance)
         training: Training | TableTraining

@@ -45,12 +45,6 @@ class SavedTableGenerator:
     marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
 
-    @property
-    def private(self) -> bool:
-        """Whether its release promised anything; no if the file does not say."""
-        release = self.origin.get("release")
-        return isinstance(release, dict) and release.get("private") is True
-
 
 def write_table(
     folder: Path, saved: SavedTableGenerator, table: pa.Table, sampling: dict[str, Any]

@@ -18,6 +18,7 @@ from ..common.adjacency import Adjacency
 from ..common.console import printable
 from ..common.perceptual import PerceptualFeatures
 from ..common.table_schema import TableSchema
+from ..common.words import counted
 from .contents import Guarantee, Release
 from .reader import OpenedRelease
 
@@ -146,7 +147,7 @@ def _features(release: Release) -> str:
     elif spec["features"] == "rff":
         kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
     elif spec["features"] == "marginals":
-        kind = f"marginals of {len(spec['columns'])} columns"
+        kind = f"marginals of {counted(len(spec['columns']), 'column')}"
     elif spec["features"] == "perceptual":
         kind = f"features of a pre-trained module (SHA-256 {spec['module']})"
     else:

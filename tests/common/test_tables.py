@@ -14,17 +14,11 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from dpntk.common.column import Column, ColumnKind, Missing, Transform
 from dpntk.common.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
 from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.sources import open_source
-from dpntk.common.table_schema import (
-    Column,
-    ColumnKind,
-    CsvFormat,
-    Missing,
-    TableSchema,
-    Transform,
-)
+from dpntk.common.table_schema import CsvFormat, TableSchema
 from tests.tables import CSV, HEADER, PEOPLE, ROWS, people
 
 
@@ -117,7 +111,7 @@ def test_values_beyond_their_bounds_are_clipped_and_counted(
     assert records[:2, 0].tolist() == [0, 255]
     said = capsys.readouterr().err
     assert "age: beyond its bounds in 2 rows" in said
-    assert "town: in no category in 1 rows" in said
+    assert "town: in no category in 1 row," in said
 
 
 @pytest.mark.parametrize(
