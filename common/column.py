@@ -11,7 +11,7 @@ from typing import Any, Final
 from .errors import SchemaError
 from .schema import MOST_CLASSES, Origin
 
-_LARGEST: Final = 2.0**53
+LARGEST: Final = 2.0**53
 _LONGEST_NAME: Final = 1_000
 DTYPES: Final = (
     "string", "bool", "float32", "float64",
@@ -107,7 +107,7 @@ class Column:
             raise self._wrong("a numeric column has the bounds lower and upper")
         if self.categories or self.other is not None:
             raise self._wrong("a numeric column has bounds, not categories")
-        if not -_LARGEST <= lower < upper <= _LARGEST:
+        if not -LARGEST <= lower < upper <= LARGEST:
             raise self._wrong(f"bounds {lower} to {upper}: they go up, between -2^53 and 2^53")
         if self.kind is ColumnKind.INTEGER and not (type(lower) is type(upper) is int):
             raise self._wrong("the bounds of integers are integers")
@@ -122,10 +122,8 @@ class Column:
         if self.kind is ColumnKind.CONTINUOUS and "int" in self.dtype:
             raise self._wrong(f"dtype {self.dtype} holds integers: its kind is integer")
         if self.kind is ColumnKind.INTEGER and "int" in self.dtype:
-            bits = int(self.dtype.lstrip("uint"))
-            unsigned = self.dtype.startswith("u")
-            most = 2 ** (bits if unsigned else bits - 1) - 1
-            if lower < (0 if unsigned else -most - 1) or upper > most:
+            least, most = range_of_integers(self.dtype)
+            if lower < least or upper > most:
                 raise self._wrong(f"dtype {self.dtype} does not hold {lower} to {upper}")
 
     def _require_categories(self) -> None:
@@ -221,12 +219,17 @@ def _number(text: str, dtype: str) -> float | None:
     try:
         if "int" not in dtype:
             return float(text) if math.isfinite(float(text)) else None
-        number, bits = int(text), int(dtype.lstrip("uint"))
+        number = int(text)
     except ValueError:
         return None
-    unsigned = dtype.startswith("u")
-    most = 2 ** (bits if unsigned else bits - 1) - 1
-    return number if (0 if unsigned else -most - 1) <= number <= most else None
+    least, most = range_of_integers(dtype)
+    return number if least <= number <= most else None
+
+
+def range_of_integers(dtype: str) -> tuple[int, int]:
+    """The smallest and the largest number of a type such as "uint8"."""
+    bits = int(dtype.lstrip("uint"))
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def _one_of(kind: type[Enum], value: object, where: str) -> Enum:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from .column import Column, ColumnKind, Missing, Transform, require_name
 from .errors import SchemaError
+from .ledger import Entry
 from .schema import Origin, some_classes
 from .words import counted
 
@@ -88,6 +89,8 @@ class TableSchema:
         left_out: names of columns of the source that are not used and not generated.
         bins: soft bins of a numeric column; see `dpntk.common.encoding`.
         csv: how a CSV file is written.
+        spent: releases from the same records that found bounds with differential privacy, those
+            of columns whose origin is `PRIVATE`. They are part of every total.
     """
 
     columns: tuple[Column, ...]
@@ -95,6 +98,7 @@ class TableSchema:
     left_out: tuple[str, ...] = ()
     bins: int = BINS
     csv: CsvFormat = field(default_factory=CsvFormat)
+    spent: tuple[Entry, ...] = ()
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns] + list(self.left_out)
@@ -125,6 +129,10 @@ class TableSchema:
                 raise SchemaError(f"label {self.label!r}: a label cannot be missing")
         if not self.features:
             raise SchemaError("there is no column but the label")
+        if bool(self.spent) != bool(self.private_bounds):
+            raise SchemaError("bounds of private origin and what was spent on them go together")
+        if any(not column.kind.numeric for column in self.private_bounds):
+            raise SchemaError("categories are not found with differential privacy")
         for column in self.columns:
             try:
                 "".join((column.name, *column.categories)).encode(self.csv.encoding)
@@ -188,9 +196,16 @@ class TableSchema:
         return (f"bounds and categories of {', '.join(names)}",) if names else ()
 
     @property
+    def private_bounds(self) -> tuple[Column, ...]:
+        """The columns whose bounds were found with differential privacy."""
+        return tuple(column for column in self.columns if column.origin is Origin.PRIVATE)
+
+    @property
     def known(self) -> tuple[str, ...]:
         """What is taken as public, in words."""
-        return ("names, bounds and categories of the columns",)
+        found = ", ".join(column.name for column in self.private_bounds)
+        but = f" (but for the bounds of {found})" if found else ""
+        return (f"names, bounds and categories of the columns{but}",)
 
     @property
     def summary(self) -> str:
@@ -212,6 +227,7 @@ class TableSchema:
             "left_out": list(self.left_out),
             "bins": self.bins,
             "csv": self.csv.to_json(),
+            **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
         }
 
     @classmethod
@@ -246,10 +262,14 @@ class TableSchema:
             raise SchemaError("label is a column's name")
         if type(bins) is not int:
             raise SchemaError("bins is a whole number")
+        spent = document.get("spent", [])
+        if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
+            raise SchemaError("spent is a list of tables")
         return cls(
             tuple(map(Column.from_json, columns)),
             label,
             tuple(left_out),
             bins,
             CsvFormat.from_json(document.get("csv", {})),
+            tuple(map(Entry.from_json, spent)),
         )

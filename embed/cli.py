@@ -13,8 +13,9 @@ from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
 from ..common.files import collect_stale, locked, require_absent
 from ..common.ledger import Ceiling, Ledger
+from ..common.magnitudes import magnitudes, schema_of_magnitudes
 from ..common.ranks import Ranks
-from ..common.schema_file import read_schema
+from ..common.schema_file import read_draft, read_schema
 from ..common.threads import use_threads
 from ..common.words import counted
 from .artifact import load_embedding, save_embedding
@@ -29,8 +30,9 @@ _COST = "is an embedding that releases may refer to"
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="embedding.h5", show_default=True,
-    help="Where to write the embedding. It is SENSITIVE: keep it where the records are.",
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "
+    "embedding.h5; magnitudes.h5 with --private-bounds]",
 )  # fmt: skip
 @click.option(
     "--overwrite", is_flag=True,
@@ -101,10 +103,15 @@ _COST = "is an embedding that releases may refer to"
     help="Take the schema as it was drafted from the data; every release will say that its bounds "
     "and categories are outside the guarantee.",
 )  # fmt: skip
+@click.option(
+    "--private-bounds", is_flag=True,
+    help="Only count how large numbers are, for 'dpntk bounds' to find bounds of the columns that "
+    'have bounds = "private" in the schema.',
+)  # fmt: skip
 def command(
     data: Path,
     options: MapOptions,
-    output: Path,
+    output: Path | None,
     overwrite: bool,
     budget_eps: float | None,
     budget_delta: float | None,
@@ -121,6 +128,7 @@ def command(
     threads: int | None,
     schema_path: Path | None,
     accept_from_data: bool,
+    private_bounds: bool,
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
@@ -133,11 +141,20 @@ def command(
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
     ceiling = _ceiling(budget_eps, budget_delta)
-    table = None
-    if schema_path is not None:
+    output = output or Path("magnitudes.h5" if private_bounds else "embedding.h5")
+    table, own_map = None, None
+    if schema_path is None:
+        for name, said in (
+            ("--accept-from-data", accept_from_data), ("--private-bounds", private_bounds)
+        ):  # fmt: skip
+            if said:
+                raise SchemaError(f"{name} means nothing without --schema")
+    elif private_bounds:
+        draft = read_draft(schema_path)
+        table = schema_of_magnitudes(draft.schema, draft.private)
+        own_map = magnitudes(table)
+    else:
         table = read_schema(schema_path, accept_from_data=accept_from_data)
-    elif accept_from_data:
-        raise SchemaError("--accept-from-data means nothing without --schema")
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
     may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
     if not work.may_be_finished:
@@ -149,7 +166,7 @@ def command(
         try:
             embedding = embed(
                 data,
-                **vars(options),
+                **vars(options) | ({} if own_map is None else {"features": own_map}),
                 feature_seed=feature_seed,
                 module=module,
                 module_is_public=module_is_public,
@@ -171,6 +188,7 @@ def command(
             may_write()
             collect_stale(output)
             ledger = load_embedding(output).ledger if output.exists() else Ledger()
+            ledger = ledger.beginning_with(embedding.schema.spent)
             ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
             save_embedding(replace(embedding, ledger=ledger), output)
         work.remove()
@@ -186,7 +204,10 @@ def command(
         f"{embedding.sums.shape[1]} sums"
     )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
-    console.print(f"next: dpntk release {output} --eps 1")
+    if private_bounds:
+        console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
+    else:
+        console.print(f"next: dpntk release {output} --eps 1")
 
 
 def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:

@@ -31,7 +31,7 @@ def origin_of(
             "fingerprint": opened.signed_by.fingerprint,
             "created": opened.release.created,
             "private": guarantee.private,
-            "epsilon": guarantee.epsilon if guarantee.private else "inf",
+            "epsilon": opened.release.epsilon if guarantee.private else "inf",
             "delta": guarantee.delta,
             "adjacency": guarantee.adjacency.value,
             "statement": opened.release.statement,

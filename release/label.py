@@ -28,7 +28,7 @@ def as_panel(opened: OpenedRelease) -> Panel:
     release, promise = opened.release, opened.release.guarantee
     rows = {
         "data": _data(release),
-        "epsilon": f"{promise.epsilon:g}" if promise.private else "none: NOT PRIVATE",
+        "epsilon": _epsilon(release),
         "delta": f"{promise.delta:g}",
         "adjacency": f"{promise.adjacency.value}: {promise.adjacency.meaning}",
         "in total": _total(promise),
@@ -103,7 +103,7 @@ def as_registry_entry(opened: OpenedRelease) -> str:
                 "privacy_unit_details": f"One record. Adjacent data sets differ by "
                 f"{promise.adjacency.meaning}.",
                 "privacy_parameters": {
-                    "epsilon": promise.epsilon if promise.private else None,
+                    "epsilon": release.epsilon if promise.private else None,
                     "delta": promise.delta,
                 },
                 "privacy_parameters_details": release.statement,
@@ -128,6 +128,15 @@ def as_registry_entry(opened: OpenedRelease) -> str:
     }
     text: str = yaml.safe_dump(entry, sort_keys=False, allow_unicode=False, width=96)
     return text
+
+
+def _epsilon(release: Release) -> str:
+    promise = release.guarantee
+    if not promise.private:
+        return "none: NOT PRIVATE"
+    if release.schema.spent:
+        return f"{release.epsilon:.4g}, of which the bounds of columns have a part"
+    return f"{promise.epsilon:g}"
 
 
 def _data(release: Release) -> str:

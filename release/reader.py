@@ -146,7 +146,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         raise FormatError("its first line and its epsilon disagree about its being private")
     if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
         raise FormatError("the number of records is exact under replace-one, and only there")
-    require_consistent(guarantee, feature_map)
+    require_consistent(guarantee, feature_map, schema.spent)
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
     classes = len(schema.classes)
     if embedding.shape != (feature_map.dimension, classes):
