@@ -5,8 +5,9 @@ rows with the default settings, train the classifiers of `dpntk evaluate` on the
 the test part, which nothing else sees. The seed is of features, training and classifiers; the noise
 has none. A data set without a test part of its own gives a fifth of its rows, drawn at random once.
 
-The schema is what `dpntk schema` drafts from all rows, taken as public: bounds and categories stand
-for a data dictionary, and are outside the guarantee.
+The schema is the file in benchmarks/schemas that has the name of the data set, made from its public
+description. Where there is none, it is what `dpntk schema` drafts from all rows: then bounds and
+categories stand for a data dictionary, and are outside the guarantee.
 
 Finished runs are kept in benchmarks/results-tables.json, so an interrupted table is gone on with;
 the table is a section of benchmarks/results.md.
@@ -33,6 +34,7 @@ import pyarrow.csv
 from pyarrow import parquet
 
 from dpntk.common.files import write_atomically
+from dpntk.common.schema_file import read_schema
 from dpntk.common.sources.csv_files import is_csv
 from dpntk.common.sources.tables import find_tables
 from dpntk.common.table_schema import CsvFormat, TableSchema
@@ -56,6 +58,7 @@ from dpntk.release import Terms, open_release, own_key, publish
 from .sections import put_section
 
 RESULTS = Path(__file__).parent / "results-tables.json"
+SCHEMAS = Path(__file__).parent / "schemas"
 SEPARATOR = " | "
 TEST_SHARE = 0.2
 SPLIT_SEED = 0
@@ -137,15 +140,16 @@ METHODS: dict[str, Callable[[Data, Run], Table]] = {
 }
 
 
-def prepare(place: str, folder: Path) -> Data:
-    """Write a data set's parts as Parquet, and draft its schema.
+def prepare(data: str, place: str, folder: Path) -> Data:
+    """Write a data set's parts as Parquet, and find its schema or draft one.
 
     Args:
+        data: name of the data set.
         place: PATH:LABEL, a file or a folder of train and test files, and the column to predict.
         folder: to make and to write to.
     """
-    name, _, label = place.rpartition(":")
-    path = Path(name)
+    file, _, label = place.rpartition(":")
+    path = Path(file)
     folder.mkdir()
     files = {split: find_tables(path, split) for split in ("train", "test")}
     train, test = (pa.concat_tables(map(read, files[split])) for split in ("train", "test"))
@@ -155,8 +159,12 @@ def prepare(place: str, folder: Path) -> Data:
         train, test = train.take(order[held_out:]), train.take(order[:held_out])
     for name, rows in (("train", train), ("test", test), ("all", pa.concat_tables([train, test]))):
         parquet.write_table(rows, folder / f"{name}.parquet")
-    draft = draft_schema(folder / "all.parquet", label, CsvFormat())
-    schema = draft.settled(str(path), accept_from_data=True)
+    public = SCHEMAS / f"{data.lower()}.toml"
+    if public.exists():
+        schema = read_schema(public)
+    else:
+        draft = draft_schema(folder / "all.parquet", label, CsvFormat())
+        schema = draft.settled(str(path), accept_from_data=True)
     return Data(folder / "train.parquet", folder / "test.parquet", schema)
 
 
@@ -260,7 +268,7 @@ def main() -> None:
             run = Run(data, method, arguments.epsilon, seed)
             if run.key not in results:
                 if data not in prepared:
-                    prepared[data] = prepare(places[data], Path(name) / str(len(prepared)))
+                    prepared[data] = prepare(data, places[data], Path(name) / str(len(prepared)))
                 results[run.key] = result_of(prepared[data], run, float(rates.get(data, 1)))
                 document = json.dumps(dict(sorted(results.items())), indent=1) + "\n"
                 write_atomically(RESULTS, document.encode())

@@ -14,7 +14,7 @@ from .kernels import ExplicitFeatures, kernel_of
 from .objective import squared_distance
 from .table_marginals import record_targets, released_marginals
 
-MARGINALS_LOSS: Final = 1.0
+MARGINALS_LOSS: Final = 30.0
 """Weight of the marginals' distance beside that of the other features."""
 
 
