@@ -106,15 +106,23 @@ class MarginalFeatures:
             raise wrong
 
     @classmethod
-    def of(cls, schema: TableSchema, usual: int = CELLS) -> MarginalFeatures:
-        """The marginals of all columns of a table but the label, which has its counts.
+    def of(
+        cls, schema: TableSchema, usual: int = CELLS, *, numbers: bool = True
+    ) -> MarginalFeatures:
+        """The marginals of the columns of a table but the label, which has its counts.
 
         Args:
             schema: of the table.
             usual: cells of a numeric column, unless it is of few integers.
+            numbers: whether numeric columns are among them, or categories alone.
+
+        Raises:
+            SchemaError: there are no such columns.
         """
         columns = []
         for block in blocks_of(schema):
+            if block.column.kind.numeric and not numbers:
+                continue
             column, start = block.column, block.place.start
             if column.lower is None or column.upper is None:
                 ranked = column.kind is ColumnKind.ORDINAL

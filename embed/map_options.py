@@ -63,7 +63,7 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--length-scale", type=click.FloatRange(0, min_open=True), metavar="L",
         help="For rff: of its Gaussian kernel, for values 0 to 1. Do not look it up in the "
-        "records [default: square root of the record's size / 7.5]",
+        "records [default: square root of a 7.5th of the pixels, or of the numeric columns]",
     )  # fmt: skip
     @click.option(
         "--marginals", type=click.FloatRange(0, 1, max_open=True), metavar="WEIGHT",

@@ -58,7 +58,7 @@ def embed(
         activation: of "ntk": its elementwise function.
         front: of "ntk": what stands before it.
         frequencies: of "rff": how many; the dimension is twice that.
-        length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
+        length_scale: of "rff": of its kernel, for values 0..1; see `drawing.MapOptions`.
         feature_seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.

@@ -31,7 +31,7 @@ class TableDistance:
         shares = torch.as_tensor(release.class_weights, device=device).float()
         feature_map, embedding, weight = release.feature_map, release.embedding, 1.0
         if isinstance(feature_map, JointFeatures):
-            weight, feature_map = feature_map.tangent_weight, feature_map.tangent
+            weight, feature_map = feature_map.main_weight, feature_map.main
             embedding = embedding[: feature_map.dimension]
         self._kernel = None
         self.noise_floor = 0.0

@@ -148,7 +148,8 @@ def _data(release: Release) -> str:
 def _features(release: Release) -> str:
     spec, beside = release.feature_map.spec(), ""
     if spec["features"] == "joint":
-        spec, beside = spec["tangent"], f", and marginals of weight {spec['weight']:g}"
+        beside = f", and marginals of weight {spec['weight']:g}"
+        spec = spec["rff" if "rff" in spec else "tangent"]
     if spec["features"] == "ntk":
         kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
         is_table = isinstance(release.schema, TableSchema)

@@ -171,7 +171,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
 
 def _features(feature_map: FeatureMap) -> str:
     if isinstance(feature_map, JointFeatures):
-        kind = feature_map.tangent.spec()["features"]
+        kind = feature_map.main.spec()["features"]
         return f"{kind} features, and marginals of weight {feature_map.weight:g}"
     return f"{feature_map.spec()['features']} features"
 

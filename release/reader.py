@@ -179,5 +179,10 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
     marginals = feature_map.marginals if isinstance(feature_map, JointFeatures) else feature_map
     if not isinstance(marginals, MarginalFeatures):
         return
-    if not isinstance(schema, TableSchema) or MarginalFeatures.of(schema) != marginals:
-        raise FormatError("the marginals are not those of the schema's columns")
+    wrong = FormatError("the marginals are not those of the schema's columns")
+    if not isinstance(schema, TableSchema):
+        raise wrong
+    if marginals != MarginalFeatures.of(schema):
+        categories = any(not column.kind.numeric for column in schema.features)
+        if not categories or marginals != MarginalFeatures.of(schema, numbers=False):
+            raise wrong
