@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from .column import LARGEST, Column, ColumnKind, Transform, range_of_integers
 from .encoding import NumericEncoding
 from .errors import SchemaError
+from .feature_map import FeatureMap
 from .marginals import MOST_CELLS, MarginalFeatures
 from .schema import Origin
+from .schemas import Schema
 from .table_schema import LEVELS, TableSchema
 
 _KNOTS = 2
@@ -65,6 +67,11 @@ def magnitudes(schema: TableSchema) -> MarginalFeatures:
         schema: as `schema_of_magnitudes` makes it.
     """
     return MarginalFeatures.of(schema, MOST_CELLS)
+
+
+def holds_magnitudes(schema: Schema, feature_map: FeatureMap) -> bool:
+    """Whether sums under a schema and a map are counts of magnitudes."""
+    return isinstance(schema, TableSchema) and feature_map == magnitudes(schema)
 
 
 def bounds_from(

@@ -16,6 +16,8 @@ from .mechanism import SMOOTHING
 
 _TOLERANCE: Final = 1e-6
 _LARGEST_COUNT_WEIGHT: Final = 1.0
+_LEAST_NOISE: Final = 1e-6
+"""Multipliers below it hide nothing, and their squares are no numbers any more."""
 
 
 def log_delta(multiplier: float, epsilon: float) -> float:
@@ -88,9 +90,9 @@ def _require_counted(
     if g.total_adjacency is not g.adjacency:
         own *= share_of_exchange(feature_map, g.adjacency, count_weight=g.count_weight)
         before = [entry.multiplier_replace_one for entry in spent]
-    if g.total_releases <= len(spent) or not all(before):
+    if g.total_releases <= len(spent) or min(own, *before) < _LEAST_NOISE:
         raise FormatError("the total does not count what was spent on the schema's bounds")
-    together = 1 / math.sqrt(math.fsum(1 / z**2 for z in (own, *before)))
+    together = 1 / math.hypot(*(1 / multiplier for multiplier in (own, *before)))
     if log_delta(together, g.total_epsilon * (1 + _TOLERANCE)) > math.log(g.delta):
         raise FormatError("the total epsilon is below that of the release and its bounds together")
 

@@ -14,6 +14,7 @@ from ..common.feature_map import FeatureMap
 from ..common.perceptual import PerceptualFeatures
 from ..common.schemas import Schema
 from ..common.table_schema import TableSchema
+from ..common.words import rounded_up
 
 NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
@@ -160,7 +161,7 @@ def statement_of(
     if isinstance(schema, TableSchema) and schema.spent:
         bounded = ", ".join(column.name for column in schema.private_bounds)
         promise = (
-            f"This file satisfies ({guarantee.total_epsilon:.4g}, {guarantee.delta:g}) "
+            f"This file satisfies ({rounded_up(guarantee.total_epsilon)}, {guarantee.delta:g}) "
             f"differential privacy for {guarantee.total_adjacency.meaning}: epsilon "
             f"{guarantee.epsilon:g} for its matrix, and the rest for what was released before, the "
             f"bounds of {bounded} among it, which were found in the records with differential "

@@ -18,7 +18,7 @@ from ..common.adjacency import Adjacency
 from ..common.console import printable
 from ..common.perceptual import PerceptualFeatures
 from ..common.table_schema import TableSchema
-from ..common.words import counted
+from ..common.words import counted, rounded_up
 from .contents import Guarantee, Release
 from .reader import OpenedRelease
 
@@ -135,7 +135,7 @@ def _epsilon(release: Release) -> str:
     if not promise.private:
         return "none: NOT PRIVATE"
     if release.schema.spent:
-        return f"{release.epsilon:.4g}, of which the bounds of columns have a part"
+        return f"{rounded_up(release.epsilon)}, of which the bounds of columns have a part"
     return f"{promise.epsilon:g}"
 
 

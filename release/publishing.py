@@ -21,6 +21,7 @@ from ..common.files import (
     write_atomically,
 )
 from ..common.ledger import Entry
+from ..common.magnitudes import holds_magnitudes
 from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding
 from .accountant import ACCOUNTANT, accountant_version, epsilon_for
 from .composition import Total, require_below_ceiling, total_of
@@ -67,6 +68,8 @@ def publish(
     with locked(embedding_path):
         require_absent(output, overwrite=overwrite, cost=COST)
         embedding = load_embedding(embedding_path)
+        if holds_magnitudes(embedding.schema, embedding.feature_map):
+            raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")
         scale, entry, total = enter_release(embedding_path, embedding, terms, compose)
         try:
             made = _carry_out(embedding, terms, scale, entry, total)

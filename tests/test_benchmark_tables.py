@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from benchmarks.sections import put_section
-from benchmarks.tables import SCHEMAS, Run, prepare, section
+from benchmarks.tables import SCHEMAS, Run, delta_for, prepare, section
 from dpntk.common.schema_file import read_schema
 
 
@@ -51,6 +51,13 @@ def test_a_data_set_with_a_public_schema_has_that_one(tmp_path: Path) -> None:
     row = {c.name: [c.lower if c.kind.numeric else c.categories[0]] * 5 for c in schema.columns}
     parquet.write_table(pa.table(row), tmp_path / "rows.parquet")
     assert prepare("Adult", f"{tmp_path}/rows.parquet:income", tmp_path / "made").schema == schema
+
+
+@pytest.mark.parametrize(
+    ("records", "delta"), [(100, 1e-5), (32_561, 1e-5), (199_523, 1e-6), (464_810, 1e-6)]
+)
+def test_delta_is_well_below_one_in_the_records(records: int, delta: float) -> None:
+    assert delta_for(records) == pytest.approx(delta)
 
 
 def test_runs_that_differ_in_anything_are_kept_apart() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -193,3 +195,37 @@ def test_categories_are_one_hot_and_ranks_beside_them() -> None:
     )
     encoded = CategoryEncoding(column).encode(np.array([0, 1, MISSING]))
     assert encoded.tolist() == [[0, 255, 0, 0], [255, 0, 255, 0], [0, 0, 0, 255]]
+
+
+_PEAKS = """
+import resource, sys
+from pathlib import Path
+from dpntk.common.column import Column, ColumnKind
+from dpntk.common.sources.tables import TableSource
+from dpntk.common.table_schema import TableSchema
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+schema = TableSchema((Column("x", ColumnKind.CONTINUOUS, "float64", 0.0, 1.0),))
+batches = TableSource.open(Path(sys.argv[1]), schema).batches(4096)
+first = len(next(batches).labels)
+before = peak()
+print(first + sum(len(batch.labels) for batch in batches), peak() - before)
+"""
+
+
+def test_a_single_row_group_is_streamed(tmp_path: Path) -> None:
+    """Its 3 million numbers would take 24 MB, and many times that once they are encoded."""
+    numbers = np.random.default_rng(0).random(3_000_000)
+    parquet.write_table(
+        pa.table({"x": numbers}), tmp_path / "a.parquet", row_group_size=len(numbers)
+    )
+    assert parquet.ParquetFile(tmp_path / "a.parquet").num_row_groups == 1
+    said = subprocess.run(
+        [sys.executable, "-c", _PEAKS, str(tmp_path / "a.parquet")],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    rows, megabytes = map(int, said.split())
+    assert rows == len(numbers)
+    assert megabytes < 12

@@ -24,6 +24,7 @@ from dpntk.common.magnitudes import (
     widest_bounds,
 )
 from dpntk.common.schema_file import Draft
+from dpntk.common.words import rounded_up
 from dpntk.embed import embed
 from dpntk.embed.artifact import load_embedding
 from dpntk.release import Terms, release
@@ -108,11 +109,11 @@ def test_from_private_bounds_to_a_release_that_counts_them(dpntk: Command, table
     assert 1.4 < total < 1.5
     said = json.loads(dpntk("inspect", "--json", "release.h5").stdout)
     assert said["guarantee"]["total_epsilon"] == total
-    assert said["statement"].startswith(f"This file satisfies ({total:.4g}, 1e-05)")
+    assert said["statement"].startswith(f"This file satisfies ({rounded_up(total)}, 1e-05)")
     assert "the bounds of age, pay among it" in said["statement"]
     assert "(but for the bounds of age, pay)" in said["statement"]
     assert "Looked up" not in said["statement"]
-    assert f"{total:.4g}, of which the bounds" in dpntk("inspect", "release.h5").stdout
+    assert f"{rounded_up(total)}, of which the bounds" in dpntk("inspect", "release.h5").stdout
     again = dpntk("release", "--eps", 1, "-o", "other.h5")
     assert again.code == 1
     assert "add --compose" in again.stderr
@@ -174,6 +175,10 @@ def test_a_reader_refuses_a_total_that_leaves_the_bounds_out(dpntk: Command, tab
         claimed = dataclasses.replace(made.guarantee, **change)  # type: ignore[arg-type]
         with pytest.raises(FormatError, match="bounds"):
             require_consistent(claimed, made.feature_map, schema.spent)
+    for noise in (5e-324, 1e-7):
+        hardly_any = [dataclasses.replace(entry, multiplier=noise) for entry in schema.spent]
+        with pytest.raises(FormatError, match="does not count"):
+            require_consistent(made.guarantee, made.feature_map, tuple(hardly_any))
     elsewhere = [dataclasses.replace(e, adjacency=Adjacency.ADD_REMOVE) for e in schema.spent]
     with pytest.raises(FormatError, match="another adjacency"):
         require_consistent(made.guarantee, made.feature_map, tuple(elsewhere))
@@ -186,6 +191,23 @@ def test_what_stands_not_out_of_the_noise_is_not_found(dpntk: Command, table: Pa
     assert "column 'age': no magnitude has" in outcome.stderr
     assert not Path("bounded.toml").exists()
     assert len(load_embedding(Path("magnitudes.h5")).ledger.entries) == 1
+
+
+def test_magnitudes_are_for_bounds_alone(dpntk: Command, table: Path) -> None:
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
+    outcome = dpntk("release", "magnitudes.h5", "--eps", 1)
+    assert outcome.code == 1
+    assert "is for 'dpntk bounds'" in outcome.stderr
+    assert not load_embedding(Path("magnitudes.h5")).ledger.entries
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1.0, "1"), (1.00801, "1.009"), (0.99999, "1"), (1234.5, "1235"), (0.1, "0.1")],
+)
+def test_a_promise_is_not_rounded_down(number: float, text: str) -> None:
+    assert rounded_up(number) == text
+    assert float(rounded_up(number)) >= number
 
 
 def test_an_embedding_of_something_else_is_refused(dpntk: Command, table: Path) -> None:
