@@ -55,6 +55,22 @@ def test_generator_makes_images_of_any_size(side: int) -> None:
     assert bool((images.std(dim=2) > 0).all())
 
 
+def test_flows_move_what_the_template_shows() -> None:
+    """A flow that is 1/4 of the image width everywhere fetches each pixel from there."""
+    generator = ConditionalGenerator(GeneratorSpec(side=16, classes=2, factors=1, flows=1))
+    with torch.no_grad():
+        generator.template.zero_()
+        generator.template[1, 0, 2:4, 4:6] = 0.5
+        generator.factors.zero_()
+        generator.flows.zero_()
+        generator.flows[1, 0, 0] = 0.5  # half of half a width, along x
+        code = torch.tensor([[[0.0, 0.0], [0.0, 1.0], [0.0, -1.0]]])
+        still, left, right = generator(code, torch.tensor([1]))[0].view(3, 16, 16)
+    assert torch.allclose(left[:, :10], still[:, 4:14], atol=1e-5)
+    assert torch.allclose(right[:, 6:], still[:, 2:12], atol=1e-5)
+    assert still.max() > 0.4
+
+
 def release_of_digits(epsilon: float) -> tuple[Release, NDArray[np.float64]]:
     """A release of scikit-learn's digits, and their exact class means."""
     data = load_digits()
@@ -152,7 +168,7 @@ def test_other_files_are_not_taken_for_a_generator(opened: OpenedRelease, tmp_pa
     path.write_bytes(content[:-100])
     with pytest.raises(GeneratorError, match="not a generator"):
         load_generator(path)
-    path.write_bytes(content.replace(b'\\"code\\": 24', b'\\"code\\": 25'))
+    path.write_bytes(content.replace(b'\\"factors\\": 16', b'\\"factors\\": 17'))
     with pytest.raises(GeneratorError, match="weights do not fit"):
         load_generator(path)
 
