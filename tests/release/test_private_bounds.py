@@ -27,9 +27,11 @@ from dpntk.common.schema_file import Draft
 from dpntk.common.words import rounded_up
 from dpntk.embed import embed
 from dpntk.embed.artifact import load_embedding
-from dpntk.release import Terms, release
+from dpntk.release import Terms, private_bounds, release
 from dpntk.release.composition import total_of
 from dpntk.release.consistency import require_consistent
+from dpntk.release.mechanism import NoisySums
+from dpntk.release.private_bounds import find_bounds
 from tests.conftest import Command
 
 SCHEMA = """
@@ -182,6 +184,25 @@ def test_a_reader_refuses_a_total_that_leaves_the_bounds_out(dpntk: Command, tab
     elsewhere = [dataclasses.replace(e, adjacency=Adjacency.ADD_REMOVE) for e in schema.spent]
     with pytest.raises(FormatError, match="another adjacency"):
         require_consistent(made.guarantee, made.feature_map, tuple(elsewhere))
+
+
+def test_bounds_depend_on_the_noisy_counts_alone(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The noise replaced by the same noisy counts for two tables that share nothing else."""
+    counts = np.zeros((256, 1), dtype=np.int64)
+    counts[[70, 72, 128 + 60, 128 + 90]] = 2**50
+    found = []
+    for text in (table.read_text(), "ill,pay,height,age\n" + "yes,1,0,7\n" * 50):
+        table.write_text(text)
+        options = ("--schema", "schema.toml", "--private-bounds", "--overwrite")
+        assert dpntk("embed", "a.csv", *options).code == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(private_bounds, "add_noise", lambda *_: NoisySums(counts, None))
+            terms = Terms(1.0)
+            read = find_bounds(Path("magnitudes.h5"), draft(), terms, lambda _: True)
+        found.append(read.schema.columns)
+    assert found[0] == found[1]
 
 
 def test_what_stands_not_out_of_the_noise_is_not_found(dpntk: Command, table: Path) -> None:
