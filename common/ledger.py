@@ -123,10 +123,12 @@ class Ledger:
 
         Args:
             spent: entries of releases from the same records; those that are there already, here
-                or in the parts, are not counted twice.
+                or in the parts, stay as they are and are not counted twice.
         """
-        rest = self._without({entry.release_id for entry in spent})
-        return replace(rest, entries=(*spent, *rest.entries))
+        known = {entry.release_id: entry for entry in self.all_entries}
+        first = tuple(known.get(entry.release_id, entry) for entry in spent)
+        rest = self._without({entry.release_id for entry in first})
+        return replace(rest, entries=(*first, *rest.entries))
 
     def _without(self, ids: set[str]) -> Ledger:
         return replace(
