@@ -164,6 +164,8 @@ def _lengths(vectors: Tensor) -> Tensor:
 
 def _principal(vectors: Tensor, most: int) -> Tensor:
     """The strongest directions of some vectors (c, b, k), orthonormal columns (k, at most most)."""
-    _, _, directions = torch.linalg.svd(vectors.flatten(0, 1), full_matrices=False)
-    strongest: Tensor = directions[:most].T
+    # Their span first: there may be thousands of coordinates, but there are few vectors.
+    span, within = torch.linalg.qr(vectors.flatten(0, 1).T)
+    directions, _, _ = torch.linalg.svd(within, full_matrices=False)
+    strongest: Tensor = span @ directions[:, :most]
     return strongest
