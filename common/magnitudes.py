@@ -101,6 +101,6 @@ def bounds_from(
     if column.kind is not ColumnKind.INTEGER:
         return low, high
     lower, upper = math.ceil(low), math.floor(high)
-    if lower >= upper:  # one number, or none: 0 is in the middle of its cell
+    if lower >= upper:  # a single number, such as 0 alone
         upper = lower + 1
     return lower, upper
