@@ -123,16 +123,10 @@ class HermiteKernel:
         terms = self._terms(records, count)
         single = terms[..., : self._map.order + 1].flatten(2)
         several = terms[..., : self._map.pair_order + 1]
-        products = several[:, :, self._first, :, None] * several[:, :, self._second, None, :]
-        return ExplicitFeatures(
-            torch.cat(
-                [
-                    single / math.sqrt(2 * self._map.record_size),
-                    products.flatten(2) / math.sqrt(2 * len(self._first)),
-                ],
-                dim=-1,
-            )
-        )
+        first = several[:, :, self._first] / math.sqrt(2 * len(self._first))
+        products = first[..., :, None] * several[:, :, self._second, None, :]
+        single = single / math.sqrt(2 * self._map.record_size)
+        return ExplicitFeatures(torch.cat([single, products.flatten(2)], dim=-1))
 
     def _terms(self, values: Tensor, count: int) -> Tensor:
         """h_0, h_1, ... at every value, (*values.shape, count)."""

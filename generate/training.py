@@ -37,7 +37,7 @@ class TrainingSettings:
     steps: int = 1500
     batch: int = 400
     seed: int = 0
-    learning_rate: float = 0.005
+    learning_rate: float = 0.01
 
     def to_json(self) -> dict[str, Any]:
         """The settings as a plain mapping."""
