@@ -84,39 +84,10 @@ def released_marginals(release: Release) -> tuple[ColumnMarginal, ...]:
     blocks = blocks_of(schema)
     if len(feature_map.columns) < len(blocks):  # of categories alone
         blocks = tuple(block for block in blocks if not block.column.kind.numeric)
-    noise = release.noise_per_coordinate / size
     return tuple(
-        ColumnMarginal(
-            block, towards_all((noisy[place] / size).T, noise, release.class_weights), noise
-        )
+        ColumnMarginal(block, (noisy[place] / size).T, release.noise_per_coordinate / size)
         for block, place in zip(blocks, feature_map.places, strict=True)
     )
-
-
-def towards_all(
-    shares: NDArray[np.float64], noise: NDArray[np.float64], class_weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The marginals of a column, of classes moved towards that of all as the noise advises.
-
-    What a class differs from all by is shortened by the part of its squared length that noise is
-    expected to have (James and Stein 1961, "Estimation with quadratic loss", positive part). A rare
-    class has so much noise that little else is left; of a frequent one next to nothing changes,
-    but for columns that do not tell classes apart.
-
-    Args:
-        shares: noisy, (classes, cells).
-        noise: standard deviation on them, (classes,).
-        class_weights: share of each class, (classes,).
-    """
-    weights = class_weights / class_weights.sum()
-    together = weights @ shares
-    difference = shares - together
-    squared = np.square(difference).sum(axis=1)
-    # All contain the class itself, so its noise is in both: without this a frequent one would lose.
-    expected = shares.shape[1] * noise**2 * (1 - weights)
-    kept = np.maximum(0, 1 - expected / np.maximum(squared, _EMPTY))
-    moved: NDArray[np.float64] = together + kept[:, None] * difference
-    return moved
 
 
 def believable(

@@ -19,13 +19,7 @@ from dpntk.common.sources import open_source
 from dpntk.common.table_schema import TableSchema
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.table_marginals import (
-    ColumnMarginal,
-    believable,
-    corrected,
-    to_simplex,
-    towards_all,
-)
+from dpntk.generate.table_marginals import ColumnMarginal, believable, corrected, to_simplex
 from dpntk.generate.table_sampling import sample_rows
 from tests.tables import PEOPLE, require_valid, schemas
 
@@ -166,23 +160,3 @@ def test_csv_reads_back_with_the_types_of_the_source(tmp_path: Path) -> None:
     assert found.names == ["age", "pay", "grade", "town", "ill"]
     assert found.field("age").type == pa.int64()
     assert found.field("pay").type == pa.float64()
-
-
-def test_classes_are_moved_towards_all_as_the_noise_advises() -> None:
-    random = np.random.default_rng(0)
-    weights = np.array([0.9, 0.1])
-    true = np.array([random.dirichlet(np.ones(30)) for _ in weights])
-    still = towards_all(true, np.zeros(2), weights)
-    assert np.allclose(still, true)
-    drowned = towards_all(true, np.array([9.0, 9.0]), weights)
-    assert np.allclose(drowned, weights @ true)
-    alone = towards_all(true[:1], np.array([9.0]), np.ones(1))
-    assert np.array_equal(alone, true[:1])
-    noise = 0.003 / weights  # as of sums: the rarer, the more
-    plain, moved = [], []
-    for _ in range(50):
-        noisy = true + random.standard_normal(true.shape) * noise[:, None]
-        plain.append(np.square(noisy - true).sum(axis=1))
-        moved.append(np.square(towards_all(noisy, noise, weights) - true).sum(axis=1))
-    assert np.mean(moved, axis=0)[1] < 0.8 * np.mean(plain, axis=0)[1]
-    assert np.mean(moved, axis=0)[0] < 1.05 * np.mean(plain, axis=0)[0]
