@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpntk.common.adjacency import Adjacency
@@ -253,6 +253,7 @@ def test_a_record_counts_once_for_each_column() -> None:
     assert sensitivity(feature_map, Adjacency.ADD_REMOVE, count_weight=0) == 1
 
 
+@settings(deadline=None)
 @given(
     st.floats(-1e15, 1e15, allow_nan=False),
     st.floats(-1e15, 1e15, allow_nan=False),
