@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := build/demo
-ROOMS := common embed release generate evaluate
+ROOMS := common embed release distill generate evaluate
 
 .PHONY: setup test lint types imports pytest demo clean
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "merge": ("embed.merge_cli", "Add up the embeddings of shards or sites."),
     "plan": ("release.plan_cli", "Say how much noise a release would have, before it is made."),
     "release": ("release.cli", "Add noise once and write the file that may be shared (stage two)."),
+    "distill": ("distill.cli", "Release a few labelled points made for classification."),
     "budget": ("release.budget_cli", "Show what has been released from an embedding."),
     "inspect": ("release.inspect_cli", "Show what a release says and promises."),
     "verify": ("release.verify_cli", "Check who signed a release."),

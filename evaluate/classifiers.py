@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -77,6 +77,12 @@ CLASSIFIERS: Final[dict[str, Classifier]] = {
     "MLP": multilayer_perceptron,
     "CNN": convolutional_network,
 }
+
+
+def in_words(classifiers: Mapping[str, Classifier]) -> dict[str, str]:
+    """What classifiers are: the first line of what they say of themselves."""
+    plain = {name: getattr(score, "func", score) for name, score in classifiers.items()}
+    return {name: (score.__doc__ or "").strip() for name, score in plain.items()}
 
 
 def _fit(model: LogisticRegression | MLPClassifier, train: Records, test: Records) -> float:

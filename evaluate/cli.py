@@ -16,6 +16,8 @@ from ..common.files import require_absent
 from ..release.acceptance import Acceptance
 from ..release.contents import NOT_PRIVATE
 from ..release.origin_options import origin_options
+from .classifiers import CLASSIFIERS, in_words
+from .distilled import classifiers_of
 from .provenance import described, is_private, require_made_from
 from .records import read_real, read_synthetic
 from .report import as_table, write_report
@@ -136,8 +138,9 @@ def _evaluate_images(
     training_sets = {described(records.provenance): records}
     if baseline is not None:
         training_sets["real"] = read_real(baseline, "train", records)
-    rows = measure(training_sets, held_out, seed)
-    write_report(output, rows, records, held_out, seed)
+    further = classifiers_of(synthetic, records)
+    rows = measure(training_sets, held_out, seed, further)
+    write_report(output, rows, records, held_out, seed, in_words({**CLASSIFIERS, **further}))
     Console().print(as_table(rows, held_out))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..common.console import console
 from ..common.errors import DataError
 from ..release.acceptance import Acceptance
-from ..release.reader import open_release
+from ..release.reader import open_any
 
 
 def is_private(provenance: Mapping[str, Any]) -> bool | None:
@@ -36,7 +36,7 @@ def require_made_from(path: Path, acceptance: Acceptance, provenance: Mapping[st
         DataError: they do not say so.
         ReleaseError: the release cannot be accepted.
     """
-    opened = open_release(path, acceptance)
+    opened = open_any(path, acceptance)
     made_from = provenance.get("release")
     if not isinstance(made_from, dict) or made_from.get("digest") != opened.digest:
         raise DataError(f"the synthetic records do not say that they come from {path}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from rich.table import Table
 
 from ..common.files import write_atomically
-from .classifiers import CLASSIFIERS
 from .records import Records
 from .utility import Accuracies
 
@@ -21,21 +20,35 @@ def as_table(rows: Sequence[Accuracies], test: Records) -> Table:
     table = Table(title=f"accuracy on {len(test):,} real held-out records")
     table.add_column("trained on", no_wrap=True)
     table.add_column("records", justify="right")
-    for classifier in CLASSIFIERS:
+    shown = list(rows[0].accuracy)
+    for classifier in shown:
         table.add_column(classifier, justify="right")
     for row in rows:
         table.add_row(
             row.trained_on,
             f"{row.records:,}",
-            *(f"{row.accuracy[classifier]:.3f}" for classifier in CLASSIFIERS),
+            *(f"{row.accuracy[name]:.3f}" if name in row.accuracy else "" for name in shown),
         )
     return table
 
 
 def write_report(
-    path: Path, rows: Sequence[Accuracies], synthetic: Records, test: Records, seed: int
+    path: Path,
+    rows: Sequence[Accuracies],
+    synthetic: Records,
+    test: Records,
+    seed: int,
+    classifiers: Mapping[str, str],
 ) -> None:
     """Write `evaluation.json`.
+
+    Args:
+        path: where.
+        rows: the accuracies.
+        synthetic: the records that they are of.
+        test: the real records.
+        seed: of the classifiers.
+        classifiers: what they are, in words.
 
     Raises:
         OutputError: it cannot be written.
@@ -47,7 +60,7 @@ def write_report(
         "rows": [
             {"trained_on": row.trained_on, "records": row.records, **row.accuracy} for row in rows
         ],
-        "classifiers": {name: (score.__doc__ or "").strip() for name, score in CLASSIFIERS.items()},
+        "classifiers": dict(classifiers),
         "synthetic": synthetic.provenance,
         "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},
     }

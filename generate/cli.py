@@ -16,7 +16,8 @@ from ..common.table_schema import TableSchema
 from ..common.words import counted
 from ..release.acceptance import Acceptance
 from ..release.origin_options import origin_options
-from ..release.reader import open_release
+from ..release.reader import OpenedDistilled, open_any
+from .distilled import POINTS, export_points
 from .export import PREVIEW, PROVENANCE, load_generator
 from .pipeline import MOST_BY_DEFAULT, generate, sample_to
 from .table_export import CSV, holds_table, load_table_generator
@@ -83,6 +84,8 @@ def command(
 ) -> None:
     """Train a generator from RELEASE alone (default: release.h5) and sample synthetic records.
 
+    A distilled set is written as it is: there is nothing to train.
+
     This costs no privacy, however often it is done, and needs no access to the records. It writes
     images.npz (x, y) and preview.png, or table.csv and table.parquet, and generator.safetensors
     and provenance.json.
@@ -104,7 +107,10 @@ def command(
             sample_to(output, load_generator(generator), count=records, seed=seed)
         remark = f", {counted(records, 'record')} without training"
     else:
-        opened = open_release(release or Path("release.h5"), acceptance)
+        opened = open_any(release or Path("release.h5"), acceptance)
+        if isinstance(opened, OpenedDistilled):
+            _export(opened, output, for_training={**chosen, "records": count, "module": module})
+            return
         training: Training | TableTraining
         if isinstance(opened.release.schema, TableSchema):
             if module is not None:
@@ -126,3 +132,17 @@ def command(
             f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}"
         )
     console.print(f"wrote {output}{remark}\nlook at {look}")
+
+
+def _export(opened: OpenedDistilled, output: Path, for_training: dict[str, Any]) -> None:
+    """Write a distilled set, which needs no training."""
+    for name, value in for_training.items():
+        if value is not None:
+            option = {"learning_rate": "lr"}.get(name, name)
+            raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
+    export_points(opened, output)
+    look = CSV if isinstance(opened.release.schema, TableSchema) else PREVIEW
+    console.print(
+        f"wrote {output}, the release's {len(opened.release.labels):,} points as they are in "
+        f"{POINTS}\nthe release is {opened.signed_by}\nlook at {output / look}"
+    )

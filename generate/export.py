@@ -73,7 +73,7 @@ def write_synthetic(
     }
     with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
         (temporary / IMAGES).write_bytes(archive.getbuffer())
-        (temporary / PREVIEW).write_bytes(_preview(images, labels, len(saved.classes)))
+        (temporary / PREVIEW).write_bytes(preview(images, labels, len(saved.classes)))
         (temporary / GENERATOR).write_bytes(_serialise(saved))
         (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
@@ -125,8 +125,8 @@ def _serialise(saved: SavedGenerator) -> bytes:
     return content
 
 
-def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
-    """A picture with a row of images for each class (the first 20), enlarged to be seen."""
+def preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
+    """A PNG with a row of images for each class (the first 20), enlarged to be seen."""
     side = images.shape[1]
     scale = max(1, _PREVIEW_SIDE // side)
     cell = side * scale + 2

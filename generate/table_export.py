@@ -66,12 +66,12 @@ def write_table(
     document = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
     with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
         parquet.write_table(table, temporary / PARQUET)
-        _write_csv(table, schema, temporary / CSV)
+        write_csv(table, schema, temporary / CSV)
         (temporary / GENERATOR).write_bytes(_serialise(saved))
         (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
+def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
     """Write the table as the source was written: separator, encoding, text for missing values."""
     import pyarrow
     from pyarrow import compute, types

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .acceptance import Acceptance, SignedBy
 from .contents import Guarantee, Release
 from .keys import SigningKey, load_key, make_key, own_key
-from .reader import OpenedRelease, open_release
+from .reader import OpenedDistilled, OpenedRelease, open_any, open_release
 
 if TYPE_CHECKING:
     from .publishing import publish, release, save_release
@@ -21,6 +21,7 @@ __all__ = [
     "Acceptance",
     "ClassCounts",
     "Guarantee",
+    "OpenedDistilled",
     "OpenedRelease",
     "Release",
     "SignedBy",
@@ -28,6 +29,7 @@ __all__ = [
     "Terms",
     "load_key",
     "make_key",
+    "open_any",
     "open_release",
     "own_key",
     "publish",

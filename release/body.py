@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from ..common.adjacency import Adjacency
 from ..common.container import USER_BLOCK
 from ..common.errors import FormatError
-from .format import FORMAT_VERSION, attributes_of
+from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION, attributes_of
 
 _SUPERBLOCK: Final = b"\x89HDF\r\n\x1a\n"
 _MEMBERS: Final = {"embedding", "class_weights", "feature_map"}
+_DISTILLED_MEMBERS: Final = {"points", "labels"}
 _MOST_WEIGHTS: Final = 64
 _LONGEST_TEXT: Final = 1 << 20
 _MAY_BE_INFINITE: Final = {"epsilon", "total_epsilon", "epsilon_replace_one"}
@@ -40,13 +41,19 @@ class Body:
     """The contents of a release as plain values of the right types and sizes.
 
     Attributes:
-        attributes: by name, as `format.ATTRIBUTES` says.
+        attributes: by name, as `format.ATTRIBUTES` or `format.DISTILLED_ATTRIBUTES` says.
         arrays: "embedding" float32 (d, c), "class_weights" float64 (c,), and the feature map's
-            weights as "feature_map/<name>", float32; all finite.
+            weights as "feature_map/<name>", float32; or "points" float32 (m, D) and "labels" int64
+            (m,); all finite.
     """
 
     attributes: Mapping[str, Value]
     arrays: Mapping[str, NDArray[Any]]
+
+    @property
+    def distilled(self) -> bool:
+        """Whether it is of a distilled set, and not of an embedding."""
+        return "points" in self.arrays
 
 
 def read_body(content: bytes) -> Body:
@@ -75,7 +82,8 @@ def read_body(content: bytes) -> Body:
 
 
 def _read(file: h5py.File, size: int) -> Body:
-    if set(_names(file)) != _MEMBERS:
+    members = set(_names(file))
+    if members not in (_MEMBERS, _DISTILLED_MEMBERS):
         raise FormatError("its groups and datasets are not those of a release")
     version = _attribute(file, "format_version", int)
     if version != FORMAT_VERSION:
@@ -83,28 +91,42 @@ def _read(file: h5py.File, size: int) -> Body:
             f"format version {version}, which another version of dpntk reads; this one reads "
             f"version {FORMAT_VERSION}"
         )
+    if members == _DISTILLED_MEMBERS:
+        arrays = (file, "points", np.float32, 2), (file, "labels", np.int64, 1)
+        return Body(_attributes(file, DISTILLED_ATTRIBUTES), _arrays(arrays, size))
     try:
         kinds = attributes_of(Adjacency(_attribute(file, "adjacency", str)))
     except ValueError as error:
         raise FormatError("its adjacency is neither replace-one nor add-remove") from error
-    if set(file.attrs) != set(kinds):
-        raise FormatError("its attributes are not those of a release")
-    attributes = {name: _attribute(file, name, kind) for name, kind in kinds.items()}
+    attributes = _attributes(file, kinds)
     weights = _member(file, "feature_map", h5py.Group)
     names = _names(weights)
     if len(names) > _MOST_WEIGHTS:
         raise FormatError("feature_map holds too many weights")
-    room = size
-    arrays: dict[str, NDArray[Any]] = {}
-    for group, name, dtype, dimensions in (
+    wanted = (
         (file, "embedding", np.float32, 2),
         (file, "class_weights", np.float64, 1),
         *((weights, name, np.float32, 4) for name in names),
-    ):
+    )
+    return Body(attributes, _arrays(wanted, size))
+
+
+def _attributes(file: h5py.File, kinds: Mapping[str, type]) -> dict[str, Value]:
+    if set(file.attrs) != set(kinds):
+        raise FormatError("its attributes are not those of a release")
+    return {name: _attribute(file, name, kind) for name, kind in kinds.items()}
+
+
+def _arrays(
+    wanted: Iterable[tuple[h5py.Group, str, type, int]], room: int
+) -> dict[str, NDArray[Any]]:
+    """Arrays by their paths; together they are not larger than the file."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for group, name, dtype, dimensions in wanted:
         array = _array(group, name, dtype, dimensions, room)
         room -= array.nbytes
-        arrays[name if group is file else f"feature_map/{name}"] = array
-    return Body(attributes, arrays)
+        arrays[f"{group.name}/{name}".lstrip("/")] = array
+    return arrays
 
 
 def _names(group: h5py.Group) -> list[str]:

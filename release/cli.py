@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from ..common.adjacency import Adjacency
-from ..common.console import console, notice, warning
-from ..common.errors import OutputError
+from ..common.console import console, warning
 from ..common.files import require_absent
 from ..embed.artifact import require_embedding
 from .accountant import DEFAULT_DELTA
 from .composition import Total
 from .contents import NOT_PRIVATE
-from .keys import SigningKey, default_key_path, load_key, own_key
 from .mechanism import DEFAULT_COUNT_WEIGHT
-from .origin_options import ask_passphrase
 from .publishing import COST, publish
+from .signing_options import confirmed, key_option, signing_key
 from .terms import ClassCounts, Terms
-from .trust import remember_own
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")
@@ -53,11 +49,7 @@ from .trust import remember_own
     "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
     help="Where to write the release. It may be given to anybody.",
 )  # fmt: skip
-@click.option(
-    "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE",
-    help="OpenSSH ed25519 private key to sign with, such as ~/.ssh/id_ed25519 [default: this "
-    "machine's own, made when it is first needed]",
-)  # fmt: skip
+@key_option
 @click.option(
     "--not-private", is_flag=True,
     help="Together with --eps inf: write the exact sums, without noise. For research on data that "
@@ -91,7 +83,7 @@ def command(
     )
     require_embedding(embedding)
     require_absent(output, overwrite=overwrite, cost=COST)
-    key = _signing_key(key_path)
+    key = signing_key(key_path)
     made = publish(
         embedding,
         output,
@@ -118,28 +110,9 @@ def command(
     )
 
 
-def _signing_key(path: Path | None) -> SigningKey:
-    """The key to sign with; made if none is named and there is none."""
-    if path is None:
-        made = not default_key_path().exists()
-        key = own_key(ask_passphrase)
-        if made:
-            notice(f"made a signing key: {default_key_path()}; only you can read it (0600)")
-        return key
-    key = load_key(path, ask_passphrase)
-    try:
-        remember_own(key.public)
-    except OutputError as error:
-        notice(f"this machine will not know its own releases: {error}")
-    return key
-
-
 def _asked(total: Total) -> bool:
     """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
-    if not (sys.stdin.isatty() and console.is_terminal):
-        return False
-    return click.confirm(
+    return confirmed(
         f"This is release number {total.releases}; together they would have epsilon "
-        f"{total.epsilon:.4g} ({total.adjacency.value}). Go on?",
-        err=True,
+        f"{total.epsilon:.4g} ({total.adjacency.value}). Go on?"
     )

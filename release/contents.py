@@ -20,6 +20,7 @@ NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
 )
 """What everything that reads a release without noise has to say."""
+NOT_COVERED_OPTIONS: Final = "and every choice of options made by looking at the records"
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,6 @@ def statement_of(
         outside.insert(0, "the number of records")
     if equal_classes and len(schema.classes) > 1:
         outside.append("that all classes are equally frequent")
-    looked_up = (
-        f" Looked up in the records: {' and '.join(schema.from_data)}." if schema.from_data else ""
-    )
     trained = (
         " The features are those of a pre-trained module; the data that it was trained on are not "
         "covered, and the owner has declared them public."
@@ -148,11 +146,8 @@ def statement_of(
         else " For exchanging one record for another, epsilon is "
         f"{guarantee.epsilon_replace_one:.4g}."
     )
-    spent = (
-        "The owner's ledger knows of no earlier release from these records."
-        if guarantee.total_releases == 1
-        else f"This is release number {guarantee.total_releases} from these records; together they "
-        f"have epsilon {guarantee.total_epsilon:.4g} ({guarantee.total_adjacency.value})."
+    spent = spent_before(
+        guarantee.total_releases, guarantee.total_epsilon, guarantee.total_adjacency
     )
     promise = (
         f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
@@ -173,6 +168,25 @@ def statement_of(
         f"{promise}{exchanged} The unit of privacy is one record: whoever "
         "contributed several is protected less. Everything computed from this file alone is "
         "covered by the same guarantee. Not covered, and treated as public: "
-        f"{', '.join(outside)}, and every choice of options made by looking at the records."
-        f"{looked_up}{trained} {spent} Every further one adds to the privacy loss."
+        f"{', '.join(outside)}, {NOT_COVERED_OPTIONS}."
+        f"{looked_up_in_records(schema)}{trained} {spent}"
     )
+
+
+def looked_up_in_records(schema: Schema) -> str:
+    """A sentence on what was taken from the records themselves; nothing if nothing was."""
+    if not schema.from_data:
+        return ""
+    return f" Looked up in the records: {' and '.join(schema.from_data)}."
+
+
+def spent_before(releases: int, epsilon: float, adjacency: Adjacency) -> str:
+    """Sentences on what this and earlier releases have spent together."""
+    if releases == 1:
+        spent = "The owner's ledger knows of no earlier release from these records."
+    else:
+        spent = (
+            f"This is release number {releases} from these records; together they have epsilon "
+            f"{epsilon:.4g} ({adjacency.value})."
+        )
+    return f"{spent} Every further one adds to the privacy loss."

@@ -6,6 +6,10 @@ bytes 512..     an HDF5 file
     /class_weights          float64 (c,)
     /feature_map/<weight>   float32          the map's weights by name
     attributes of /         see ATTRIBUTES
+and if it is of a distilled set instead of an embedding
+    /points                 float32 (m, D)   support points
+    /labels                 int64 (m,)       their classes
+    attributes of /         see DISTILLED_ATTRIBUTES
 """
 
 from __future__ import annotations
@@ -49,3 +53,32 @@ def attributes_of(adjacency: Adjacency) -> dict[str, type]:
     if adjacency is Adjacency.ADD_REMOVE:
         return {**ATTRIBUTES, "epsilon_replace_one": float}
     return ATTRIBUTES
+
+
+DISTILLED_ATTRIBUTES: Final[dict[str, type]] = {
+    "format_version": int,
+    "kind": str,
+    "release_id": str,
+    "created": str,
+    "dpntk_version": str,
+    "statement": str,
+    "epsilon": float,
+    "delta": float,
+    "adjacency": str,
+    "noise_multiplier": float,
+    "rate": float,
+    "steps": int,
+    "clip_norm": float,
+    "grid": float,
+    "sigma": float,
+    "mechanism": str,
+    "accountant": str,
+    "total_epsilon": float,
+    "total_releases": int,
+    "schema": str,
+    "bias_variance": float,
+    "centre": int,
+    "ridge": float,
+    "settings": str,
+}
+"""The same of a distilled set. `schema` and `settings` are JSON."""

@@ -8,11 +8,13 @@ import click
 from rich.console import Console
 
 from ..common.console import warning
+from ..common.errors import FormatError
 from .acceptance import Acceptance
 from .contents import NOT_PRIVATE
+from .distilled_label import distilled_json, distilled_panel
 from .label import as_json, as_panel, as_registry_entry
 from .origin_options import origin_options
-from .reader import open_release
+from .reader import OpenedDistilled, open_any
 
 
 @click.command("inspect", short_help="Show what a release says and promises.")
@@ -27,7 +29,15 @@ def command(release: Path, json_wanted: bool, registry: bool, acceptance: Accept
     """Show the label of RELEASE (default: release.h5): what it promises, and who says so."""
     if json_wanted and registry:
         raise click.UsageError("give either --json or --registry, not both")
-    opened = open_release(release, acceptance)
+    opened = open_any(release, acceptance)
+    if isinstance(opened, OpenedDistilled):
+        if registry:
+            raise FormatError(f"{release}: --registry is not there yet for a distilled set")
+        if json_wanted:
+            click.echo(distilled_json(opened))
+        else:
+            Console(markup=False, highlight=False).print(distilled_panel(opened))
+        return
     if not opened.release.guarantee.private:
         warning(f"{release} is {NOT_PRIVATE}")
     if json_wanted:

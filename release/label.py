@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from enum import Enum
 from typing import Any
@@ -43,14 +44,19 @@ def as_panel(opened: OpenedRelease) -> Panel:
     }
     if promise.epsilon_replace_one is not None:
         rows["exchange"] = f"epsilon {promise.epsilon_replace_one:.4g} under replace-one"
+    return labelled(rows, release.statement, private=promise.private)
+
+
+def labelled(rows: Mapping[str, str], statement: str, *, private: bool) -> Panel:
+    """A label of named rows and a statement."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows.items():
         table.add_row(name, Text(printable(value)))
-    style = "green" if promise.private else "bold red"
-    statement = Text("\n" + release.statement)
-    return Panel(Group(table, statement), title="privacy release", border_style=style)
+    style = "green" if private else "bold red"
+    text = Text("\n" + statement)
+    return Panel(Group(table, text), title="privacy release", border_style=style)
 
 
 def as_json(opened: OpenedRelease) -> str:

@@ -31,7 +31,7 @@ def find_bounds(
         are sums of marginals, with the noise of `mechanism.calibrate`, and their entry is on the
         disk before the noise is drawn. The bounds are a function of them and of the draft.
         Whatever is embedded with them is composed with them: they carry their entry along.
-        (docs/privacy.md, statement 15.)
+        (docs/privacy.md, statement 20.)
 
     Args:
         path: the embedding of magnitudes; its ledger is rewritten.

@@ -29,6 +29,8 @@ from .body import Body, read_body
 from .child import read_in_child
 from .consistency import require_consistent
 from .contents import Guarantee, Release, statement_of
+from .distilled import DistilledRelease
+from .distilled_file import understand_distilled
 from .user_block import UserBlock, read_user_block
 
 _LARGEST_FILE: Final = 1 << 34
@@ -51,8 +53,37 @@ class OpenedRelease:
     signed_by: SignedBy
 
 
+@dataclass(frozen=True, eq=False)
+class OpenedDistilled:
+    """The release of a distilled set with what is known of its origin.
+
+    Attributes:
+        release: the contents.
+        digest: SHA-256 of the file from byte 512 on, in hexadecimal.
+        signed_by: who vouches for it.
+    """
+
+    release: DistilledRelease
+    digest: str
+    signed_by: SignedBy
+
+
 def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedRelease:
-    """Read and check a release file.
+    """Read and check a release file, not one of a distilled set.
+
+    Raises:
+        ReleaseError: as `open_any`, or it is a distilled set.
+    """
+    opened = open_any(path, acceptance)
+    if isinstance(opened, OpenedDistilled):
+        raise FormatError(f"{path}: is a distilled set, not an embedding")
+    return opened
+
+
+def open_any(
+    path: Path | str, acceptance: Acceptance = _TRUSTED
+) -> OpenedRelease | OpenedDistilled:
+    """Read and check a release file of any kind.
 
     Args:
         path: the file.
@@ -71,6 +102,9 @@ def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedR
         block = read_user_block(content)
         signed_by = accept(block.signature, memoryview(content)[USER_BLOCK:], acceptance)
         body = read_body(content) if signed_by.own else read_in_child(content)
+        if body.distilled:
+            distilled = understand_distilled(body, block)
+            return OpenedDistilled(distilled, digest_of(content), signed_by)
         release = understand(body, block)
     except ReleaseError as error:
         raise type(error)(f"{path}: {error}") from error

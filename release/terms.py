@@ -80,7 +80,7 @@ def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
 
     Guarantee:
         Bounds that were found with differential privacy are counted: their entries are in the
-        ledger, under the same adjacency. (docs/privacy.md, statement 15.)
+        ledger, under the same adjacency. (docs/privacy.md, statement 20.)
 
     Raises:
         BudgetError: the terms make no sense for this embedding.

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("common", "embed", "release", "generate", "evaluate")
+ROOMS = ("common", "embed", "release", "distill", "generate", "evaluate")
 
 
 def test_the_wheel_holds_every_module_and_its_types(tmp_path: Path) -> None:

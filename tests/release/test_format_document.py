@@ -14,7 +14,7 @@ DOCUMENT = (Path(__file__).parent.parent.parent / "docs/release-format.md").read
 
 
 def test_every_attribute_is_described() -> None:
-    table = DOCUMENT.split("| attribute |")[1].split("###")[0]
+    table = DOCUMENT.split("| attribute |")[1].split("##")[0]
     described = set(re.findall(r"`([a-z_]+)`", "\n".join(re.findall(r"^\| (.*?) \|", table, re.M))))
     assert described == set(ATTRIBUTES) | set(attributes_of(Adjacency.ADD_REMOVE))
 

@@ -1,0 +1,188 @@
+"""The command `dpntk distill`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..common.console import console, notice
+from ..common.errors import SchemaError
+from ..common.schema_file import read_schema
+from ..common.sources import open_source
+from ..common.threads import use_threads
+from ..release.accountant import DEFAULT_DELTA
+from ..release.signing_options import confirmed, key_option, signing_key
+from .ledger import Sum, ledger_of
+from .pipeline import distill
+from .settings import PRESETS, Settings
+
+_DEFAULTS = Settings()
+
+
+@click.command("distill", short_help="Release a few labelled points made for classification.")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
+    help="Privacy loss to spend: 1 is strong, 10 is weak.",
+)  # fmt: skip
+@click.option(
+    "--delta", type=float, default=DEFAULT_DELTA, show_default=True,
+    help="Chance, roughly, that the guarantee fails; must be below 1/n.",
+)  # fmt: skip
+@click.option(
+    "--per-class", type=int, help=f"Points in each class [default: {_DEFAULTS.per_class}]"
+)
+@click.option(
+    "--preset", type=click.Choice(list(PRESETS)),
+    help="Settings for a data set of the literature. They were tuned on it, which no guarantee "
+    "covers; the release says so.",
+)  # fmt: skip
+@click.option(
+    "--rate", type=float,
+    help="Probability with which a record is in a step's batch. Public: do not derive it from the "
+    f"exact number of records [default: {_DEFAULTS.rate:.4g}]",
+)  # fmt: skip
+@click.option("--steps", type=int, help=f"Steps [default: {_DEFAULTS.steps}]")
+@click.option(
+    "--clip", type=float,
+    help=f"Longest gradient of a record that counts in full [default: {_DEFAULTS.clip:g}]",
+)  # fmt: skip
+@click.option(
+    "--lr", "learning_rate", type=float,
+    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate:g}]",
+)  # fmt: skip
+@click.option(
+    "--ridge", type=float,
+    help=f"Regularisation of the kernel regression [default: {_DEFAULTS.ridge:g}]",
+)  # fmt: skip
+@click.option(
+    "--smoothing", type=float, metavar="PIXELS",
+    help="For images: smooth noisy gradients with a Gaussian of this width; 0 for not at all "
+    f"[default: {_DEFAULTS.smoothing:g}]",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), help="Of the random start, which is public. Noise has none."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
+    help="Where to write the release. It may be given to anybody.",
+)  # fmt: skip
+@click.option(
+    "--ledger", type=click.Path(path_type=Path), metavar="FILE",
+    help="What has been spent on these records [default: DATA.ledger.json, beside DATA]",
+)  # fmt: skip
+@click.option(
+    "--compose", is_flag=True,
+    help="Go on although the ledger has other entries; the total is printed.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
+@click.option(
+    "--restart", is_flag=True,
+    help="Throw away what an interrupted run has left. What it has spent stays spent.",
+)  # fmt: skip
+@click.option(
+    "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
+    help="Which part to read, where the data have both.",
+)  # fmt: skip
+@click.option(
+    "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
+    help="Resize every image to this many pixels a side.",
+)  # fmt: skip
+@click.option(
+    "--classes", type=click.IntRange(2, 10_000), metavar="N",
+    help="Declare the number of classes, for IDX and .npz; otherwise it is looked up in the "
+    "labels, and the release says that it was.",
+)  # fmt: skip
+@click.option(
+    "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
+    help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts it.",
+)  # fmt: skip
+@click.option(
+    "--accept-from-data", is_flag=True,
+    help="Take the schema as it was drafted from the data; the release will say that its bounds "
+    "and categories are outside the guarantee.",
+)  # fmt: skip
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N",
+    help="Threads to compute with [default: this process's share of the cores]",
+)  # fmt: skip
+@key_option
+def command(
+    data: Path,
+    epsilon: float,
+    delta: float,
+    preset: str | None,
+    output: Path,
+    ledger: Path | None,
+    compose: bool,
+    overwrite: bool,
+    restart: bool,
+    split: str,
+    image_size: int | None,
+    classes: int | None,
+    schema_path: Path | None,
+    accept_from_data: bool,
+    threads: int | None,
+    key_path: Path | None,
+    **chosen: Any,  # noqa: ANN401 - fields of Settings
+) -> None:
+    """Find a few labelled points from which kernel regression learns what DATA would teach it.
+
+    The points are found by noisy steps that spend EPSILON in all, for adding or taking away any
+    one record (DP-KIP). They are a release like any other: 'dpntk generate' writes them as images
+    or as a table, and 'dpntk evaluate' says how well one learns from them. DATA is what 'dpntk
+    embed' reads; the records are held in memory.
+
+    After an interruption the same command goes on where it stopped, and spends nothing anew.
+    """
+    given = {name: value for name, value in chosen.items() if value is not None}
+    settings = replace(Settings(), **{**(PRESETS[preset] if preset else {}), **given})
+    if preset and set(given) - {"seed"}:
+        names = ", ".join(sorted(given))
+        settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
+    table = None
+    if schema_path is not None:
+        table = read_schema(schema_path, accept_from_data=accept_from_data)
+    elif accept_from_data:
+        raise SchemaError("--accept-from-data means nothing without --schema")
+    use_threads(threads)
+    source = open_source(data, split=split, image_size=image_size, class_count=classes, table=table)
+    made = distill(
+        source,
+        output,
+        ledger or ledger_of(data),
+        signing_key(key_path),
+        epsilon=epsilon,
+        delta=delta,
+        settings=settings,
+        compose=lambda total: compose or _asked(total),
+        overwrite=overwrite,
+        restart=restart,
+    )
+    schema, promise = made.schema, made.guarantee
+    if schema.from_data:
+        notice(
+            f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
+            f"declare with {'--schema' if table else '--classes or --image-size'}"
+        )
+    console.print(
+        f"distilled {output}: {len(made.points):,} points in {len(schema.classes)} classes; "
+        f"epsilon {promise.epsilon:g}, delta {promise.delta:g}, add-remove"
+    )
+    if promise.total_releases > 1:
+        console.print(
+            f"release number {promise.total_releases} from these records: together they have "
+            f"epsilon {promise.total_epsilon:.4g} (add-remove)"
+        )
+    console.print(f"next: dpntk generate {output}")
+
+
+def _asked(total: Sum) -> bool:
+    """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
+    return confirmed(
+        f"This is distillation number {total.releases}; together they would have epsilon "
+        f"{total.epsilon:.4g} (add-remove). Go on?"
+    )

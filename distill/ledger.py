@@ -1,0 +1,129 @@
+"""What distillations of a data set have spent: a file beside the data.
+
+There is no embedding file that a ledger could be part of, so it lies where the records are:
+`data.ledger.json` beside `data`. It says nothing of the records and is readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..common.errors import BudgetError, OutputError
+from ..common.files import SENSITIVE_MODE, locked, write_atomically
+from ..release.sampled_gaussian import SampledGaussian, sampled_epsilon
+
+_FORMAT: Final = "dpntk ledger of distillations 1"
+
+
+@dataclass(frozen=True)
+class Spending:
+    """One distillation.
+
+    Attributes:
+        release_id: of its release.
+        created: when it began, in UTC, ISO 8601.
+        epsilon: that it promises.
+        delta: likewise.
+        run: its steps.
+    """
+
+    release_id: str
+    created: str
+    epsilon: float
+    delta: float
+    run: SampledGaussian
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What all distillations in a ledger promise together.
+
+    Attributes:
+        epsilon: at the delta of the latest.
+        releases: how many they are.
+    """
+
+    epsilon: float
+    releases: int
+
+
+def ledger_of(data: Path) -> Path:
+    """Where the ledger of a data set lies."""
+    resolved = data.resolve()
+    return resolved.with_name(f"{resolved.name}.ledger.json")
+
+
+def read_ledger(path: Path) -> tuple[Spending, ...]:
+    """All distillations so far, in order; none if there is no file.
+
+    Raises:
+        BudgetError: it cannot be read.
+    """
+    try:
+        document: Any = json.loads(path.read_bytes())
+        if document["format"] != _FORMAT:
+            raise ValueError("of another kind")
+        return tuple(
+            Spending(**{**entry, "run": SampledGaussian(**entry["run"])})
+            for entry in document["entries"]
+        )
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, KeyError, TypeError, BudgetError) as error:
+        raise BudgetError(
+            f"{path}: the ledger cannot be read ({error}): without it nobody knows what was spent"
+        ) from error
+
+
+def total_of(entries: tuple[Spending, ...], latest: Spending) -> Sum:
+    """What distillations promise together, at the delta of the latest.
+
+    One by itself promises what it says.
+    """
+    if len(entries) == 1:
+        return Sum(latest.epsilon, 1)
+    epsilon = sampled_epsilon([entry.run for entry in entries], latest.delta)
+    return Sum(max(epsilon, latest.epsilon), len(entries))
+
+
+def enter(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
+    """Enter a distillation, before any of its noise is drawn.
+
+    Args:
+        path: of the ledger.
+        entry: the distillation; if it is there already, nothing is added.
+        compose: asked, if there are others already, whether the joint promise is acceptable.
+
+    Returns:
+        What all have spent, this one included.
+
+    Raises:
+        BudgetError: `compose` said no, or the ledger cannot be read.
+        OutputError: it cannot be written.
+    """
+    try:
+        return _entered(path, entry, compose)
+    except OutputError as error:
+        raise OutputError(f"{error} (--ledger names another place for the ledger)") from error
+
+
+def _entered(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
+    with locked(path):
+        before = read_ledger(path)
+        if any(other.release_id == entry.release_id for other in before):
+            return total_of(before, entry)
+        entries = (*before, entry)
+        total = total_of(entries, entry)
+        if before and not compose(total):
+            raise BudgetError(
+                f"{path}: these records were distilled before: with this run the total would be "
+                f"epsilon {total.epsilon:.4g} at delta {entry.delta:g} (add-remove); add --compose "
+                "if that is acceptable"
+            )
+        document = {"format": _FORMAT, "entries": [asdict(each) for each in entries]}
+        write_atomically(path, json.dumps(document, indent=2).encode(), mode=SENSITIVE_MODE)
+    return total

@@ -1,0 +1,171 @@
+"""One step of the mechanism: the one place where records of a batch become a noisy gradient.
+
+The gradient of a record is c_a x + sum_j E_aj X_j (`gradients`). It is made shorter than the clip
+norm, its coefficients are rounded to whole numbers, and only these are added up. Since records and
+support points are whole numbers too (of 2^-8 and of 2^-16), so is what a record contributes:
+
+    F_a = 2^8 round(w c_a / h) (2^8 x) + sum_j round(w E_aj / h) (2^16 X_j),    h = clip / 2^24,
+
+in units of clip / 2^40. Sums of whole numbers have no rounding error and no order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..common.errors import BudgetError
+from ..release.discrete_gaussian import discrete_gaussian
+from ..release.distilled import VALUE_LEVELS
+from ..release.mechanism import SMOOTHING
+from .gradients import Coefficients, SupportLoss
+
+LEVELS: Final = VALUE_LEVELS
+"""Records are pixels over this: a power of two, so that nothing is rounded."""
+PLACES: Final = 1 << 16
+"""Support points are whole multiples of one over this."""
+FARTHEST: Final = 8.0
+"""Largest value of a support point."""
+ONE: Final = 1 << 40
+"""The clip norm in units of the whole numbers that are added up: the sensitivity."""
+MOST_RECORDS: Final = 1 << 21
+"""So that their contributions and the noise do not leave 62 bits."""
+LARGEST_MULTIPLIER: Final = 1 << 12
+_COEFFICIENTS: Final = 1 << 24
+_LARGEST_OF_RECORD: Final = 2.0**34
+_LARGEST_OF_POINTS: Final = 2.0**42
+_CHUNK_ENTRIES: Final = 1 << 18
+"""So that what is computed of a chunk stays in a processor's cache."""
+_LARGEST_CHUNK: Final = 512
+
+
+def noisy_gradient(
+    loss: SupportLoss,
+    records: NDArray[np.uint8],
+    targets: Tensor,
+    *,
+    centre: int,
+    clip: float,
+    multiplier: float,
+) -> NDArray[np.float64]:
+    """The sum of clipped gradients over a batch, with noise.
+
+    Guarantee:
+        For a batch drawn by `sampling.poisson_sample`, the result is the subsampled Gaussian
+        mechanism's with this noise multiplier for adding or removing a record: the integers that
+        are added up change by a vector of norm at most `ONE` (`clipped_sum`), and get discrete
+        Gaussian noise of sigma^2 >= (multiplier ONE)^2 + 9 on every coordinate, drawn on its own
+        from the operating system's randomness. (docs/privacy.md, statements 7, 15 and 16.)
+
+    Args:
+        loss: with the support points.
+        records: uint8 (b, D); b may be 0.
+        targets: float64 (b, c).
+        centre: of the pixels; what counts as 0.
+        clip: the longest gradient that counts in full.
+        multiplier: standard deviation of the noise at sensitivity 1.
+
+    Returns:
+        float64 (m, D), over the clip norm.
+
+    Raises:
+        BudgetError: the noise leaves 64 bits.
+    """
+    sigma = noise_sigma(multiplier)
+    sums = clipped_sum(loss, records, targets, centre=centre, clip=clip)
+    noise = discrete_gaussian(sums.size, sigma).reshape(sums.shape)
+    noisy: NDArray[np.float64] = (sums + noise) / ONE
+    return noisy
+
+
+def noise_sigma(multiplier: float) -> int:
+    """Standard deviation of the noise on every coordinate, in whole units, rounded up.
+
+    Raises:
+        BudgetError: sums and noise together could leave 64 bits.
+    """
+    if not 0 < multiplier <= LARGEST_MULTIPLIER:
+        raise BudgetError(f"a noise multiplier of {multiplier:g} is out of range")
+    return math.ceil(math.hypot(multiplier * ONE, SMOOTHING) * (1 + 2.0**-40))
+
+
+def clipped_sum(
+    loss: SupportLoss, records: NDArray[np.uint8], targets: Tensor, *, centre: int, clip: float
+) -> NDArray[np.int64]:
+    """The exact sum of clipped and rounded gradients.
+
+    Guarantee:
+        It is a sum of one vector of whole numbers for each record, a function of the record and of
+        public numbers alone, of norm at most `ONE`. (docs/privacy.md, statement 16.)
+
+    Args:
+        loss: with the support points.
+        records: uint8 (b, D).
+        targets: float64 (b, c).
+        centre: of the pixels.
+        clip: the longest gradient that counts in full.
+
+    Returns:
+        int64 (m, D), in units of clip / 2^40.
+    """
+    points = loss.points
+    size, inputs = points.shape
+    room = (1 - _rounding(points, centre) / ONE) * (1 - 2.0**-40)
+    chunk = max(1, min(_LARGEST_CHUNK, _CHUNK_ENTRIES // size**2))
+    of_record = np.zeros((size, inputs), dtype=np.int64)
+    of_points = np.zeros((size, size), dtype=np.int64)
+    for start in range(0, len(records), chunk):
+        # Whole numbers below 2^9, exact in whatever order they are multiplied and added up.
+        pixels = torch.from_numpy(records[start : start + chunk]).double() - centre
+        found = loss.coefficients(pixels / LEVELS, targets[start : start + chunk])
+        rounded = clip_and_round(loss, found, room * clip, clip / _COEFFICIENTS)
+        of_record += (rounded.of_record.T @ pixels).numpy().astype(np.int64)
+        of_points += rounded.of_points.sum(0).numpy().astype(np.int64)
+    whole = np.rint(points.numpy() * PLACES).astype(np.int64)
+    # Products may leave 64 bits on the way; modulo 2^64 that changes nothing, and the sum fits.
+    sums: NDArray[np.int64] = of_record * (PLACES // LEVELS) + of_points @ whole
+    return sums
+
+
+def clip_and_round(
+    loss: SupportLoss, found: Coefficients, longest: float, unit: float
+) -> Coefficients:
+    """Gradients made no longer than `longest`, with coefficients in whole numbers of `unit`.
+
+    What is not finite, or has coefficients so large that sums would not be exact, becomes 0.
+    """
+    squares, error = loss.norms(found, slices=1)
+    bound = torch.sqrt((squares + error).clamp_min(0.0))  # never below the true norm
+    weight = (longest / bound).clamp_max(1.0) / unit
+    of_record = (found.of_record * weight[:, None]).round_()
+    of_points = (found.of_points * weight[:, None, None]).round_()
+    fits = of_record.abs().amax(1) <= _LARGEST_OF_RECORD  # not a number fails every comparison
+    fits &= of_points.abs().flatten(1).amax(1) <= _LARGEST_OF_POINTS
+    fits &= torch.isfinite(bound)
+    return Coefficients(
+        torch.where(fits[:, None], of_record, 0.0),
+        torch.where(fits[:, None, None], of_points, 0.0),
+        found.products,
+        found.squares,
+    )
+
+
+def _rounding(points: Tensor, centre: int) -> float:
+    """How much longer the rounding of coefficients can make a gradient, in units of the sums.
+
+    Raises:
+        BudgetError: so many support points leave no room for a gradient.
+    """
+    size, inputs = points.shape
+    record = (PLACES // LEVELS) * max(centre, 255 - centre) * math.sqrt(inputs)
+    lengths = float(torch.linalg.vector_norm(points, dim=1).sum()) * PLACES
+    # Half of one for each coefficient, and below 2^-11 for the product that is rounded.
+    rounding = math.sqrt(size) / 2 * (record + lengths) * (1 + 2.0**-9)
+    if not rounding < ONE / 8:
+        raise BudgetError(f"{size:,} support points are too many: choose a smaller --per-class")
+    return rounding

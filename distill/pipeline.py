@@ -1,0 +1,296 @@
+"""From records to the release of a distilled set."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..common.console import notice, progress
+from ..common.errors import BudgetError, DataError, OutputError, RunError
+from ..common.files import require_absent
+from ..common.relu_kernel import ReluKernel, class_targets
+from ..common.sources import Source
+from ..release.accountant import DEFAULT_DELTA
+from ..release.distilled import (
+    DISTILLED_MECHANISM,
+    DistilledGuarantee,
+    DistilledRelease,
+    distilled_statement,
+)
+from ..release.distilled_file import save_distilled
+from ..release.keys import SigningKey
+from ..release.sampled_gaussian import (
+    SAMPLED_ACCOUNTANT,
+    SampledGaussian,
+    sampled_accountant_version,
+    sampled_epsilon,
+    sampled_multiplier,
+)
+from .gradients import SupportLoss
+from .ledger import Spending, Sum, enter
+from .mechanism import MOST_RECORDS, ONE, noise_sigma, noisy_gradient
+from .optimiser import State, begin, descend
+from .progress import RunFolder
+from .sampling import poisson_sample
+from .settings import Settings
+
+COST: Final = "is a release that was paid for"
+_BATCH: Final = 4096
+_REMARKS: Final = 20
+"""How often the epsilon spent so far is worked out, over a run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """All records, in memory. SENSITIVE.
+
+    Attributes:
+        values: uint8 (n, D).
+        labels: int64 (n,).
+    """
+
+    values: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+
+
+def distill(
+    source: Source,
+    output: Path,
+    ledger: Path,
+    key: SigningKey,
+    *,
+    epsilon: float,
+    delta: float = DEFAULT_DELTA,
+    settings: Settings | None = None,
+    compose: Callable[[Sum], bool] = lambda total: False,
+    overwrite: bool = False,
+    restart: bool = False,
+) -> DistilledRelease:
+    """Find support points under differential privacy and write their release.
+
+    Guarantee:
+        The release satisfies (epsilon, delta) differential privacy for adding or removing a
+        record: it is a function of the settings, which are public, and of `settings.steps` noisy
+        gradients at most (docs/privacy.md, statements 15 to 19); and no release exists without its
+        entry in the ledger, which is on the disk before the first noise is drawn. A run that was
+        interrupted goes on under the same entry.
+
+    Args:
+        source: the records.
+        output: where to write the release.
+        ledger: a file that says what has been spent on these records; made if there is none.
+        key: signs the release.
+        epsilon: to spend.
+        delta: likewise; below one over the number of records.
+        settings: how to find them.
+        compose: asked, if the ledger has other entries, whether the joint promise is acceptable.
+        overwrite: whether a file at `output` may be replaced.
+        restart: throw away what an interrupted run has left; what it has spent stays spent.
+
+    Raises:
+        DataError: the records cannot be read, or are too many.
+        BudgetError: the numbers make no sense, or `compose` said no.
+        RunError: the progress that is there is of another run, or this one was interrupted.
+        OutputError: a file cannot be written.
+    """
+    settings = settings or Settings()
+    require_absent(output, overwrite=overwrite, cost=COST)
+    _require_usable(source, delta)
+    run = _calibrated(epsilon, delta, settings.rate, settings.steps)
+    folder = RunFolder(output)
+    with folder.held():
+        plan = None if restart else folder.plan()
+        wanted = _plan(source, epsilon, delta, run, settings)
+        if plan is None:
+            release_id, created = secrets.token_hex(16), _now()
+            total = enter(ledger, Spending(release_id, created, epsilon, delta, run), compose)
+            folder.write_plan({"wanted": wanted, "release_id": release_id, "created": created})
+        else:
+            _require_same(folder, plan, wanted)
+            release_id, created = plan["release_id"], plan["created"]
+            total = enter(ledger, Spending(release_id, created, epsilon, delta, run), compose)
+        try:
+            state = _descend(source, run, delta, settings, folder)
+        except KeyboardInterrupt as error:
+            raise RunError(
+                f"interrupted: {folder.path} keeps the steps so far; the same command goes on from "
+                "there and spends nothing anew"
+            ) from error
+        made = _release(source, state, run, epsilon, delta, settings, total, release_id, created)
+        try:
+            save_distilled(made, output, key)
+        except OutputError as error:
+            raise OutputError(f"{error}; the same command writes it again at no cost") from error
+        folder.remove()
+    return made
+
+
+def _descend(
+    source: Source, run: SampledGaussian, delta: float, settings: Settings, folder: RunFolder
+) -> State:
+    """Take all steps that are left, and count each before it is taken."""
+    schema = source.schema
+    state = folder.resume(begin(settings, len(schema.classes), schema.inputs))
+    if state.begun:
+        notice(f"going on after step {state.begun:,} of {run.steps:,}")
+    if state.begun == run.steps:
+        return state
+    records = _read(source)
+    kernel = ReluKernel(schema.inputs, settings.bias_variance)
+    classes = len(schema.classes)
+    targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
+    record_targets = class_targets(torch.from_numpy(records.labels), classes)
+    side = getattr(schema, "side", None)
+    every = max(1, run.steps // _REMARKS)
+    spent = _spent(run, delta, state.begun)
+    with progress("distilling", run.steps, "steps") as advance:
+        advance(state.begun, spent)
+        while state.begun < run.steps:
+            state = folder.begin_step(state)
+            batch = poisson_sample(len(records.labels), run.rate)
+            gradient = noisy_gradient(
+                SupportLoss(kernel, torch.from_numpy(state.points), targets, settings.ridge),
+                records.values[batch],
+                record_targets[torch.from_numpy(batch)],
+                centre=settings.centre,
+                clip=settings.clip,
+                multiplier=run.multiplier,
+            )
+            state = descend(state, gradient, settings, side)
+            folder.save(state)
+            if state.begun % every == 0:
+                spent = _spent(run, delta, state.begun)
+            advance(1, spent)
+    return state
+
+
+def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
+    """The classes of support points: balanced and fixed, whatever the records' are."""
+    return np.tile(np.arange(classes), per_class)
+
+
+def _release(
+    source: Source,
+    state: State,
+    run: SampledGaussian,
+    epsilon: float,
+    delta: float,
+    settings: Settings,
+    total: Sum,
+    release_id: str,
+    created: str,
+) -> DistilledRelease:
+    grid = settings.clip / ONE
+    guarantee = DistilledGuarantee(
+        epsilon=epsilon,
+        delta=delta,
+        noise_multiplier=run.multiplier,
+        rate=run.rate,
+        steps=run.steps,
+        clip_norm=settings.clip,
+        grid=grid,
+        sigma=noise_sigma(run.multiplier) * grid,
+        mechanism=DISTILLED_MECHANISM,
+        accountant=f"{SAMPLED_ACCOUNTANT}, {sampled_accountant_version()}",
+        total_epsilon=total.epsilon,
+        total_releases=total.releases,
+    )
+    return DistilledRelease(
+        points=state.mean.astype(np.float32),
+        labels=labels_of(settings.per_class, len(source.schema.classes)),
+        bias_variance=settings.bias_variance,
+        centre=settings.centre,
+        ridge=settings.ridge,
+        settings={**settings.to_json(), "steps_lost": state.begun - state.taken},
+        schema=source.schema,
+        guarantee=guarantee,
+        release_id=release_id,
+        created=created,
+        dpntk_version=version("dpntk"),
+        statement=distilled_statement(guarantee, source.schema),
+    )
+
+
+def _calibrated(epsilon: float, delta: float, rate: float, steps: int) -> SampledGaussian:
+    run = sampled_multiplier(epsilon, delta, rate, steps)
+    spent = sampled_epsilon([run], delta)
+    if spent < 0.99 * epsilon:
+        raise BudgetError(
+            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {rate:.4g} spend with "
+            f"the least noise there is, {spent:.4g}: choose that, or a higher --rate"
+        )
+    return run
+
+
+def _spent(run: SampledGaussian, delta: float, steps: int) -> str:
+    """Epsilon after some of a run's steps, in words."""
+    if steps == 0:
+        return "epsilon 0 so far"
+    so_far = SampledGaussian(run.rate, run.multiplier, steps)
+    return f"epsilon {sampled_epsilon([so_far], delta, grid=1e-3):.3f} so far"
+
+
+def _require_usable(source: Source, delta: float) -> None:
+    if len(source) > MOST_RECORDS:
+        raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
+    if len(source.schema.classes) < 2:
+        raise DataError("all records are of one class: there is nothing to tell apart")
+    if delta >= 1 / len(source):
+        raise BudgetError(
+            f"--delta {delta:g} is not below one over the number of records: such a delta allows "
+            "publishing somebody's record as it is"
+        )
+
+
+def _read(source: Source) -> Records:
+    values = np.empty((len(source), source.schema.inputs), dtype=np.uint8)
+    labels = np.empty(len(source), dtype=np.int64)
+    start = 0
+    with progress("reading", len(source), "records") as advance:
+        for batch in source.batches(_BATCH):
+            stop = start + len(batch.labels)
+            values[start:stop], labels[start:stop] = batch.records, batch.labels
+            start = stop
+            advance(len(batch.labels), "")
+    return Records(values, labels)
+
+
+def _plan(
+    source: Source, epsilon: float, delta: float, run: SampledGaussian, settings: Settings
+) -> dict[str, Any]:
+    """All that two runs must have in common for one to continue the other."""
+    return {
+        "data": source.fingerprint(),
+        "schema": source.schema.to_json(),
+        "epsilon": epsilon,
+        "delta": delta,
+        "run": asdict(run),
+        "settings": settings.to_json(),
+        "dpntk": version("dpntk"),
+    }
+
+
+def _require_same(folder: RunFolder, plan: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    before = plan.get("wanted")
+    if before == wanted:
+        return
+    changed = [
+        name for name in wanted if not isinstance(before, dict) or before.get(name) != wanted[name]
+    ]
+    raise RunError(
+        f"{folder.path}: holds the progress of another run ({', '.join(changed)} changed): repeat "
+        "its command, or add --restart to begin anew, which spends anew"
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

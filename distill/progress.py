@@ -1,0 +1,149 @@
+"""The folder in which a distillation keeps its progress: a step is on the disk before its noise is.
+
+Beside `release.h5` it is `.release.h5.distill`, 0700, with
+
+    plan.json           what is done, under which entry of the ledger
+    begun               how many steps were begun: written before a step's batch and noise are drawn
+    state.safetensors   the support points after a step, and what Adam knows
+    lock                held by the process at work
+
+Guarantee:
+    The number of steps in `begun` never falls and is on the disk before the step's randomness is
+    drawn. So a step is never taken twice, and never without being counted: a step that was begun
+    and whose result was lost when the program died counts as taken, and the run goes on with the
+    next. Whatever happens, no more than the accounted number of steps see the records.
+    (docs/privacy.md, statement 19.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from ..common.errors import RunError
+from ..common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
+from ..common.schema import canonical_json
+from .optimiser import State
+
+_PLAN: Final = "plan.json"
+_BEGUN: Final = "begun"
+_STATE: Final = "state.safetensors"
+_MATRICES: Final = ("points", "momentum", "spread", "mean")
+
+
+class RunFolder:
+    """The folder. Use it as a context: it is locked until the end."""
+
+    def __init__(self, output: Path) -> None:
+        self.path = output.parent / f".{output.name}.distill"
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes out of the folder.
+
+        Raises:
+            RunError: another one is at work.
+            OutputError: the folder cannot be made.
+        """
+        with write_failures(self.path):
+            self.path.mkdir(mode=0o700, exist_ok=True)
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for name in (_PLAN, _BEGUN, _STATE):
+                collect_stale(self.path / name)
+            yield
+        except BlockingIOError as error:
+            raise RunError(
+                f"{self.path}: another process is distilling there: wait for it, or end it first"
+            ) from error
+        finally:
+            os.close(descriptor)
+            with contextlib.suppress(OSError):
+                if not (self.path / _PLAN).exists():
+                    shutil.rmtree(self.path)
+
+    def plan(self) -> dict[str, Any] | None:
+        """The plan that is there; None if there is none.
+
+        Raises:
+            RunError: it is damaged.
+        """
+        file = self.path / _PLAN
+        if not file.exists():
+            return None
+        try:
+            document = json.loads(file.read_bytes())
+        except (OSError, ValueError) as error:
+            raise self._damaged(file) from error
+        if not isinstance(document, dict):
+            raise self._damaged(file)
+        return document
+
+    def write_plan(self, document: Mapping[str, Any]) -> None:
+        """Begin a run: from here on it can be continued. Nothing of an earlier one is."""
+        with write_failures(self.path):
+            for name in (_BEGUN, _STATE):
+                (self.path / name).unlink(missing_ok=True)
+        self._write(_PLAN, canonical_json(document).encode())
+
+    def begin_step(self, state: State) -> State:
+        """Count the next step. Only then may its batch and noise be drawn."""
+        counted = replace(state, begun=state.begun + 1)
+        self._write(_BEGUN, str(counted.begun).encode())
+        return counted
+
+    def save(self, state: State) -> None:
+        """Keep what a step has led to."""
+        matrices = {name: getattr(state, name) for name in _MATRICES}
+        numbers = np.array([state.begun, state.taken], dtype=np.int64)
+        self._write(_STATE, save({**matrices, "steps": numbers}))
+
+    def resume(self, start: State) -> State:
+        """The state after the last step whose result is on the disk, with all begun ones counted.
+
+        Args:
+            start: the state before the first step.
+
+        Raises:
+            RunError: it is damaged.
+        """
+        begun_file, state_file = self.path / _BEGUN, self.path / _STATE
+        try:
+            begun = int(begun_file.read_text()) if begun_file.exists() else 0
+            if not state_file.exists():
+                state = start
+            else:
+                found = load(state_file.read_bytes())
+                known, taken = map(int, found.pop("steps"))
+                matrices = {name: found[name].copy() for name in _MATRICES}  # writable
+                state = State(**matrices, begun=known, taken=taken)
+        except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+            raise self._damaged(state_file) from error
+        if state.points.shape != start.points.shape or not state.taken <= state.begun <= begun:
+            raise self._damaged(state_file)
+        return replace(state, begun=begun)
+
+    def remove(self) -> None:
+        """Delete the folder; call it when the release is on the disk."""
+        (self.path / _PLAN).unlink(missing_ok=True)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _write(self, name: str, content: bytes) -> None:
+        write_atomically(self.path / name, content, mode=SENSITIVE_MODE)
+
+    def _damaged(self, file: Path) -> RunError:
+        return RunError(
+            f"{file}: damaged; --restart begins anew, and what was spent stays in the ledger"
+        )

@@ -1,0 +1,47 @@
+"""Poisson sampling: each record is in a step's batch by a coin of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.errors import BudgetError
+
+
+def poisson_sample(records: int, rate: float) -> NDArray[np.int64]:
+    """Draw a batch.
+
+    Guarantee:
+        Each record is in it with probability floor(rate 2^64) / 2^64, independently of all others
+        and of all other batches, provided that the operating system's random bytes are uniform.
+        There is no seed. So a step is the subsampled Gaussian mechanism that the accountant takes
+        it for, at a rate that is not below the real one. (docs/privacy.md, statement 17.)
+
+    Args:
+        records: how many there are.
+        rate: probability of each.
+
+    Returns:
+        Numbers of the records in the batch, in order, int64 (b,); b is different every time.
+
+    Raises:
+        BudgetError: the rate is none.
+    """
+    require_rate(rate)
+    if rate == 1:
+        return np.arange(records)
+    coins = np.frombuffer(os.urandom(8 * records), dtype=np.uint64)
+    return np.flatnonzero(coins < np.uint64(math.floor(rate * 2.0**64)))
+
+
+def require_rate(rate: float) -> None:
+    """Refuse what is no sampling rate.
+
+    Raises:
+        BudgetError: it is not above 0 and at most 1.
+    """
+    if not 2.0**-32 <= rate <= 1:
+        raise BudgetError(f"--rate {rate:g}: it must be above 0 and at most 1, such as 0.02")

@@ -1,0 +1,131 @@
+"""What is measured of a distilled set besides: how well one learns from it by its own kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from ..common.errors import DataError
+from ..common.relu_kernel import KernelRidge, ReluKernel, class_targets
+from .classifiers import Classifier
+from .records import Records
+
+_POINTS: Final = "points.npz"
+_CHUNK: Final = 1000
+_STEPS: Final = 600
+_BATCH: Final = 100
+_FILTERS: Final = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The points of a distilled set with the regression that they were made for.
+
+    Attributes:
+        regression: fitted to them.
+        centre: of the records' values.
+        levels: that values are divided by.
+    """
+
+    regression: KernelRidge
+    centre: int
+    levels: int
+
+    def predict(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """The class of each record, int64 (n,), of records uint8 (n, D)."""
+        guesses = [
+            self.regression.predict((part.double() - self.centre) / self.levels).argmax(dim=1)
+            for part in torch.from_numpy(records).split(_CHUNK)
+        ]
+        return torch.cat(guesses).numpy()
+
+
+def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
+    """Classifiers that are for distilled sets only; none if it is no such set.
+
+    Args:
+        folder: that `dpntk generate` wrote.
+        synthetic: the records in it.
+
+    Raises:
+        DataError: its points are missing or damaged.
+    """
+    release = synthetic.provenance.get("release")
+    if not isinstance(release, dict) or release.get("kind") != "distilled":
+        return {}
+    points = read_points(folder, synthetic.provenance, synthetic.classes)
+    return {
+        "kernel regression": partial(kernel_regression, points),
+        "ConvNet": convnet,
+    }
+
+
+def read_points(folder: Path, provenance: dict[str, Any], classes: int) -> Points:
+    """Fit the regression to the points of a distilled set.
+
+    Raises:
+        DataError: they are missing or damaged.
+    """
+    file = folder / _POINTS
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            points, labels = torch.from_numpy(archive["x"]), torch.from_numpy(archive["y"])
+        kernel = provenance["kernel"]
+        regression = KernelRidge(
+            ReluKernel(points.shape[1], float(kernel["bias_variance"])),
+            points.double(),
+            class_targets(labels, classes),
+            float(kernel["ridge"]),
+        )
+        return Points(regression, int(kernel["centre"]), int(kernel["levels"]))
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise DataError(f"{file}: missing or damaged; generate the records again") from error
+
+
+def kernel_regression(points: Points, train: Records, test: Records, seed: int) -> float:
+    """Kernel ridge regression from the points as they are, with the kernel of the release."""
+    return float((points.predict(test.pixels) == test.labels).mean())
+
+
+def convnet(train: Records, test: Records, seed: int) -> float:
+    """Three blocks of 128 3x3 filters, instance normalisation, ReLU, mean pooling; 600 steps."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        blocks: list[nn.Module] = []
+        side, channels = train.side, 1
+        for _ in range(3):
+            blocks += [
+                nn.Conv2d(channels, _FILTERS, 3, padding=1),
+                nn.InstanceNorm2d(_FILTERS, affine=True),
+                nn.ReLU(),
+                nn.AvgPool2d(2),
+            ]
+            side, channels = side // 2, _FILTERS
+            if side < 4:  # instance normalisation needs more than one place
+                break
+        network = nn.Sequential(
+            nn.Unflatten(1, (1, train.side)),
+            *blocks,
+            nn.Flatten(),
+            nn.Linear(_FILTERS * side**2, train.classes),
+        )
+        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        images = torch.from_numpy(train.images()).view(-1, train.side, train.side)
+        labels = torch.from_numpy(train.labels)
+        for _ in range(_STEPS):
+            part = torch.randint(len(labels), (min(_BATCH, len(labels)),))
+            loss = nn.functional.cross_entropy(network(images[part]), labels[part])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        held_out = torch.from_numpy(test.images()).view(-1, train.side, train.side)
+        with torch.inference_mode():
+            guesses = torch.cat([network(part).argmax(dim=1) for part in held_out.split(_CHUNK)])
+    return float((guesses.numpy() == test.labels).mean())

@@ -1,0 +1,117 @@
+"""What the release of a distilled set says, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.adjacency import Adjacency
+from ..common.schemas import Schema
+from .contents import NOT_COVERED_OPTIONS, looked_up_in_records, spent_before
+
+KIND: Final = "distilled"
+DISTILLED_MECHANISM: Final = (
+    "discrete Gaussian on exact integer sums of clipped gradients over Poisson samples"
+)
+VALUE_LEVELS: Final = 256
+"""A support point's values are pixels, less the centre, over this."""
+
+
+@dataclass(frozen=True)
+class DistilledGuarantee:
+    """The promise, and the figures that it follows from. Adjacency is add-remove.
+
+    Attributes:
+        epsilon: of (epsilon, delta) differential privacy.
+        delta: likewise.
+        noise_multiplier: standard deviation of a step's noise at sensitivity 1.
+        rate: probability with which a record is in a step's batch.
+        steps: how many.
+        clip_norm: L2 sensitivity of a step's sum of gradients.
+        grid: the unit in which sums and noise are whole numbers.
+        sigma: standard deviation of the noise on every coordinate of a step's sum.
+        mechanism: what was done.
+        accountant: how epsilon follows from the noise, with the library's version.
+        total_epsilon: of this and all earlier distillations of the same records, at `delta`.
+        total_releases: how many releases that are.
+    """
+
+    epsilon: float
+    delta: float
+    noise_multiplier: float
+    rate: float
+    steps: int
+    clip_norm: float
+    grid: float
+    sigma: float
+    mechanism: str
+    accountant: str
+    total_epsilon: float
+    total_releases: int
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are indistinguishable."""
+        return Adjacency.ADD_REMOVE
+
+    @property
+    def private(self) -> bool:
+        """Whether anything is promised: always."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class DistilledRelease:
+    """The privacy release of a distilled set.
+
+    Attributes:
+        points: support points, float32 (m, D): of a record with values 0..255, those less the
+            centre, over 256. They may lie outside of what a record can be.
+        labels: the class of each, int64 (m,); as many in each class.
+        bias_variance: of the kernel.
+        centre: of the records' values.
+        ridge: of the regression, relative to the kernel's mean on the diagonal.
+        settings: how the points were found, plain JSON, for information.
+        schema: what is publicly known of the records.
+        guarantee: the promise.
+        release_id: 32 random hexadecimal digits.
+        created: when, in UTC, ISO 8601.
+        dpntk_version: of the program that wrote it.
+        statement: the promise in words.
+    """
+
+    points: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    bias_variance: float
+    centre: int
+    ridge: float
+    settings: Mapping[str, Any]
+    schema: Schema
+    guarantee: DistilledGuarantee
+    release_id: str
+    created: str
+    dpntk_version: str
+    statement: str
+
+
+def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
+    """The promise in words: unit, adjacency, what is not covered.
+
+    Args:
+        guarantee: the promise.
+        schema: what was taken as known of the records.
+    """
+    outside = ", ".join(f"the {known}" for known in schema.known)
+    return (
+        f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
+        "for adding or taking away any one record; the number of records is not in it. The unit of "
+        "privacy is one record: whoever contributed several is protected less. Everything computed "
+        "from this file alone is covered by the same guarantee. Not covered, and treated as "
+        f"public: {outside}, the sampling rate, {NOT_COVERED_OPTIONS}."
+        f"{looked_up_in_records(schema)} "
+        f"{spent_before(guarantee.total_releases, guarantee.total_epsilon, guarantee.adjacency)}"
+    )

@@ -1,0 +1,150 @@
+"""The release of a distilled set as a file: writing it, and whether what it says makes sense."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+
+from ..common.adjacency import Adjacency
+from ..common.container import RELEASE_MAGIC, build
+from ..common.errors import BudgetError, FormatError, SchemaError
+from ..common.files import PUBLIC_MODE, write_atomically
+from ..common.schema import canonical_json
+from ..common.schemas import schema_from_json
+from .body import Body
+from .distilled import (
+    KIND,
+    DistilledGuarantee,
+    DistilledRelease,
+    distilled_statement,
+)
+from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION
+from .keys import SigningKey
+from .mechanism import SMOOTHING
+from .sampled_gaussian import SampledGaussian, sampled_epsilon
+from .user_block import UserBlock, sign_file
+
+_UNITS_OF_CLIP_NORM: Final = 2.0**40
+_UNDERSTATED: Final = 1e-6
+_OVERSTATED: Final = 1e-2
+_FARTHEST: Final = 1e3
+
+
+def serialise_distilled(release: DistilledRelease) -> memoryview:
+    """The bytes of a release file that is not signed yet. Equal releases give equal bytes."""
+    guarantee = release.guarantee
+    values: dict[str, Any] = {
+        **{name: getattr(release, name) for name in DISTILLED_ATTRIBUTES if hasattr(release, name)},
+        **{
+            name: getattr(guarantee, name)
+            for name in DISTILLED_ATTRIBUTES
+            if hasattr(guarantee, name)
+        },
+        "format_version": FORMAT_VERSION,
+        "kind": KIND,
+        "adjacency": guarantee.adjacency.value,
+        "schema": canonical_json(release.schema.to_json()),
+        "settings": canonical_json(release.settings),
+    }
+
+    def fill(file: h5py.File) -> None:
+        for name, kind in DISTILLED_ATTRIBUTES.items():
+            file.attrs[name] = {int: np.int64, float: np.float64, str: str}[kind](values[name])
+        file.create_dataset("points", data=release.points)
+        file.create_dataset("labels", data=release.labels)
+
+    return build(RELEASE_MAGIC, fill)
+
+
+def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> None:
+    """Write a release file.
+
+    Args:
+        made: the release.
+        path: where to write it.
+        key: signs it; None leaves it unsigned, and most readers will refuse it.
+
+    Raises:
+        OutputError: it cannot be written; nothing is left behind.
+    """
+    content = serialise_distilled(made)
+    if key is not None:
+        sign_file(content, key)
+    write_atomically(path, content, mode=PUBLIC_MODE)
+
+
+def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
+    """From plain values to a release that makes sense.
+
+    Raises:
+        FormatError: it does not.
+    """
+    values: dict[str, Any] = dict(body.attributes)
+    try:
+        schema = schema_from_json(json.loads(values["schema"]))
+        settings = json.loads(values["settings"])
+    except (SchemaError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FormatError(f"damaged: {str(error)[:200]}") from error
+    if values["kind"] != KIND or not block.private or not isinstance(settings, dict):
+        raise FormatError("it is not what a distilled set looks like")
+    if values["adjacency"] != Adjacency.ADD_REMOVE.value:
+        raise FormatError("the adjacency of a distilled set is add-remove")
+    guarantee = DistilledGuarantee(
+        **{name: values[name] for name in DistilledGuarantee.__dataclass_fields__}
+    )
+    _require_consistent(guarantee)
+    points, labels = body.arrays["points"], body.arrays["labels"]
+    classes = len(schema.classes)
+    if points.ndim != 2 or points.shape[1] != schema.inputs or len(points) != len(labels):
+        raise FormatError("the points are not as many as the labels, or not of the schema's size")
+    if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > _FARTHEST:
+        raise FormatError("a label or a point is out of range")
+    if len(set(np.bincount(labels, minlength=classes).tolist())) > 1:
+        raise FormatError("there are not as many points in each class")
+    if not (0 < values["ridge"] <= _FARTHEST and 0 < values["bias_variance"] <= _FARTHEST):
+        raise FormatError("the ridge or the kernel's bias is out of range")
+    if values["centre"] > schema.levels:
+        raise FormatError("the centre is none of a record's values")
+    return DistilledRelease(
+        points=points,
+        labels=labels,
+        bias_variance=values["bias_variance"],
+        centre=values["centre"],
+        ridge=values["ridge"],
+        settings=settings,
+        schema=schema,
+        guarantee=guarantee,
+        release_id=values["release_id"],
+        created=values["created"],
+        dpntk_version=values["dpntk_version"],
+        # In our own words, whatever the file says: they are what people rely on.
+        statement=distilled_statement(guarantee, schema),
+    )
+
+
+def _require_consistent(guarantee: DistilledGuarantee) -> None:
+    """Recompute the promise from the noise, and refuse figures that contradict each other."""
+    g = guarantee
+    if not 0 < g.delta < 1 or not 0 < g.epsilon < math.inf or g.total_releases < 1:
+        raise FormatError("epsilon, delta or the number of releases is impossible")
+    if not g.clip_norm > 0 or g.grid * _UNITS_OF_CLIP_NORM != g.clip_norm:
+        raise FormatError("clip norm and grid contradict each other")
+    units = g.sigma / g.grid
+    needed = math.hypot(g.noise_multiplier * g.clip_norm, SMOOTHING * g.grid)
+    if abs(units - round(units)) > units * 2.0**-51 or g.sigma < needed * (1 - 1e-12):
+        raise FormatError("sigma is smaller than the noise multiplier and the clip norm demand")
+    try:
+        run = SampledGaussian(g.rate, g.noise_multiplier, g.steps)
+    except BudgetError as error:
+        raise FormatError(str(error)) from error
+    spent = sampled_epsilon([run], g.delta)
+    if not spent * (1 - _UNDERSTATED) <= g.epsilon <= spent * (1 + _OVERSTATED):
+        raise FormatError("epsilon does not follow from rate, noise, steps and delta")
+    alone = g.total_releases == 1
+    if g.total_epsilon < g.epsilon or (alone and g.total_epsilon != g.epsilon):
+        raise FormatError("the total epsilon contradicts the epsilon of this release")

@@ -1,0 +1,67 @@
+"""The label of the release of a distilled set: for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from rich.panel import Panel
+
+from .label import labelled
+from .reader import OpenedDistilled
+
+
+def distilled_panel(opened: OpenedDistilled) -> Panel:
+    """The label for people."""
+    release, promise = opened.release, opened.release.guarantee
+    if promise.total_releases == 1:
+        total = "the first distillation of these records that the owner's ledger knows of"
+    else:
+        total = (
+            f"distillation number {promise.total_releases} of these records; together epsilon "
+            f"{promise.total_epsilon:.4g}"
+        )
+    rows = {
+        "kind": f"distilled: {len(release.points):,} points to learn from by kernel regression",
+        "data": release.schema.summary,
+        "epsilon": f"{promise.epsilon:g}",
+        "delta": f"{promise.delta:g}",
+        "adjacency": f"{promise.adjacency.value}: adding or taking away any one record; the number "
+        "of records is not in the file",
+        "in total": total,
+        "noise": f"sigma {promise.sigma:.6g} on every coordinate of a step's sum, "
+        f"{promise.noise_multiplier:.6g} times the clip norm {promise.clip_norm:g}",
+        "steps": f"{promise.steps:,}, each record in each with probability {promise.rate:.6g}",
+        "mechanism": f"{promise.mechanism}; {promise.accountant}",
+        "settings": str(release.settings.get("origin", "unknown")),
+        "created": f"{release.created} by dpntk {release.dpntk_version}",
+        "signer": str(opened.signed_by),
+        "release id": release.release_id,
+        "sha-256": opened.digest,
+    }
+    return labelled(rows, release.statement, private=True)
+
+
+def distilled_json(opened: OpenedDistilled) -> str:
+    """Everything but the points, as JSON."""
+    release = opened.release
+    document = {
+        "kind": "distilled",
+        "guarantee": {
+            **asdict(release.guarantee),
+            "adjacency": release.guarantee.adjacency.value,
+        },
+        "private": True,
+        "statement": release.statement,
+        "schema": release.schema.to_json(),
+        "points_shape": list(release.points.shape),
+        "kernel": {"bias_variance": release.bias_variance, "centre": release.centre},
+        "ridge": release.ridge,
+        "settings": dict(release.settings),
+        "release_id": release.release_id,
+        "created": release.created,
+        "dpntk_version": release.dpntk_version,
+        "signed_by": asdict(opened.signed_by),
+        "sha256": opened.digest,
+    }
+    return json.dumps(document, indent=2, allow_nan=False)

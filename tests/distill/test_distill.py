@@ -1,0 +1,343 @@
+"""`dpntk distill`: the whole path, the ledger, interruptions, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from dpntk.common.errors import RunError
+from dpntk.common.sources import open_source
+from dpntk.distill import Settings, distill, pipeline
+from dpntk.distill.ledger import ledger_of, read_ledger
+from dpntk.distill.optimiser import State, begin, descend
+from dpntk.distill.sampling import poisson_sample
+from dpntk.evaluate import classifiers
+from dpntk.evaluate import distilled as own
+from dpntk.release import OpenedDistilled, SigningKey, own_key
+from dpntk.release.distilled import DistilledRelease
+from dpntk.release.reader import open_any
+from dpntk.release.sampled_gaussian import sampled_epsilon
+from tests.conftest import Command, draw_records
+
+STEPS = 6
+SETTINGS = Settings(per_class=2, rate=0.5, steps=STEPS, clip=0.1)
+OPTIONS = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", STEPS, "--per-class", 2)
+
+
+def run(folder: Path, tmp_path: Path, **options: Any) -> DistilledRelease:  # noqa: ANN401
+    terms: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-3, "settings": SETTINGS, **options}
+    output = terms.pop("output", tmp_path / "release.h5")
+    return distill(open_source(folder), output, ledger_of(folder), own_key(), **terms)
+
+
+def refusal(dpntk: Command, *arguments: object) -> str:
+    outcome = dpntk(*arguments)
+    assert outcome.code == 1
+    lines = [line for line in outcome.stderr.splitlines() if "made a signing key" not in line]
+    assert len(lines) == 1
+    return lines[0]
+
+
+class Steps:
+    """What the steps of runs were given: watched from inside."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.batches: list[list[int]] = []
+        self.gradients: list[NDArray[np.float64]] = []
+        self.points: list[NDArray[np.float64]] = []
+        self.die_at: int | None = None
+        self.die_after_noise = True
+        # As they are there now: a test may have put something else in their place.
+        sample, gradient = vars(pipeline)["poisson_sample"], vars(pipeline)["noisy_gradient"]
+
+        def sampled(records: int, rate: float) -> NDArray[np.int64]:
+            if len(self.batches) + 1 == self.die_at and not self.die_after_noise:
+                self.die_at = None
+                raise KeyboardInterrupt
+            self.batches.append(sample(records, rate).tolist())
+            return np.array(self.batches[-1], dtype=np.int64)
+
+        def drawn(loss: Any, *rest: Any, **options: Any) -> NDArray[np.float64]:  # noqa: ANN401
+            self.points.append(loss.points.numpy().copy())
+            self.gradients.append(gradient(loss, *rest, **options))
+            if len(self.gradients) == self.die_at:
+                self.die_at = None
+                raise KeyboardInterrupt
+            return self.gradients[-1]
+
+        monkeypatch.setattr(pipeline, "poisson_sample", sampled)
+        monkeypatch.setattr(pipeline, "noisy_gradient", drawn)
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    return Steps(monkeypatch)
+
+
+def replayed(gradients: list[NDArray[np.float64]], begun: list[int]) -> State:
+    """The state that these gradients lead to, if they were those of these steps."""
+    state = begin(SETTINGS, 3, 64)
+    for gradient, number in zip(gradients, begun, strict=True):
+        state = descend(replace(state, begun=number), gradient, SETTINGS, 8)
+    return state
+
+
+def test_the_whole_path(
+    dpntk: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((classifiers, "_MLP_STEPS"), (classifiers, "_CNN_STEPS"), (own, "_STEPS")):
+        monkeypatch.setattr(module, name, 5)
+    made = dpntk("distill", folder, *OPTIONS)
+    assert made.code == 0
+    assert "6 points in 3 classes; epsilon 2, delta 0.001, add-remove" in made.stderr
+    assert ledger_of(folder).stat().st_mode & 0o777 == 0o600
+    assert not list(tmp_path.glob(".release*"))
+    assert "distilled: 6 points" in dpntk("inspect").stdout
+    label = json.loads(dpntk("inspect", "--json").stdout)
+    assert label["guarantee"]["steps"] == STEPS
+    assert dpntk("verify").code == 0
+    assert dpntk("generate").code == 0
+    with np.load(tmp_path / "synthetic/images.npz") as archive:
+        assert archive["x"].shape == (6, 8, 8)
+        assert archive["y"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert (tmp_path / "synthetic/preview.png").read_bytes().startswith(b"\x89PNG")
+    outcome = dpntk("evaluate", "--test", folder, "--release", "release.h5")
+    assert outcome.code == 0
+    row = json.loads((tmp_path / "evaluation.json").read_text())["rows"][0]
+    assert {"kernel regression", "ConvNet", "CNN"} < set(row)
+
+
+def test_the_release_says_what_was_done(folder: Path, tmp_path: Path, steps: Steps) -> None:
+    made = run(folder, tmp_path)
+    opened = open_any(tmp_path / "release.h5")
+    assert isinstance(opened, OpenedDistilled)
+    promise = opened.release.guarantee
+    assert promise == made.guarantee
+    assert np.array_equal(opened.release.points, made.points)
+    expected = replayed(steps.gradients, [1, 2, 3, 4, 5, 6]).mean.astype(np.float32)
+    assert np.array_equal(opened.release.points, expected)
+    entry = read_ledger(ledger_of(folder))[0]
+    assert entry.release_id == made.release_id
+    assert (entry.run.rate, entry.run.steps) == (0.5, STEPS)
+    assert sampled_epsilon([entry.run], 1e-3) <= promise.epsilon == 2.0
+    assert promise.noise_multiplier == entry.run.multiplier
+    assert "number of records is not in it" in opened.release.statement
+
+
+def test_the_start_is_drawn_without_records(folder: Path, tmp_path: Path, steps: Steps) -> None:
+    """The first step sees the same points whatever the records are."""
+    run(folder, tmp_path)
+    expected = torch.randn((6, 64), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert np.abs(steps.points[0] - 0.1 * expected.numpy()).max() < 2**-16
+    assert abs(steps.points[0].std() / SETTINGS.start - 1) < 0.2
+
+
+def test_batches_are_drawn_anew_at_every_step(folder: Path, tmp_path: Path, steps: Steps) -> None:
+    """Not dealt out: some record is in two batches, and the sizes differ."""
+    run(folder, tmp_path, settings=replace(SETTINGS, steps=40), epsilon=8.0)
+    sizes = [len(batch) for batch in steps.batches]
+    assert len(set(sizes)) > 3
+    assert np.var(sizes) > 30 * 0.25 / 3  # Poisson: 7.5; epochs dealt out evenly: 0
+    pairs = zip(steps.batches[::2], steps.batches[1::2], strict=True)
+    shared = [len(set(a) & set(b)) for a, b in pairs]
+    assert abs(np.mean(shared) - 30 / 4) < 6 * math.sqrt(30 * 3 / 16 / len(shared))
+
+
+def test_no_two_steps_have_the_same_noise(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: Steps
+) -> None:
+    """Nor two runs: with no record in any batch there is only noise to compare."""
+    monkeypatch.setattr(pipeline, "poisson_sample", lambda records, rate: np.empty(0, np.int64))
+    run(folder, tmp_path)
+    run(folder, tmp_path, output=tmp_path / "again.h5", compose=lambda total: True)
+    noise = np.stack(steps.gradients).reshape(2 * STEPS, -1)
+    off = np.corrcoef(noise) - np.eye(2 * STEPS)
+    assert np.abs(off).max() < 6 / math.sqrt(noise.shape[1])
+
+
+@pytest.mark.parametrize("die_at", [1, 3, STEPS])
+@pytest.mark.parametrize("die_after_noise", [False, True])
+def test_an_interrupted_run_goes_on_and_counts_every_step_once(
+    folder: Path, tmp_path: Path, steps: Steps, die_at: int, die_after_noise: bool
+) -> None:
+    """The step that was lost is spent: it is not taken again, and no other in its place."""
+    steps.die_at, steps.die_after_noise = die_at, die_after_noise
+    with pytest.raises(RunError, match="interrupted"):
+        run(folder, tmp_path)
+    assert not (tmp_path / "release.h5").exists()
+    work = tmp_path / ".release.h5.distill"
+    assert work.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in work.iterdir()} == {0o600}
+    spent = read_ledger(ledger_of(folder))
+    made = run(folder, tmp_path)
+    assert read_ledger(ledger_of(folder)) == spent
+    taken = [number for number in range(1, STEPS + 1) if number != die_at]
+    gradients = list(steps.gradients)
+    if die_after_noise:
+        del gradients[die_at - 1]
+    assert len(steps.gradients) <= STEPS
+    assert np.array_equal(made.points, replayed(gradients, taken).mean.astype(np.float32))
+    assert made.settings["steps_lost"] == 1
+    assert not work.exists()
+
+
+def test_a_step_is_on_the_disk_before_its_batch_is_drawn(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+    right = poisson_sample
+
+    def sampled(records: int, rate: float) -> NDArray[np.int64]:
+        file = tmp_path / ".release.h5.distill/begun"
+        begun = int(file.read_text()) if file.exists() else 0
+        seen.append((begun, len(read_ledger(ledger_of(folder)))))
+        return right(records, rate)
+
+    monkeypatch.setattr(pipeline, "poisson_sample", sampled)
+    run(folder, tmp_path)
+    assert seen == [(number, 1) for number in range(1, STEPS + 1)]
+
+
+def test_a_second_run_says_what_the_total_becomes(dpntk: Command, folder: Path) -> None:
+    assert dpntk("distill", folder, *OPTIONS).code == 0
+    assert "already exists" in refusal(dpntk, "distill", folder, *OPTIONS)
+    again = ("distill", folder, *OPTIONS, "-o", "two.h5")
+    entry = read_ledger(ledger_of(folder))[0]
+    total = sampled_epsilon([entry.run, entry.run], 1e-3)
+    assert f"the total would be epsilon {total:.4g}" in refusal(dpntk, *again)
+    assert len(read_ledger(ledger_of(folder))) == 1
+    assert f"together they have epsilon {total:.4g}" in dpntk(*again, "--compose").stderr
+    opened = open_any("two.h5")
+    assert isinstance(opened, OpenedDistilled)
+    assert opened.release.guarantee.total_epsilon == pytest.approx(total)
+    assert opened.release.guarantee.total_releases == 2
+
+
+def test_progress_of_another_run_is_not_continued(
+    folder: Path, tmp_path: Path, steps: Steps
+) -> None:
+    steps.die_at = 2
+    with pytest.raises(RunError, match="interrupted"):
+        run(folder, tmp_path)
+    with pytest.raises(RunError, match=r"another run \(run, settings changed\)"):
+        run(folder, tmp_path, settings=replace(SETTINGS, steps=3))
+    draw = Image.new("L", (8, 8))
+    draw.save(folder / "a" / "new.png")
+    with pytest.raises(RunError, match="data changed"):
+        run(folder, tmp_path)
+    before = len(steps.gradients)
+    run(folder, tmp_path, restart=True, compose=lambda total: True)
+    assert len(steps.gradients) == before + STEPS
+    assert len(read_ledger(ledger_of(folder))) == 2
+
+
+def test_what_an_unfinished_clean_up_has_left_is_not_taken_up(
+    folder: Path, tmp_path: Path, steps: Steps
+) -> None:
+    """A program that died while it deleted its folder: the plan goes first."""
+    steps.die_at = 4
+    with pytest.raises(RunError, match="interrupted"):
+        run(folder, tmp_path)
+    (tmp_path / ".release.h5.distill/plan.json").unlink()
+    made = run(folder, tmp_path, compose=lambda total: True)
+    assert len(steps.gradients) == 4 + STEPS
+    assert made.settings["steps_lost"] == 0
+    assert made.guarantee.total_releases == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--eps", 0), "epsilon must be a positive number"),
+        (("--eps", 1, "--delta", 0.5), "not below one over the number of records"),
+        (("--eps", 1, "--rate", 2), "--rate 2"),
+        (("--eps", 1, "--clip", 0), "--clip 0"),
+        (("--eps", 1, "--per-class", 0), "--per-class 0"),
+        (("--eps", 1e6, "--delta", 1e-3, "--steps", 1), "than 1 steps at a rate"),
+        (("--eps", 1, "--accept-from-data"), "means nothing without --schema"),
+    ],
+)
+def test_bad_numbers_are_refused_in_one_line(
+    dpntk: Command, folder: Path, options: tuple[object, ...], words: str
+) -> None:
+    assert words in refusal(dpntk, "distill", folder, *options)
+    assert not ledger_of(folder).exists()
+    assert not list(folder.parent.glob(".release*"))
+
+
+def test_a_damaged_ledger_stops_everything(dpntk: Command, folder: Path) -> None:
+    ledger_of(folder).write_text("{}")
+    assert "the ledger cannot be read" in refusal(dpntk, "distill", folder, *OPTIONS)
+
+
+def test_damaged_progress_is_not_continued(folder: Path, tmp_path: Path, steps: Steps) -> None:
+    steps.die_at = 3
+    with pytest.raises(RunError, match="interrupted"):
+        run(folder, tmp_path)
+    work = tmp_path / ".release.h5.distill"
+    damages: list[Callable[[], object]] = [
+        (work / "begun").unlink,  # would lose count of the steps
+        lambda: (work / "begun").write_text("1"),
+        lambda: (work / "state.safetensors").write_bytes(b"no"),
+        lambda: (work / "plan.json").write_text("["),
+    ]
+    kept = tmp_path / "kept"
+    shutil.copytree(work, kept)
+    for damage in damages:
+        damage()
+        with pytest.raises(RunError, match="damaged"):
+            run(folder, tmp_path)
+        shutil.copytree(kept, work, dirs_exist_ok=True)
+
+
+def test_points_learn_what_tells_the_classes_apart(tmp_path: Path) -> None:
+    """Three classes of bright stripes: with little noise a few steps are enough."""
+    records, labels = draw_records(300)
+    images = records.reshape(-1, 8, 8) // 4
+    for label in range(3):
+        images[labels == label, 2 * label : 2 * label + 2] = 220
+    np.savez(tmp_path / "data.npz", x=images, y=labels)
+    made = distill(
+        open_source(tmp_path / "data.npz", class_count=3),
+        tmp_path / "release.h5",
+        tmp_path / "ledger.json",
+        own_key(),
+        epsilon=20.0,
+        delta=1e-4,
+        settings=Settings(per_class=1, rate=0.5, steps=30, smoothing=0.0, learning_rate=0.05),
+    )
+    for label in range(3):
+        rows = made.points[label].reshape(8, 8)[:6].mean(1).reshape(3, 2).mean(1)
+        assert rows.argmax() == label
+
+
+def test_tables_are_distilled_and_written_as_tables(dpntk: Command, tmp_path: Path) -> None:
+    rows = ["age,colour,sold"]
+    rows += [f"{20 + i % 50},{'red' if i % 3 else 'blue'},{i % 2}" for i in range(60)]
+    (tmp_path / "data.csv").write_text("\n".join(rows) + "\n")
+    assert dpntk("schema", "data.csv", "--label", "sold").code == 0
+    table = ("--schema", "schema.toml", "--accept-from-data")
+    assert dpntk("distill", "data.csv", *OPTIONS, *table).code == 0
+    assert dpntk("generate").code == 0
+    written = (tmp_path / "synthetic/table.csv").read_text().splitlines()
+    assert written[0] == "age,colour,sold"
+    assert len(written) == 5
+    assert {line.split(",")[1] for line in written[1:]} <= {"red", "blue"}
+    assert "nothing to train" in refusal(dpntk, "generate", "--steps", 3)
+
+
+def test_it_signs_with_the_key_that_it_is_given(folder: Path, tmp_path: Path) -> None:
+    key: SigningKey = own_key()
+    run(folder, tmp_path)
+    assert open_any(tmp_path / "release.h5").signed_by.fingerprint == key.public.fingerprint

@@ -1,0 +1,144 @@
+"""A step of the mechanism: sensitivity in whole numbers, exact sums, and the noise it claims."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.errors import BudgetError
+from dpntk.distill.mechanism import (
+    LEVELS,
+    ONE,
+    PLACES,
+    _rounding,
+    clipped_sum,
+    noise_sigma,
+    noisy_gradient,
+)
+from tests.distill.problems import Problem, draw_problem, plain_gradients
+
+CLIPS = [1e-6, 0.05, 100.0]
+
+
+def sums_of(problem: Problem, clip: float, rows: slice = slice(None)) -> NDArray[np.int64]:
+    records, targets = problem.records[rows], problem.record_targets[rows]
+    return clipped_sum(problem.loss, records, targets, centre=problem.centre, clip=clip)
+
+
+def contributions(problem: Problem, clip: float) -> list[NDArray[np.int64]]:
+    """What each record by itself adds."""
+    return [sums_of(problem, clip, slice(i, i + 1)) for i in range(len(problem.records))]
+
+
+def hostile_problem() -> Problem:
+    """Records that lie on support points or right beside them, where slopes are largest."""
+    problem = draw_problem(30, 9, 30)
+    points = problem.points.clone()
+    near = problem.values[:9]
+    points[:] = near
+    points[4:] += torch.randint(-1, 2, near[4:].shape) / PLACES
+    return replace(problem, points=points)
+
+
+@pytest.mark.parametrize("clip", CLIPS)
+@pytest.mark.parametrize("hostile", [False, True])
+def test_no_record_contributes_more_than_the_sensitivity(clip: float, hostile: bool) -> None:
+    """In whole numbers without end: Python's."""
+    problem = hostile_problem() if hostile else draw_problem()
+    for contribution in contributions(problem, clip):
+        squares = sum(int(value) ** 2 for value in contribution.ravel())
+        assert squares <= ONE**2
+
+
+@pytest.mark.parametrize("clip", CLIPS)
+def test_the_sum_is_exactly_that_of_its_records_in_any_company(clip: float) -> None:
+    problem = draw_problem(700, 9, 30)  # more than one chunk
+    whole = sums_of(problem, clip)
+    picked = [0, 1, 2, 3, 350, 511, 512, 513, 699]
+    alone = [sums_of(problem, clip, slice(i, i + 1)) for i in picked]
+    rest = np.setdiff1d(np.arange(700), picked)
+    others = clipped_sum(
+        problem.loss, problem.records[rest], problem.record_targets[torch.from_numpy(rest)],
+        centre=problem.centre, clip=clip,
+    )  # fmt: skip
+    assert np.array_equal(whole, others + sum(alone))
+
+
+@pytest.mark.parametrize("clip", CLIPS)
+def test_the_sum_is_that_of_clipped_gradients(clip: float) -> None:
+    problem = draw_problem()
+    gradients = plain_gradients(problem)
+    norms = gradients.flatten(1).norm(dim=1)
+    expected = (gradients * (clip / norms).clamp_max(1)[:, None, None]).sum(0)
+    found = torch.from_numpy(sums_of(problem, clip)) * (clip / ONE)
+    assert (found - expected).norm() < 1e-3 * len(problem.records) * min(clip, float(norms.max()))
+
+
+def test_an_empty_batch_is_noise_only() -> None:
+    problem = draw_problem()
+    assert not sums_of(problem, 1.0, slice(0, 0)).any()
+    noisy = noisy_gradient(
+        problem.loss, problem.records[:0], problem.record_targets[:0], centre=0, clip=1.0,
+        multiplier=2.0,
+    )  # fmt: skip
+    assert noisy.shape == (9, 30)
+    assert abs(noisy.std() / 2 - 1) < 6 / math.sqrt(2 * noisy.size)
+
+
+def noise_of(problem: Problem, multiplier: float, times: int) -> NDArray[np.float64]:
+    drawn = [
+        noisy_gradient(
+            problem.loss, problem.records, problem.record_targets, centre=problem.centre,
+            clip=0.05, multiplier=multiplier,
+        )
+        for _ in range(times)
+    ]  # fmt: skip
+    return np.stack(drawn) - sums_of(problem, 0.05) / ONE
+
+
+@pytest.mark.parametrize("multiplier", [0.5, 30.0])
+def test_the_noise_has_the_size_that_the_accountant_takes_it_for(multiplier: float) -> None:
+    noise = noise_of(draw_problem(), multiplier, 40) / multiplier
+    assert abs(noise.std() - 1) < 6 / math.sqrt(2 * noise.size)
+    assert abs(noise.mean()) < 6 / math.sqrt(noise.size)
+
+
+def test_steps_and_coordinates_have_noise_of_their_own() -> None:
+    torch.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002 - whoever seeds whatever
+    first = noise_of(draw_problem(), 1.0, 2)
+    torch.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    again = noise_of(draw_problem(), 1.0, 2)
+    drawn = np.concatenate([first, again]).reshape(4, -1)
+    correlation = np.corrcoef(drawn) - np.eye(4)
+    assert np.abs(correlation).max() < 6 / math.sqrt(drawn.shape[1])
+    rows = np.corrcoef(np.concatenate([first, again]).transpose(1, 0, 2).reshape(9, -1))
+    assert np.abs(rows - np.eye(9)).max() < 6 / math.sqrt(4 * 30)
+
+
+def test_sigma_is_rounded_up() -> None:
+    for multiplier in (0.3, 1.0, 1.5566, 4000.0):
+        assert noise_sigma(multiplier) ** 2 >= (multiplier * ONE) ** 2 + 9
+        assert noise_sigma(multiplier) <= multiplier * ONE * (1 + 1e-9)
+    with pytest.raises(BudgetError, match="out of range"):
+        noise_sigma(1e9)
+
+
+def test_records_are_read_about_their_centre() -> None:
+    problem = draw_problem()
+    assert float(problem.values.min()) == -problem.centre / LEVELS
+    moved = replace(problem, centre=0)
+    assert not np.array_equal(sums_of(problem, 0.05), sums_of(moved, 0.05))
+
+
+def test_so_many_points_that_rounding_would_matter_are_refused() -> None:
+    bright = torch.full((6_000, 784), 7.5, dtype=torch.float64)
+    with pytest.raises(BudgetError, match="support points are too many"):
+        _rounding(bright, centre=0)
+    assert _rounding(bright[:500] / 8, centre=0) < ONE / 100

@@ -1,0 +1,268 @@
+"""Mistakes of a distillation that would make an epsilon untrue, each caught by a test."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import _pytest.outcomes
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.errors import DpntkError
+from dpntk.common.sources import open_source
+from dpntk.distill import mechanism, optimiser, pipeline, products
+from dpntk.distill.gradients import Coefficients, SupportLoss
+from dpntk.distill.optimiser import State
+from dpntk.distill.progress import RunFolder
+from dpntk.release import sampled_gaussian
+from dpntk.release.discrete_gaussian import discrete_gaussian
+from tests.distill import test_distill as path_tests
+from tests.distill import test_gradients as gradient_tests
+from tests.distill import test_mechanism as mechanism_tests
+from tests.release import test_sampled_gaussian as accountant_tests
+from tests.release.test_mutants import everywhere
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def shuffled_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each record once in an epoch, dealt out in batches of one size."""
+
+    def deal(records: int, rate: float) -> NDArray[np.int64]:
+        size = max(1, round(rate * records))
+        if not deck:
+            order = np.random.default_rng().permutation(records)
+            deck.extend(np.sort(order[i : i + size]) for i in range(0, records, size))
+        return deck.pop()
+
+    deck: list[NDArray[np.int64]] = []
+    monkeypatch.setattr(pipeline, "poisson_sample", deal)
+
+
+def start_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the public code of the paper does for MNIST."""
+    right = RunFolder.resume
+
+    def resume(self: RunFolder, start: State) -> State:
+        images = open_source(self.path.parent / "images")
+        batch = next(iter(images.batches(len(start.points))))
+        return replace(right(self, start), points=np.floor(batch.records / 4.0) / 64)
+
+    monkeypatch.setattr(RunFolder, "resume", resume)
+
+
+def one_record_not_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = mechanism.clip_and_round
+
+    def all_but_the_first(
+        loss: SupportLoss, found: Coefficients, longest: float, unit: float
+    ) -> Coefficients:
+        clipped = right(loss, found, longest, unit)
+        clipped.of_record[0] = (found.of_record[0] / unit).round()
+        clipped.of_points[0] = (found.of_points[0] / unit).round()
+        return clipped
+
+    everywhere(monkeypatch, right, all_but_the_first)
+
+
+def clipped_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest gradient of a batch decides for all of them."""
+    right = SupportLoss.norms
+
+    def longest(self: SupportLoss, found: Coefficients, slices: int = 3) -> tuple[Any, Any]:
+        squares, sizes = right(self, found, slices)
+        return squares.amax().expand_as(squares), sizes
+
+    monkeypatch.setattr(SupportLoss, "norms", longest)
+
+
+def only_the_part_of_the_record_is_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgets that the loss depends on the support points through the inverse as well."""
+    right = SupportLoss.norms
+
+    def part(self: SupportLoss, found: Coefficients, slices: int = 3) -> tuple[Any, Any]:
+        return right(self, replace(found, of_points=found.of_points * 0), slices)
+
+    monkeypatch.setattr(SupportLoss, "norms", part)
+
+
+def noise_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[tuple[int, int], NDArray[np.int64]] = {}
+
+    def again(size: int, sigma: int) -> NDArray[np.int64]:
+        if (size, sigma) not in drawn:
+            drawn[size, sigma] = discrete_gaussian(size, sigma)
+        return drawn[size, sigma]
+
+    monkeypatch.setattr(mechanism, "discrete_gaussian", again)
+
+
+def one_draw_for_all_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shared(size: int, sigma: int) -> NDArray[np.int64]:
+        return np.resize(discrete_gaussian(30, sigma), size)
+
+    monkeypatch.setattr(mechanism, "discrete_gaussian", shared)
+
+
+def noise_for_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divides by the number of records in the batch, which is not public, before the noise."""
+
+    def smaller(size: int, sigma: int) -> NDArray[np.int64]:
+        return discrete_gaussian(size, max(1, sigma // 40))
+
+    monkeypatch.setattr(mechanism, "discrete_gaussian", smaller)
+
+
+def resumed_step_applied_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step that was lost is taken again."""
+    right = RunFolder.resume
+
+    def uncounted(self: RunFolder, start: State) -> State:
+        state = right(self, start)
+        return replace(state, begun=min(state.begun, state.taken))
+
+    monkeypatch.setattr(RunFolder, "resume", uncounted)
+
+
+def gradient_applied_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an interruption the latest gradient moves the points once more."""
+    right_resume, right_descend = RunFolder.resume, optimiser.descend
+    latest: list[tuple[Any, ...]] = []
+
+    def descend(state: State, *rest: Any) -> State:  # noqa: ANN401
+        latest[:] = [rest]
+        return right_descend(state, *rest)
+
+    def resume(self: RunFolder, start: State) -> State:
+        state = right_resume(self, start)
+        return right_descend(state, *latest[0]) if latest and state.begun else state
+
+    monkeypatch.setattr(pipeline, "descend", descend)
+    monkeypatch.setattr(RunFolder, "resume", resume)
+
+
+def step_counted_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = RunFolder.begin_step
+
+    def later(self: RunFolder, state: State) -> State:
+        return replace(state, begun=state.begun + 1)
+
+    def save(self: RunFolder, state: State) -> None:
+        right(self, replace(state, begun=state.begun - 1))
+        right_save(self, state)
+
+    right_save = RunFolder.save
+    monkeypatch.setattr(RunFolder, "begin_step", later)
+    monkeypatch.setattr(RunFolder, "save", save)
+
+
+def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for batches of half the size."""
+    right = sampled_gaussian.sampled_multiplier
+
+    def optimistic(epsilon: float, delta: float, rate: float, steps: int) -> Any:  # noqa: ANN401
+        return replace(right(epsilon, delta, rate / 2, steps), rate=rate)
+
+    everywhere(monkeypatch, right, optimistic)
+
+
+def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ordinary products of matrices: a record's last bits depend on its place in the batch."""
+
+    def ordinary(left: torch.Tensor, right: torch.Tensor, slices: int = 3) -> torch.Tensor:
+        return left @ right
+
+    everywhere(monkeypatch, products.product, ordinary)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake, and the test that must fail with it in place.
+
+    Attributes:
+        plant: puts the mistake in place.
+        caught_by: the test.
+        parameters: of that test; its fixtures are found by name.
+    """
+
+    plant: Plant
+    caught_by: Callable[..., None]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+interrupted = {"die_at": 3, "die_after_noise": True}
+MUTANTS = [
+    Mutant(shuffled_epochs, path_tests.test_batches_are_drawn_anew_at_every_step),
+    Mutant(start_from_records, path_tests.test_the_start_is_drawn_without_records),
+    Mutant(
+        one_record_not_clipped,
+        mechanism_tests.test_no_record_contributes_more_than_the_sensitivity,
+        {"clip": 0.05, "hostile": False},
+    ),
+    Mutant(
+        clipped_together,
+        mechanism_tests.test_the_sum_is_exactly_that_of_its_records_in_any_company,
+        {"clip": 0.05},
+    ),
+    Mutant(
+        only_the_part_of_the_record_is_clipped,
+        mechanism_tests.test_no_record_contributes_more_than_the_sensitivity,
+        {"clip": 0.05, "hostile": False},
+    ),
+    Mutant(noise_repeated, path_tests.test_no_two_steps_have_the_same_noise),
+    Mutant(
+        one_draw_for_all_points, mechanism_tests.test_steps_and_coordinates_have_noise_of_their_own
+    ),
+    Mutant(
+        noise_for_the_mean,
+        mechanism_tests.test_the_noise_has_the_size_that_the_accountant_takes_it_for,
+        {"multiplier": 0.5},
+    ),
+    Mutant(
+        resumed_step_applied_twice,
+        path_tests.test_an_interrupted_run_goes_on_and_counts_every_step_once,
+        interrupted,
+    ),
+    Mutant(
+        gradient_applied_twice,
+        path_tests.test_an_interrupted_run_goes_on_and_counts_every_step_once,
+        interrupted,
+    ),
+    Mutant(
+        step_counted_afterwards, path_tests.test_a_step_is_on_the_disk_before_its_batch_is_drawn
+    ),
+    Mutant(
+        rate_forgotten,
+        accountant_tests.test_the_noise_is_dp_accountings_within_a_hundredth_and_never_less,
+        {"epsilon": 0.3, "rate": 0.1, "steps": 50},
+    ),
+    Mutant(company_matters, gradient_tests.test_a_records_numbers_do_not_depend_on_its_company),
+]
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch, planted: None) -> path_tests.Steps:
+    """Watches what the mutant does, so it comes after it."""
+    return path_tests.Steps(monkeypatch)
+
+
+@pytest.fixture
+def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    request.getfixturevalue("mutant").plant(monkeypatch)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.plant.__name__)
+def test_the_mutant_is_caught(
+    mutant: Mutant, request: pytest.FixtureRequest, planted: None
+) -> None:
+    names = inspect.signature(mutant.caught_by).parameters
+    fixtures = {
+        name: request.getfixturevalue(name) for name in names if name not in mutant.parameters
+    }
+    with pytest.raises((AssertionError, DpntkError, _pytest.outcomes.Failed)):
+        mutant.caught_by(**fixtures, **mutant.parameters)

@@ -1,0 +1,72 @@
+"""Epsilon of many subsampled steps: dp-accounting's, and never below closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import dp_accounting
+import pytest
+
+from dpntk.common.errors import BudgetError
+from dpntk.release.accountant import epsilon_for
+from dpntk.release.sampled_gaussian import SampledGaussian, sampled_epsilon, sampled_multiplier
+
+DELTA = 1e-5
+
+
+def theirs(run: SampledGaussian, delta: float, grid: float = 1e-4) -> float:
+    accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=grid)
+    step = dp_accounting.GaussianDpEvent(run.multiplier)
+    accountant.compose(dp_accounting.PoissonSampledDpEvent(run.rate, step), run.steps)
+    return float(accountant.get_epsilon(delta))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rate", "steps"), [(1.0, 1 / 60, 600), (0.3, 0.1, 50), (3.0, 0.01, 200)]
+)
+def test_the_noise_is_dp_accountings_within_a_hundredth_and_never_less(
+    epsilon: float, rate: float, steps: int
+) -> None:
+    run = sampled_multiplier(epsilon, DELTA, rate, steps)
+    assert 0.99 * epsilon < theirs(run, DELTA) <= epsilon
+    assert sampled_epsilon([run], DELTA) >= theirs(run, DELTA) * (1 - 1e-12)
+    less = SampledGaussian(rate, run.multiplier * 0.99, steps)
+    assert theirs(less, DELTA, grid=1e-3) > epsilon
+
+
+@pytest.mark.parametrize("steps", [1, 30])
+def test_without_sampling_it_is_the_gaussian_mechanism(steps: int) -> None:
+    exact = epsilon_for(5.0 / math.sqrt(steps), DELTA)
+    assert exact * (1 - 1e-9) <= sampled_epsilon([SampledGaussian(1.0, 5.0, steps)], DELTA)
+    assert sampled_epsilon([SampledGaussian(1.0, 5.0, steps)], DELTA) <= exact * 1.001
+
+
+def test_one_sampled_step_has_the_divergence_of_its_two_normals() -> None:
+    """Of (1 - rate) N(0, z^2) + rate N(1, z^2) from N(0, z^2): an integral in closed form."""
+    run, delta = SampledGaussian(0.2, 1.0, 1), 1e-3
+    epsilon = sampled_epsilon([run], delta)
+    # The ratio exceeds e^epsilon beyond x*, where rate exp(x - 1/2) = e^epsilon - 1 + rate.
+    beyond = math.log((math.expm1(epsilon) + run.rate) / run.rate) + 0.5
+
+    def tail(x: float) -> float:
+        return math.erfc(x / math.sqrt(2)) / 2
+
+    exact = (1 - run.rate - math.exp(epsilon)) * tail(beyond) + run.rate * tail(beyond - 1)
+    assert exact <= delta <= exact * 1.01
+
+
+def test_runs_add_up() -> None:
+    run = SampledGaussian(0.05, 2.0, 40)
+    twice = sampled_epsilon([run, run], DELTA)
+    assert twice == pytest.approx(theirs(SampledGaussian(0.05, 2.0, 80), DELTA), rel=1e-3)
+    assert twice > sampled_epsilon([run], DELTA)
+
+
+@pytest.mark.parametrize(
+    ("rate", "multiplier", "steps"), [(0.0, 1.0, 1), (1.5, 1.0, 1), (0.5, 0.1, 1), (0.5, 1.0, 0)]
+)
+def test_what_cannot_be_accounted_for_is_refused(
+    rate: float, multiplier: float, steps: int
+) -> None:
+    with pytest.raises(BudgetError):
+        SampledGaussian(rate, multiplier, steps)
