@@ -23,7 +23,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .table_schema import LEVELS, Column, ColumnKind, Missing, TableSchema, Transform
+from .column import Column, ColumnKind, Missing, Transform
+from .table_schema import LEVELS, TableSchema
 
 MISSING: Final = -1
 """The code of a category that is not there."""

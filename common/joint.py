@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,25 @@ from .errors import SchemaError
 from .feature_map import weights_digest
 from .marginals import MarginalFeatures
 from .ntk import TangentFeatures
+from .rff import RandomFourierFeatures
+
+_KEYS: Final[dict[type[TangentFeatures | RandomFourierFeatures], str]] = {
+    TangentFeatures: "tangent",
+    RandomFourierFeatures: "rff",
+}
+"""What psi is called in `spec`."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointFeatures:
-    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1: psi of a network, chi the marginals.
+    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1: chi are marginals.
+
+    With tangent features as psi, chi are the marginals of all columns. With random Fourier features
+    of the numbers as psi, and as chi the categories in one-hot form, it is the heterogeneous sum
+    kernel of DP-MERF (Harder, Adamczewski, Park 2021, section 4.3).
 
     Attributes:
-        tangent: psi.
+        main: psi.
         marginals: chi.
         weight: b, above 0 and below 1.
 
@@ -31,37 +42,37 @@ class JointFeatures:
         is if psi is. (docs/privacy.md, statements 1 and 2.)
     """
 
-    tangent: TangentFeatures
+    main: TangentFeatures | RandomFourierFeatures
     marginals: MarginalFeatures
     weight: float
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < 1:
             raise SchemaError(f"--marginals {self.weight:g}: the weight is between 0 and 1")
-        if self.tangent.record_size != self.marginals.record_size:
+        if self.main.record_size != self.marginals.record_size:
             raise SchemaError("feature map: the two maps take records of different sizes")
-        if self.tangent.levels != self.marginals.levels:
+        if self.main.levels != self.marginals.levels:
             raise SchemaError("feature map: the two maps take records of different levels")
 
     @property
-    def tangent_weight(self) -> float:
+    def main_weight(self) -> float:
         """The other weight, a."""
         return math.sqrt(1 - self.weight**2)
 
     @property
     def record_size(self) -> int:
         """Number of values in a record."""
-        return self.tangent.record_size
+        return self.main.record_size
 
     @property
     def levels(self) -> int:
         """Records hold integers 0..levels, which stand for the values 0..1."""
-        return self.tangent.levels
+        return self.main.levels
 
     @property
     def dimension(self) -> int:
         """Of psi, which comes first, and of chi."""
-        return self.tangent.dimension + self.marginals.dimension
+        return self.main.dimension + self.marginals.dimension
 
     @property
     def norm_bound(self) -> float:
@@ -71,20 +82,20 @@ class JointFeatures:
     @property
     def nonnegative(self) -> bool:
         """See the class docstring."""
-        return self.tangent.nonnegative
+        return self.main.nonnegative
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""
         return {
             "features": "joint",
-            "tangent": self.tangent.spec(),
+            _KEYS[type(self.main)]: self.main.spec(),
             "marginals": self.marginals.spec(),
             "weight": self.weight,
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Those of the network."""
-        return self.tangent.weights()
+        """Those of psi."""
+        return self.main.weights()
 
     def digest(self) -> str:
         """Of the weights: see `weights_digest`."""
@@ -99,14 +110,15 @@ class JointFeatures:
         Raises:
             SchemaError: they do not describe such a map.
         """
-        tangent, marginals = spec.get("tangent"), spec.get("marginals")
-        weight = spec.get("weight")
-        if not isinstance(tangent, Mapping) or not isinstance(marginals, Mapping):
-            raise SchemaError("feature map: a joint map has the parts tangent and marginals")
+        marginals, weight = spec.get("marginals"), spec.get("weight")
+        kind = next((kind for kind, key in _KEYS.items() if key in spec), TangentFeatures)
+        main = spec.get(_KEYS[kind])
+        if not isinstance(main, Mapping) or not isinstance(marginals, Mapping):
+            raise SchemaError("feature map: a joint map has two parts, one of them the marginals")
         if not isinstance(weight, float):
             raise SchemaError("feature map: the marginals' weight must be a number")
         rebuilt = cls(
-            TangentFeatures.from_spec(tangent, weights),
+            kind.from_spec(main, weights),
             MarginalFeatures.from_spec(marginals, {}),
             weight,
         )

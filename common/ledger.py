@@ -34,6 +34,45 @@ class Entry:
     multiplier: float
     multiplier_replace_one: float
 
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back."""
+        return {
+            **asdict(self),
+            "adjacency": self.adjacency.value,
+            # JSON has no infinity.
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Entry:
+        """Read what `to_json` wrote.
+
+        Raises:
+            SchemaError: it is no such document.
+        """
+        try:
+            epsilon = document["epsilon"]
+            entry = cls(
+                **{
+                    **document,
+                    "adjacency": Adjacency(document["adjacency"]),
+                    "epsilon": math.inf if epsilon is None else epsilon,
+                }
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise SchemaError(f"the ledger cannot be read: {error!r}") from error
+        if not all(isinstance(text, str) for text in (entry.release_id, entry.created)):
+            raise SchemaError("the ledger holds a release without a name")
+        if not all(type(number) in (int, float) for number in (entry.epsilon, entry.delta)):
+            raise SchemaError("the ledger holds a release without a promise")
+        # Without this, a damaged ledger could make what was spent look like nothing.
+        for multiplier in (entry.multiplier, entry.multiplier_replace_one):
+            if type(multiplier) is not float or not 0 <= multiplier < math.inf:
+                raise SchemaError("the ledger holds impossible noise")
+            if (multiplier == 0) != math.isinf(entry.epsilon):
+                raise SchemaError("the ledger holds noise that contradicts its epsilon")
+        return entry
+
 
 @dataclass(frozen=True)
 class Ceiling:
@@ -79,18 +118,29 @@ class Ledger:
         """The ledger with one more release."""
         return replace(self, entries=(*self.entries, entry))
 
+    def beginning_with(self, spent: tuple[Entry, ...]) -> Ledger:
+        """The ledger with what was spent on something that its embedding was made with.
+
+        Args:
+            spent: entries of releases from the same records; those that are there already, here
+                or in the parts, stay as they are and are not counted twice.
+        """
+        known = {entry.release_id: entry for entry in self.all_entries}
+        first = tuple(known.get(entry.release_id, entry) for entry in spent)
+        rest = self._without({entry.release_id for entry in first})
+        return replace(rest, entries=(*first, *rest.entries))
+
+    def _without(self, ids: set[str]) -> Ledger:
+        return replace(
+            self,
+            entries=tuple(entry for entry in self.entries if entry.release_id not in ids),
+            parts=tuple(part._without(ids) for part in self.parts),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
         return {
-            "entries": [
-                {
-                    **asdict(entry),
-                    "adjacency": entry.adjacency.value,
-                    # JSON has no infinity.
-                    "epsilon": entry.epsilon if math.isfinite(entry.epsilon) else None,
-                }
-                for entry in self.entries
-            ],
+            "entries": [entry.to_json() for entry in self.entries],
             "ceiling": None if self.ceiling is None else asdict(self.ceiling),
             **({"parts": [part.to_json() for part in self.parts]} if self.parts else {}),
         }
@@ -103,27 +153,10 @@ class Ledger:
             SchemaError: it is no such document.
         """
         try:
-            ledger = cls(
-                entries=tuple(
-                    Entry(
-                        **{
-                            **entry,
-                            "adjacency": Adjacency(entry["adjacency"]),
-                            "epsilon": math.inf if entry["epsilon"] is None else entry["epsilon"],
-                        }
-                    )
-                    for entry in document["entries"]
-                ),
+            return cls(
+                entries=tuple(map(Entry.from_json, document["entries"])),
                 ceiling=None if document["ceiling"] is None else Ceiling(**document["ceiling"]),
                 parts=tuple(cls.from_json(part) for part in document.get("parts", ())),
             )
         except (KeyError, TypeError, ValueError, BudgetError) as error:
             raise SchemaError(f"the ledger cannot be read: {error!r}") from error
-        # Without this, a damaged ledger could make what was spent look like nothing.
-        for entry in ledger.entries:
-            for multiplier in (entry.multiplier, entry.multiplier_replace_one):
-                if type(multiplier) is not float or not 0 <= multiplier < math.inf:
-                    raise SchemaError("the ledger holds impossible noise")
-                if (multiplier == 0) != math.isinf(entry.epsilon):
-                    raise SchemaError("the ledger holds noise that contradicts its epsilon")
-        return ledger

@@ -15,13 +15,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .column import ColumnKind, Missing, Transform
 from .encoding import blocks_of
 from .errors import SchemaError
 from .feature_map import weights_digest
-from .table_schema import LEVELS, ColumnKind, Missing, TableSchema, Transform
+from .table_schema import LEVELS, TableSchema
 
 CELLS: Final = 64
-_MOST_CELLS: Final = 128
+MOST_CELLS: Final = 128
 """Integers that are no more have a cell each."""
 _LARGEST: Final = 1 << 24
 
@@ -91,7 +92,7 @@ class MarginalFeatures:
         if not self.columns or self.levels != LEVELS or not 0 < self.record_size <= _LARGEST:
             raise wrong
         for column in self.columns:
-            if column.start < 0 or column.count < 1 or not 0 <= column.cells <= _MOST_CELLS:
+            if column.start < 0 or column.count < 1 or not 0 <= column.cells <= MOST_CELLS:
                 raise wrong
             if column.start + column.count > self.record_size or column.cells == 1:
                 raise wrong
@@ -105,19 +106,32 @@ class MarginalFeatures:
             raise wrong
 
     @classmethod
-    def of(cls, schema: TableSchema) -> MarginalFeatures:
-        """The marginals of all columns of a table but the label, which has its counts."""
+    def of(
+        cls, schema: TableSchema, usual: int = CELLS, *, numbers: bool = True
+    ) -> MarginalFeatures:
+        """The marginals of the columns of a table but the label, which has its counts.
+
+        Args:
+            schema: of the table.
+            usual: cells of a numeric column, unless it is of few integers.
+            numbers: whether numeric columns are among them, or categories alone.
+
+        Raises:
+            SchemaError: there are no such columns.
+        """
         columns = []
         for block in blocks_of(schema):
+            if block.column.kind.numeric and not numbers:
+                continue
             column, start = block.column, block.place.start
             if column.lower is None or column.upper is None:
                 ranked = column.kind is ColumnKind.ORDINAL
                 columns.append(MarginalColumn(start + ranked, column.choices, 0, -1))
                 continue
-            cells = CELLS
+            cells = usual
             if column.kind is ColumnKind.INTEGER and column.transform is Transform.NONE:
                 values = int(column.upper - column.lower) + 1
-                cells = values if values <= _MOST_CELLS else CELLS
+                cells = values if values <= MOST_CELLS else usual
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
         return cls(tuple(columns), schema.inputs)

@@ -11,7 +11,7 @@ of 2^-32 turns for every record: see `dpntk.embed.exact_rff`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,7 +56,14 @@ class RandomFourierFeatures:
 
     @classmethod
     def draw(
-        cls, record_size: int, *, frequencies: int, length_scale: float, levels: int, seed: int
+        cls,
+        record_size: int,
+        *,
+        frequencies: int,
+        length_scale: float,
+        levels: int,
+        seed: int,
+        places: Sequence[int] | None = None,
     ) -> RandomFourierFeatures:
         """Draw the frequencies at random, without looking at any record.
 
@@ -66,8 +73,13 @@ class RandomFourierFeatures:
             length_scale: l, for values 0..1.
             levels: largest integer in a record.
             seed: of the frequencies alone.
+            places: of the values that the kernel looks at; all if None.
         """
         normal = np.random.default_rng(seed).standard_normal((frequencies, record_size))
+        if places is not None:
+            unseen = np.ones(record_size, dtype=bool)
+            unseen[list(places)] = False
+            normal[:, unseen] = 0
         units = np.rint(normal * (TURN / (2 * math.pi * length_scale * levels)))
         return cls((units.clip(-_LARGEST, _LARGEST) / TURN).astype(np.float32), levels)
 

@@ -15,6 +15,8 @@ from enum import Enum
 from typing import Any
 
 from .errors import SchemaError
+from .ledger import Entry
+from .words import counted
 
 SMALLEST_SIDE = 8
 LARGEST_SIDE = 64
@@ -31,6 +33,8 @@ class Origin(Enum):
     """A property of the container: file headers, folder names, the range of a pixel."""
     FROM_DATA = "from-data"
     """Looked up in the records themselves: outside the guarantee, and every release says so."""
+    PRIVATE = "private"
+    """Found in the records with differential privacy, by a release that the ledger counts."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,13 @@ class ImageSchema:
             )
         if len(set(self.classes)) != len(self.classes):
             raise SchemaError("two classes have the same name")
+        if Origin.PRIVATE in (self.side_origin, self.classes_origin):
+            raise SchemaError("nothing of images is found with differential privacy")
+
+    @property
+    def spent(self) -> tuple[Entry, ...]:
+        """Nothing: see `TableSchema.spent`."""
+        return ()
 
     @property
     def inputs(self) -> int:
@@ -129,7 +140,8 @@ class ImageSchema:
 
 def some_classes(names: tuple[str, ...]) -> str:
     """How many classes there are, and what the first ones are called."""
-    return f"{len(names)} classes: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+    many = counted(len(names), "class", "classes")
+    return f"{many}: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
 
 
 def canonical_json(document: Mapping[str, Any]) -> str:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .column import DTYPES, ColumnKind, Transform
 from .errors import SchemaError
+from .ledger import Entry
+from .magnitudes import widest_bounds
 from .schema import Origin
-from .table_schema import ColumnKind, TableSchema
+from .table_schema import TableSchema
 
 
 @dataclass(frozen=True)
@@ -23,10 +27,13 @@ class Draft:
         schema: what the file says.
         unconfirmed: names of the columns whose bounds or categories were looked up in the data and
             not been confirmed.
+        private: names of the columns whose bounds are to be found with differential privacy; in
+            `schema` they have the widest ones.
     """
 
     schema: TableSchema
     unconfirmed: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
 
     def settled(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
         """The schema to work with.
@@ -39,6 +46,11 @@ class Draft:
         Raises:
             SchemaError: something is unconfirmed and that is not accepted.
         """
+        if self.private:
+            raise SchemaError(
+                f"{where}: bounds of {_some(self.private)} are private: find them first, with "
+                "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds' and 'dpntk bounds'"
+            )
         if not self.unconfirmed:
             return self.schema
         if not accept_from_data:
@@ -52,6 +64,30 @@ class Draft:
             for column in self.schema.columns
         )
         return replace(self.schema, columns=columns)
+
+    def with_bounds(
+        self, bounds: Mapping[str, tuple[float, float]], spent: tuple[Entry, ...]
+    ) -> Draft:
+        """The draft with bounds that were found with differential privacy.
+
+        Args:
+            bounds: of all columns in `private`.
+            spent: the releases by which they were found, and earlier ones from the same records.
+        """
+        columns = tuple(
+            replace(
+                column,
+                lower=bounds[column.name][0],
+                upper=bounds[column.name][1],
+                origin=Origin.PRIVATE,
+            )
+            if column.name in bounds
+            else column
+            for column in self.schema.columns
+        )
+        known = {entry.release_id for entry in self.schema.spent}
+        spent = (*self.schema.spent, *(e for e in spent if e.release_id not in known))
+        return Draft(replace(self.schema, columns=columns, spent=spent), self.unconfirmed)
 
     def to_toml(self) -> str:
         """The text of a `schema.toml` that `from_toml` reads back."""
@@ -71,11 +107,18 @@ class Draft:
             if column.name in self.unconfirmed:
                 what = "bounds" if column.kind.numeric else "categories"
                 lines.append(f"confirmed = false  # the {what} were looked up in the data")
+            unsaid = {"origin"} if column.origin is Origin.DECLARED else set()
+            if column.name in self.private:
+                lines.append('bounds = "private"')
+                unsaid |= {"lower", "upper"}
             lines += [
                 f"{name} = {_toml(value)}"
                 for name, value in column.to_json().items()
-                if name != "origin" or column.origin is not Origin.DECLARED
+                if name not in unsaid
             ]
+        for entry in schema.spent:
+            lines += ["", "[[spent]]  # on the bounds of private origin; never remove this"]
+            lines += [f"{name} = {_toml(value)}" for name, value in entry.to_json().items()]
         return "\n".join(lines) + "\n"
 
     @classmethod
@@ -93,7 +136,7 @@ class Draft:
             document = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise SchemaError(f"{where}: not TOML: {error}") from error
-        unconfirmed = []
+        unconfirmed, private = [], []
         columns = document.get("columns")
         for column in columns if isinstance(columns, list) else ():
             if not isinstance(column, dict):
@@ -101,16 +144,39 @@ class Draft:
             confirmed = column.pop("confirmed", True)
             if not isinstance(confirmed, bool):
                 raise SchemaError(f"{where}: confirmed is true or false")
-            if not confirmed:
+            bounds = column.pop("bounds", None)
+            if bounds is not None:
+                _require_private(bounds, column, where)
+                private.append(column.get("name", ""))
+            elif not confirmed:
                 unconfirmed.append(column.get("name", ""))
             if column.get("kind") == ColumnKind.CONTINUOUS.value:
                 for bound in ("lower", "upper"):  # a person writes 0 for 0.0
                     if type(column.get(bound)) is int:
                         column[bound] = float(column[bound])
         try:
-            return cls(TableSchema.of_entries(document), tuple(unconfirmed))
+            return cls(TableSchema.of_entries(document), tuple(unconfirmed), tuple(private))
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}") from error
+
+
+def _require_private(bounds: object, column: dict[str, object], where: str) -> None:
+    """Give a column that is marked `bounds = "private"` the widest bounds."""
+    at = f"{where}: column {column.get('name')!r}"
+    if bounds != "private":
+        raise SchemaError(f'{at}: bounds = "private", or lower and upper')
+    if "lower" in column or "upper" in column:
+        raise SchemaError(f'{at}: bounds = "private" leaves no room for lower and upper')
+    try:
+        kind = ColumnKind(column.get("kind"))
+        transform = Transform(column.get("transform", "none"))
+    except ValueError:
+        return  # which the schema will complain of
+    if not kind.numeric:
+        raise SchemaError(f'{at}: columns with bounds = "private" are numeric')
+    dtype = column.get("dtype")
+    if isinstance(dtype, str) and dtype in DTYPES:
+        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform)
 
 
 def read_schema(path: Path, *, accept_from_data: bool = False) -> TableSchema:
@@ -121,7 +187,16 @@ def read_schema(path: Path, *, accept_from_data: bool = False) -> TableSchema:
         accept_from_data: see `Draft.settled`.
 
     Raises:
-        SchemaError: there is none, it is not one, or something in it is not confirmed.
+        SchemaError: there is none, it is not one, or something in it is not settled.
+    """
+    return read_draft(path).settled(str(path), accept_from_data=accept_from_data)
+
+
+def read_draft(path: Path) -> Draft:
+    """Read a `schema.toml` that its owner may still have to work on.
+
+    Raises:
+        SchemaError: there is none, or it is not one.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -129,7 +204,7 @@ def read_schema(path: Path, *, accept_from_data: bool = False) -> TableSchema:
         raise SchemaError(f"{path}: not TOML: not in UTF-8") from error
     except OSError as error:
         raise SchemaError(f"{path}: {error.strerror or error}") from error
-    return Draft.from_toml(text, str(path)).settled(str(path), accept_from_data=accept_from_data)
+    return Draft.from_toml(text, str(path))
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -6,16 +6,17 @@ embedding and the release as JSON, and says what a generated table looks like.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum
 from functools import cached_property
 from typing import Any, Final
 
+from .column import Column, ColumnKind, Missing, Transform, require_name
 from .errors import SchemaError
-from .schema import MOST_CLASSES, Origin, some_classes
+from .ledger import Entry
+from .schema import Origin, some_classes
+from .words import counted
 
 BINS: Final = 20
 """Soft bins of a numeric column, unless it is of integers that are fewer."""
@@ -24,209 +25,6 @@ MOST_COLUMNS: Final = 2_000
 MOST_INPUTS: Final = 50_000
 NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
-_LARGEST: Final = 2.0**53
-_LONGEST_NAME: Final = 1_000
-DTYPES: Final = (
-    "string", "bool", "float32", "float64",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-)  # fmt: skip
-"""How a column may be stored, in Arrow's names ("string" stands for all kinds of texts)."""
-
-
-class ColumnKind(Enum):
-    """What the values of a column mean."""
-
-    CONTINUOUS = "continuous"
-    """Real numbers between two bounds."""
-    INTEGER = "integer"
-    """Whole numbers between two bounds, both included."""
-    ORDINAL = "ordinal"
-    """One of several categories that have an order: the one in which they are listed."""
-    CATEGORICAL = "categorical"
-    """One of several categories without an order."""
-    BOOLEAN = "boolean"
-    """One of two categories: what stands for false, then what stands for true."""
-
-    @property
-    def numeric(self) -> bool:
-        """Whether values are numbers between bounds; otherwise they are categories."""
-        return self in (ColumnKind.CONTINUOUS, ColumnKind.INTEGER)
-
-
-class Transform(Enum):
-    """On which scale a numeric column is looked at."""
-
-    NONE = "none"
-    LOG1P = "log1p"
-    """log(1 + x): for amounts from 0 that spread over orders of magnitude."""
-    SIGNED_LOG = "signed-log"
-    """sign(x) log(1 + |x|): the same for amounts of either sign."""
-
-
-class Missing(Enum):
-    """What to do with a value that is not there."""
-
-    REFUSED = "refused"
-    """It is an error."""
-    CATEGORY = "category"
-    """It counts as one more category (of ordinal, categorical and boolean columns)."""
-    INDICATOR = "indicator"
-    """A further value of the record says so (of numeric columns)."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Attributes:
-        name: in the header.
-        kind: what its values mean.
-        dtype: how the source stores it, one of `DTYPES`; generated tables store it likewise.
-        lower: of a numeric column: smallest value; what is below is clipped. None otherwise.
-        upper: likewise, the largest value. Whole numbers (int) in a column of integers.
-        categories: of the others: all categories, as texts, in order; two if boolean.
-        other: the category that values which are not listed count as; None if they are refused.
-        transform: of a numeric column: the scale on which it is looked at.
-        missing: what to do with a value that is not there.
-        origin: where the bounds or categories come from.
-    """
-
-    name: str
-    kind: ColumnKind
-    dtype: str
-    lower: float | None = None
-    upper: float | None = None
-    categories: tuple[str, ...] = ()
-    other: str | None = None
-    transform: Transform = Transform.NONE
-    missing: Missing = Missing.REFUSED
-    origin: Origin = Origin.DECLARED
-
-    def __post_init__(self) -> None:
-        _require_name(self.name, "a column")
-        if self.dtype not in DTYPES:
-            raise self._wrong(f"dtype {self.dtype!r}: known are {', '.join(DTYPES)}")
-        if self.kind.numeric:
-            self._require_bounds()
-        else:
-            self._require_categories()
-
-    def _wrong(self, what: str) -> SchemaError:
-        return SchemaError(f"column {self.name!r}: {what}")
-
-    def _require_bounds(self) -> None:
-        lower, upper = self.lower, self.upper
-        if lower is None or upper is None:
-            raise self._wrong("a numeric column has the bounds lower and upper")
-        if self.categories or self.other is not None:
-            raise self._wrong("a numeric column has bounds, not categories")
-        if not -_LARGEST <= lower < upper <= _LARGEST:
-            raise self._wrong(f"bounds {lower} to {upper}: they go up, between -2^53 and 2^53")
-        if self.kind is ColumnKind.INTEGER and not (type(lower) is type(upper) is int):
-            raise self._wrong("the bounds of integers are integers")
-        if self.kind is ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is float):
-            raise self._wrong("the bounds of continuous values are floats")
-        if self.transform is Transform.LOG1P and lower < 0:
-            raise self._wrong("log1p needs a lower bound of at least 0; signed-log does not")
-        if self.missing is Missing.CATEGORY:
-            raise self._wrong('a numeric column has missing = "indicator" or "refused"')
-        if self.dtype in ("string", "bool"):
-            raise self._wrong(f"dtype {self.dtype} does not hold numbers")
-        if self.kind is ColumnKind.CONTINUOUS and "int" in self.dtype:
-            raise self._wrong(f"dtype {self.dtype} holds integers: its kind is integer")
-        if self.kind is ColumnKind.INTEGER and "int" in self.dtype:
-            bits = int(self.dtype.lstrip("uint"))
-            unsigned = self.dtype.startswith("u")
-            most = 2 ** (bits if unsigned else bits - 1) - 1
-            if lower < (0 if unsigned else -most - 1) or upper > most:
-                raise self._wrong(f"dtype {self.dtype} does not hold {lower} to {upper}")
-
-    def _require_categories(self) -> None:
-        if self.lower is not None or self.upper is not None:
-            raise self._wrong("a column of categories has no bounds")
-        if self.transform is not Transform.NONE:
-            raise self._wrong("a column of categories has no transform")
-        if not 1 <= len(self.categories) <= MOST_CLASSES:
-            raise self._wrong(f"{len(self.categories)} categories: 1 to {MOST_CLASSES} can be")
-        if len(set(self.categories)) != len(self.categories):
-            raise self._wrong("two categories have the same name")
-        for category in self.categories:
-            _require_name(category, f"column {self.name!r}: a category", empty=True)
-        if self.kind is ColumnKind.BOOLEAN and len(self.categories) != 2:
-            raise self._wrong("a boolean column has two categories: false first, then true")
-        if self.other is not None and self.other not in self.categories:
-            raise self._wrong(f"other = {self.other!r} is not among its categories")
-        if self.missing is Missing.INDICATOR:
-            raise self._wrong('a column of categories has missing = "category" or "refused"')
-        if self.dtype == "bool" and self.categories not in (("false", "true"), ("true", "false")):
-            raise self._wrong("the categories of dtype bool are false and true")
-        if self.dtype not in ("string", "bool"):
-            numbers = [_number(category, self.dtype) for category in self.categories]
-            if None in numbers:
-                raise self._wrong(f"dtype {self.dtype} does not hold all of its categories")
-            if len(set(numbers)) != len(numbers):
-                raise self._wrong("two categories are the same number")
-
-    @property
-    def choices(self) -> int:
-        """Number of categories, that of missing values included; 0 of a numeric column."""
-        if self.kind.numeric:
-            return 0
-        return len(self.categories) + (self.missing is Missing.CATEGORY)
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping that `from_json` reads back; what has its default value is left out."""
-        document: dict[str, Any] = {}
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if value == entry.default and entry.name != "origin":
-                continue
-            if isinstance(value, Enum):
-                value = value.value
-            document[entry.name] = list(value) if isinstance(value, tuple) else value
-        return document
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Column:
-        """Read what `to_json` wrote.
-
-        Raises:
-            SchemaError: something is missing, unknown, of the wrong type, or out of range.
-        """
-        if not isinstance(document, Mapping):
-            raise SchemaError("a column is described by a table of entries")
-        name = document.get("name")
-        where = f"column {name!r}" if isinstance(name, str) else "a column without a name"
-        unknown = set(document) - {entry.name for entry in fields(cls)}
-        if unknown:
-            raise SchemaError(f"{where}: unknown: {', '.join(sorted(map(str, unknown)))}")
-        values = dict(document)
-        for entry, kind in _ENUMS.items():
-            if entry in values:
-                values[entry] = _one_of(kind, values[entry], f"{where}: {entry}")
-        for entry in ("name", "kind", "dtype"):
-            if entry not in values:
-                raise SchemaError(f"{where}: {entry} is missing")
-        for entry in ("name", "dtype", "other"):
-            if not isinstance(values.get(entry, ""), str):
-                raise SchemaError(f"{where}: {entry} is a text")
-        for entry in ("lower", "upper"):
-            bound = values.get(entry, 0)
-            if isinstance(bound, bool) or not isinstance(bound, int | float):
-                raise SchemaError(f"{where}: {entry} is a number")
-        categories = values.get("categories", [])
-        if not isinstance(categories, list) or not all(isinstance(c, str) for c in categories):
-            raise SchemaError(f'{where}: categories are a list of texts, as in ["yes", "no"]')
-        values["categories"] = tuple(categories)
-        return cls(**values)
-
-
-_ENUMS: Final[dict[str, type[Enum]]] = {
-    "kind": ColumnKind,
-    "transform": Transform,
-    "missing": Missing,
-    "origin": Origin,
-}
 
 
 @dataclass(frozen=True)
@@ -253,7 +51,7 @@ class CsvFormat:
         if not self.missing or len(self.missing) > 100:
             raise SchemaError("missing: name the texts that stand for missing values")
         for text in self.missing:
-            _require_name(text, "a missing value", empty=True)
+            require_name(text, "a missing value", empty=True)
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
@@ -291,6 +89,8 @@ class TableSchema:
         left_out: names of columns of the source that are not used and not generated.
         bins: soft bins of a numeric column; see `dpntk.common.encoding`.
         csv: how a CSV file is written.
+        spent: releases from the same records that found bounds with differential privacy, those
+            of columns whose origin is `PRIVATE`. They are part of every total.
     """
 
     columns: tuple[Column, ...]
@@ -298,13 +98,14 @@ class TableSchema:
     left_out: tuple[str, ...] = ()
     bins: int = BINS
     csv: CsvFormat = field(default_factory=CsvFormat)
+    spent: tuple[Entry, ...] = ()
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns] + list(self.left_out)
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
-            _require_name(name, "a column that is left out")
+            require_name(name, "a column that is left out")
         repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is there twice")
@@ -328,6 +129,10 @@ class TableSchema:
                 raise SchemaError(f"label {self.label!r}: a label cannot be missing")
         if not self.features:
             raise SchemaError("there is no column but the label")
+        if bool(self.spent) != bool(self.private_bounds):
+            raise SchemaError("bounds of private origin and what was spent on them go together")
+        if any(not column.kind.numeric for column in self.private_bounds):
+            raise SchemaError("categories are not found with differential privacy")
         for column in self.columns:
             try:
                 "".join((column.name, *column.categories)).encode(self.csv.encoding)
@@ -391,9 +196,16 @@ class TableSchema:
         return (f"bounds and categories of {', '.join(names)}",) if names else ()
 
     @property
+    def private_bounds(self) -> tuple[Column, ...]:
+        """The columns whose bounds were found with differential privacy."""
+        return tuple(column for column in self.columns if column.origin is Origin.PRIVATE)
+
+    @property
     def known(self) -> tuple[str, ...]:
         """What is taken as public, in words."""
-        return ("names, bounds and categories of the columns",)
+        found = ", ".join(column.name for column in self.private_bounds)
+        but = f" (but for the bounds of {found})" if found else ""
+        return (f"names, bounds and categories of the columns{but}",)
 
     @property
     def summary(self) -> str:
@@ -404,7 +216,7 @@ class TableSchema:
     @property
     def unit(self) -> str:
         """What one speaks of in the plural."""
-        return f"rows of {len(self.columns)} columns"
+        return f"rows of {counted(len(self.columns), 'column')}"
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
@@ -415,6 +227,7 @@ class TableSchema:
             "left_out": list(self.left_out),
             "bins": self.bins,
             "csv": self.csv.to_json(),
+            **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
         }
 
     @classmethod
@@ -449,38 +262,14 @@ class TableSchema:
             raise SchemaError("label is a column's name")
         if type(bins) is not int:
             raise SchemaError("bins is a whole number")
+        spent = document.get("spent", [])
+        if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
+            raise SchemaError("spent is a list of tables")
         return cls(
             tuple(map(Column.from_json, columns)),
             label,
             tuple(left_out),
             bins,
             CsvFormat.from_json(document.get("csv", {})),
+            tuple(map(Entry.from_json, spent)),
         )
-
-
-def _number(text: str, dtype: str) -> float | None:
-    """The number that a category is, if its dtype holds it."""
-    try:
-        if "int" not in dtype:
-            return float(text) if math.isfinite(float(text)) else None
-        number, bits = int(text), int(dtype.lstrip("uint"))
-    except ValueError:
-        return None
-    unsigned = dtype.startswith("u")
-    most = 2 ** (bits if unsigned else bits - 1) - 1
-    return number if (0 if unsigned else -most - 1) <= number <= most else None
-
-
-def _one_of(kind: type[Enum], value: object, where: str) -> Enum:
-    try:
-        return kind(value)
-    except ValueError as error:
-        known = ", ".join(member.value for member in kind)
-        raise SchemaError(f"{where} = {value!r}: known are {known}") from error
-
-
-def _require_name(name: str, what: str, *, empty: bool = False) -> None:
-    if not (name or empty) or len(name) > _LONGEST_NAME:
-        raise SchemaError(f"{what} has a name of 1 to {_LONGEST_NAME} characters")
-    if any(0xD800 <= ord(character) <= 0xDFFF or character == "\0" for character in name):
-        raise SchemaError(f"{what} has a name that is no text")

@@ -116,8 +116,9 @@ def save_embedding(embedding: Embedding, path: Path) -> None:
         if embedding.shards:
             shards = np.frombuffer(bytes.fromhex("".join(embedding.shards)), np.uint8)
             file.create_dataset("shards", data=shards.reshape(-1, _DIGEST_SIZE))
+        weights = file.create_group("feature_map")  # there even if the map has none
         for name, weight in embedding.feature_map.weights().items():
-            file.create_dataset(f"feature_map/{name}", data=weight)
+            weights.create_dataset(name, data=weight)
 
     write_atomically(path, build(EMBEDDING_MAGIC, fill), mode=SENSITIVE_MODE)
 

@@ -8,39 +8,31 @@ from pathlib import Path
 
 import click
 
-from ..common.architectures import ARCHITECTURES
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
-from ..common.feature_maps import FEATURES
 from ..common.files import collect_stale, locked, require_absent
-from ..common.front import FRONTS
-from ..common.layers import ACTIVATIONS
 from ..common.ledger import Ceiling, Ledger
+from ..common.magnitudes import magnitudes, schema_of_magnitudes
 from ..common.ranks import Ranks
-from ..common.schema_file import read_schema
+from ..common.schema_file import read_draft, read_schema
 from ..common.threads import use_threads
+from ..common.words import counted
 from .artifact import load_embedding, save_embedding
-from .drawing import (
-    DEFAULT_ACTIVATION,
-    DEFAULT_ARCH,
-    DEFAULT_FREQUENCIES,
-    DEFAULT_MARGINALS,
-)
+from .drawing import MapOptions
+from .map_options import map_options
 from .pipeline import embed
 from .work_folder import NothingLeft, WorkFolder
 
-_WIDTHS = ", ".join(
-    f"{'_'.join(map(str, widths))} for {arch}" for arch, widths in ARCHITECTURES.items()
-)
 _COST = "is an embedding that releases may refer to"
 
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="embedding.h5", show_default=True,
-    help="Where to write the embedding. It is SENSITIVE: keep it where the records are.",
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "
+    "embedding.h5; magnitudes.h5 with --private-bounds]",
 )  # fmt: skip
 @click.option(
     "--overwrite", is_flag=True,
@@ -54,38 +46,7 @@ _COST = "is an embedding that releases may refer to"
     "--budget-delta", type=float, metavar="DELTA",
     help="Delta at which the ceiling is taken [default: 1e-05]",
 )  # fmt: skip
-@click.option(
-    "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
-    help="Feature map: tangent features of a network, random Fourier features (DP-MERF), Hermite "
-    "features (DP-HP), or what a pre-trained module of yours says of an image (DP-MEPF).",
-)  # fmt: skip
-@click.option(
-    "--arch", type=click.Choice(list(ARCHITECTURES)),
-    help="Network whose tangent kernel is used: one or two hidden layers, linear or convolutions "
-    f"[default: {DEFAULT_ARCH}]",
-)  # fmt: skip
-@click.option(
-    "--width", metavar="W[_W2]",
-    help=f"Units or channels of its hidden layers, as in 3000_200 [default: {_WIDTHS}]",
-)  # fmt: skip
-@click.option(
-    "--activation", type=click.Choice(ACTIVATIONS),
-    help=f"Its elementwise function [default: {DEFAULT_ACTIVATION}]",
-)  # fmt: skip
-@click.option(
-    "--front", type=click.Choice(FRONTS),
-    help="What stands before it: nothing, or oriented filters beside the pixels "
-    "[default: scattering; pixels for cnn]",
-)  # fmt: skip
-@click.option(
-    "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
-    show_default=True, help="For rff: how many; the dimension is twice that.",
-)  # fmt: skip
-@click.option(
-    "--length-scale", type=click.FloatRange(0, min_open=True), metavar="L",
-    help="For rff: of its Gaussian kernel, for values 0 to 1. Do not look it up in the records "
-    "[default: square root of the record's size / 7.5]",
-)  # fmt: skip
+@map_options
 @click.option(
     "--feature-seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of its random weights (never of noise: noise has no seed).",
@@ -112,8 +73,8 @@ _COST = "is an embedding that releases may refer to"
 )  # fmt: skip
 @click.option(
     "--classes", type=click.IntRange(1, 10_000), metavar="N",
-    help="Declare the number of classes, for IDX and .npz; otherwise it is looked up in the "
-    "labels, and the release says that it was.",
+    help="Declare the number of classes of images whose labels are numbers; otherwise it is looked "
+    "up in the labels, and the release says that it was.",
 )  # fmt: skip
 @click.option(
     "--capacity", type=click.IntRange(1), metavar="N",
@@ -143,23 +104,17 @@ _COST = "is an embedding that releases may refer to"
     "and categories are outside the guarantee.",
 )  # fmt: skip
 @click.option(
-    "--marginals", type=click.FloatRange(0, 1, max_open=True), metavar="WEIGHT",
-    help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
-    f"[default: {DEFAULT_MARGINALS}]",
+    "--private-bounds", is_flag=True,
+    help="Only count how large numbers are, for 'dpntk bounds' to find bounds of the columns that "
+    'have bounds = "private" in the schema.',
 )  # fmt: skip
 def command(
     data: Path,
-    output: Path,
+    options: MapOptions,
+    output: Path | None,
     overwrite: bool,
     budget_eps: float | None,
     budget_delta: float | None,
-    features: str,
-    arch: str | None,
-    width: str | None,
-    activation: str | None,
-    front: str | None,
-    frequencies: int,
-    length_scale: float | None,
     feature_seed: int,
     module: Path | None,
     module_is_public: bool,
@@ -173,7 +128,7 @@ def command(
     threads: int | None,
     schema_path: Path | None,
     accept_from_data: bool,
-    marginals: float | None,
+    private_bounds: bool,
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
@@ -186,11 +141,20 @@ def command(
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
     ceiling = _ceiling(budget_eps, budget_delta)
-    table = None
-    if schema_path is not None:
+    output = output or Path("magnitudes.h5" if private_bounds else "embedding.h5")
+    table, own_map = None, None
+    if schema_path is None:
+        for name, said in (
+            ("--accept-from-data", accept_from_data), ("--private-bounds", private_bounds)
+        ):  # fmt: skip
+            if said:
+                raise SchemaError(f"{name} means nothing without --schema")
+    elif private_bounds:
+        draft = read_draft(schema_path)
+        table = schema_of_magnitudes(draft.schema, draft.private)
+        own_map = magnitudes(table)
+    else:
         table = read_schema(schema_path, accept_from_data=accept_from_data)
-    elif accept_from_data:
-        raise SchemaError("--accept-from-data means nothing without --schema")
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
     may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
     if not work.may_be_finished:
@@ -202,13 +166,7 @@ def command(
         try:
             embedding = embed(
                 data,
-                features=features,
-                arch=arch,
-                width=width,
-                activation=activation,
-                front=front,
-                frequencies=frequencies,
-                length_scale=length_scale,
+                **vars(options) | ({} if own_map is None else {"features": own_map}),
                 feature_seed=feature_seed,
                 module=module,
                 module_is_public=module_is_public,
@@ -218,7 +176,6 @@ def command(
                 classes=classes,
                 capacity=capacity,
                 table=table,
-                marginals=marginals,
                 carry_out=partial(work.carry_out, may_write=may_write),
             )
         except NothingLeft as reason:
@@ -231,6 +188,7 @@ def command(
             may_write()
             collect_stale(output)
             ledger = load_embedding(output).ledger if output.exists() else Ledger()
+            ledger = ledger.beginning_with(embedding.schema.spent)
             ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
             save_embedding(replace(embedding, ledger=ledger), output)
         work.remove()
@@ -242,11 +200,14 @@ def command(
         )
     console.print(
         f"embedded {embedding.records:,} {schema.unit} in "
-        f"{len(schema.classes)} classes as {embedding.sums.shape[0]:,} x "
+        f"{counted(len(schema.classes), 'class', 'classes')} as {embedding.sums.shape[0]:,} x "
         f"{embedding.sums.shape[1]} sums"
     )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
-    console.print(f"next: dpntk release {output} --eps 1")
+    if private_bounds:
+        console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
+    else:
+        console.print(f"next: dpntk release {output} --eps 1")
 
 
 def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:

@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ..common.column import DTYPES, Column, ColumnKind, Missing, Transform
 from ..common.errors import DataError, SchemaError
 from ..common.schema_file import Draft
 from ..common.sources.csv_files import is_csv, read_csv, read_header
 from ..common.sources.parquet_files import opened, read_rows, reading_parquet
 from ..common.sources.tables import find_tables
-from ..common.table_schema import (
-    DTYPES,
-    Column,
-    ColumnKind,
-    CsvFormat,
-    Missing,
-    TableSchema,
-    Transform,
-)
+from ..common.table_schema import CsvFormat, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ..common.architectures import layers_of, read_widths, takes_vectors
+from ..common.encoding import blocks_of
 from ..common.errors import SchemaError
 from ..common.feature_map import FeatureMap
 from ..common.feature_maps import FEATURES
@@ -44,7 +46,8 @@ class MapOptions:
         front: of "ntk": what stands before the network, one of `FRONTS`. If None, "scattering"
             before networks of linear layers, "pixels" before convolutions and for tables.
         frequencies: of "rff": how many; the dimension is twice that.
-        length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
+        length_scale: of "rff": of its kernel, for values 0..1; sqrt(k / 7.5) if None, with k the
+            values in an image, or the numeric columns of a table.
         marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
             (`dpntk.common.joint`); 0 leaves them out; 0.4 if None.
     """
@@ -83,14 +86,7 @@ class MapOptions:
         if self.features == "hermite":
             return HermiteFeatures.draw(schema.inputs, levels=schema.levels, seed=seed)
         if self.features == "rff":
-            usual = math.sqrt(schema.inputs / _VALUES_PER_SQUARED_LENGTH)
-            return RandomFourierFeatures.draw(
-                schema.inputs,
-                frequencies=self.frequencies,
-                length_scale=self.length_scale or usual,
-                levels=schema.levels,
-                seed=seed,
-            )
+            return self._fourier(schema, seed)
         if self.features == "perceptual":
             raise SchemaError(
                 "--features perceptual: a module's features are not drawn: embed first"
@@ -106,6 +102,30 @@ class MapOptions:
         for name in ("arch", "width", "activation", "front"):
             if getattr(self, name) is not None:
                 raise SchemaError(f"--{name} {getattr(self, name)}: {why}")
+
+    def _fourier(self, schema: Schema, seed: int) -> FeatureMap:
+        """Of images all values; of tables numbers, and categories beside them in one-hot form."""
+        places: Sequence[int] = range(schema.inputs)
+        categories = None
+        if isinstance(schema, TableSchema):
+            numeric = [block for block in blocks_of(schema) if block.column.kind.numeric]
+            places = [block.place.start for block in numeric]
+            places += [block.place.stop - 1 for block in numeric if block.missing_place]
+            if len(numeric) < len(schema.features):
+                categories = MarginalFeatures.of(schema, numbers=False)
+            if categories is not None and not numeric:
+                return categories
+        numbers = RandomFourierFeatures.draw(
+            schema.inputs,
+            frequencies=self.frequencies,
+            length_scale=self.length_scale or math.sqrt(len(places) / _VALUES_PER_SQUARED_LENGTH),
+            levels=schema.levels,
+            seed=seed,
+            places=places,
+        )
+        if categories is None:
+            return numbers
+        return JointFeatures(numbers, categories, math.sqrt(0.5))  # both kernels are at most 1
 
     def _network(self, schema: Schema, seed: int) -> TangentFeatures:
         arch = self.arch or DEFAULT_ARCH

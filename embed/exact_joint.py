@@ -10,8 +10,10 @@ from torch import Tensor
 
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
+from ..common.rff import RandomFourierFeatures
+from .exact_rff import ExactRFF
 from .exact_tangent import ExactTangentFeatures, IntegerFeatures
-from .explicit import SAFETY
+from .explicit import SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _CHUNK: Final = 1 << 14
@@ -88,7 +90,7 @@ class _Both:
         border: where the second one begins.
     """
 
-    first: IntegerFeatures
+    first: IntegerFeatures | ExplicitFeatures
     second: Hits
     border: int
 
@@ -112,15 +114,19 @@ class ExactJoint:
     """
 
     def __init__(self, feature_map: JointFeatures, grid: Grid, device: torch.device) -> None:
-        tangent, size = feature_map.tangent, feature_map.tangent_weight
-        self._tangent = ExactTangentFeatures(tangent, grid, device, size)
+        main, size = feature_map.main, feature_map.main_weight
+        self._main: ExactTangentFeatures | ExactRFF
+        if isinstance(main, RandomFourierFeatures):
+            self._main = ExactRFF(main, grid, device, size)
+        else:
+            self._main = ExactTangentFeatures(main, grid, device, size)
         self._marginals = ExactMarginals(feature_map.marginals, grid, device, feature_map.weight)
-        self._border = tangent.dimension
+        self._border = main.dimension
 
     @property
     def chunk_size(self) -> int:
         """How many records may be summed at a time."""
-        return min(self._tangent.chunk_size, self._marginals.chunk_size)
+        return min(self._main.chunk_size, self._marginals.chunk_size)
 
     def features(self, records: Tensor) -> _Both:
         """Features of a batch.
@@ -128,6 +134,4 @@ class ExactJoint:
         Args:
             records: float64 (b, record size), integers 0..levels.
         """
-        return _Both(
-            self._tangent.features(records), self._marginals.features(records), self._border
-        )
+        return _Both(self._main.features(records), self._marginals.features(records), self._border)

@@ -26,19 +26,29 @@ _CHUNK: Final = 1024
 class ExactRFF:
     """`RandomFourierFeatures` in whole grid units.
 
+    Args:
+        feature_map: the map.
+        grid: the unit.
+        device: where records are.
+        size: at most 1: features are multiplied by it, as a part of a longer vector.
+
     Guarantee:
         As for `ExactTangentFeatures`: a feature depends on its record's bytes, the weights, the
-        grid and the table alone, and its norm is at most 1. (docs/privacy.md, statement 3.)
+        grid and the table alone, and its norm is at most `size`. (docs/privacy.md, statement 3.)
     """
 
     def __init__(
-        self, feature_map: RandomFourierFeatures, grid: Grid, device: torch.device
+        self,
+        feature_map: RandomFourierFeatures,
+        grid: Grid,
+        device: torch.device,
+        size: float = 1.0,
     ) -> None:
         units = torch.as_tensor(feature_map.turns, dtype=torch.float64, device=device) * TURN
         self._units = units.T.contiguous()
-        size = SAFETY * grid.units_per_one / math.sqrt(feature_map.frequencies)
+        largest = SAFETY * size * grid.units_per_one / math.sqrt(feature_map.frequencies)
         angles = np.arange(_TABLE) * (2 * np.pi / _TABLE)
-        table = np.trunc(np.cos(angles) * size).astype(np.int64)
+        table = np.trunc(np.cos(angles) * largest).astype(np.int64)
         self._table = torch.from_numpy(table).to(device)
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ..common.feature_map import FeatureMap
+from ..common.ledger import Ledger
 from ..common.public_module import PublicModule
 from ..common.sources import Source
 from .accumulate import ClassSums
@@ -54,5 +55,6 @@ class Job:
             schema=self.source.schema,
             feature_map=self.feature_map,
             grid=self.grid,
+            ledger=Ledger(self.source.schema.spent),
             run=run,
         )

@@ -61,7 +61,8 @@ def merge(paths: Sequence[Path]) -> Embedding:
         except SchemaError as error:
             raise MergeError(f"{path} does not fit in: {error}") from error
         whole = replace(whole, sums=totals.sums, counts=totals.counts)
-    return replace(whole, ledger=Ledger(parts=tuple(parts)), run="", shards=tuple(sorted(owner)))
+    ledger = Ledger(parts=tuple(parts)).beginning_with(whole.schema.spent)
+    return replace(whole, ledger=ledger, run="", shards=tuple(sorted(owner)))
 
 
 def _plan(embedding: Embedding) -> dict[str, object]:

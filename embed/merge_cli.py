@@ -9,6 +9,7 @@ import click
 from ..common.console import console, notice, warning
 from ..common.errors import OutputError
 from ..common.files import collect_stale, require_absent
+from ..common.words import counted
 from .artifact import load_embedding, require_embedding, save_embedding
 from .merge import all_locked, merge
 
@@ -47,7 +48,7 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
         save_embedding(whole, output)
     console.print(
         f"merged {len(embeddings)} embeddings: {whole.records:,} images in "
-        f"{len(whole.schema.classes)} classes"
+        f"{counted(len(whole.schema.classes), 'class', 'classes')}"
     )
     if whole.ledger.all_entries:
         notice(

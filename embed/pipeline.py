@@ -47,7 +47,8 @@ def embed(
     """Reduce a data set to its exact class-wise feature sums.
 
     Args:
-        data: a folder of class folders, a folder of IDX files, an .npz file, or an open source.
+        data: images or, with `table`, a table, as docs/data.md and docs/tables.md say; or an open
+            source.
         features: the feature map: "ntk", "rff", "hermite" or "perceptual"; or a map of one's own,
             drawn without looking at the records (`tangent_features_of` makes one of a torch
             network).
@@ -57,7 +58,7 @@ def embed(
         activation: of "ntk": its elementwise function.
         front: of "ntk": what stands before it.
         frequencies: of "rff": how many; the dimension is twice that.
-        length_scale: of "rff": of its kernel, for values 0..1; sqrt(record size / 7.5) if None.
+        length_scale: of "rff": of its kernel, for values 0..1; see `drawing.MapOptions`.
         feature_seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.

@@ -9,6 +9,7 @@ import click
 from ..common.console import console, notice, warning
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
 from ..common.table_schema import CsvFormat
+from ..common.words import counted
 from .drafting import MISSING_TEXTS, draft_schema
 
 
@@ -57,7 +58,7 @@ def command(
             "left out, because they hold neither numbers nor a few texts: "
             + ", ".join(draft.schema.left_out)
         )
-    console.print(f"drafted {output}: {len(draft.schema.columns)} columns")
+    console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
     warning(
         f"{output} shows bounds and categories of the data: replace them by what is publicly "
         "known, and remove 'confirmed = false' from each"

@@ -13,6 +13,7 @@ from ..common.device import AUTO
 from ..common.errors import GeneratorError
 from ..common.files import require_replaceable_folder
 from ..common.table_schema import TableSchema
+from ..common.words import counted
 from ..release.acceptance import Acceptance
 from ..release.origin_options import origin_options
 from ..release.reader import OpenedDistilled, open_any
@@ -104,7 +105,7 @@ def command(
             look = output / CSV
         else:
             sample_to(output, load_generator(generator), count=records, seed=seed)
-        remark = f", {records:,} records without training"
+        remark = f", {counted(records, 'record')} without training"
     else:
         opened = open_any(release or Path("release.h5"), acceptance)
         if isinstance(opened, OpenedDistilled):

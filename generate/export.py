@@ -44,12 +44,6 @@ class SavedGenerator:
     class_weights: NDArray[np.float64]
     origin: dict[str, Any]
 
-    @property
-    def private(self) -> bool:
-        """Whether its release promised anything; no if the file does not say."""
-        release = self.origin.get("release")
-        return isinstance(release, dict) and release.get("private") is True
-
 
 def write_synthetic(
     folder: Path,

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import torch
-
-from ..common.console import warning
 from ..common.device import AUTO
-from ..release.contents import NOT_PRIVATE
 from ..release.reader import OpenedRelease
 from .export import SavedGenerator, write_synthetic
+from .origin import origin_of, warn_unless_private
 from .sampling import sample
-from .table_training import TableSettings, TableTraining
 from .training import Training, TrainingSettings, train
 
 MOST_BY_DEFAULT: Final = 60_000
@@ -65,37 +60,6 @@ def sample_to(folder: Path, saved: SavedGenerator, *, count: int, seed: int) -> 
     Raises:
         OutputError: the folder cannot be written.
     """
-    if not saved.private:
-        warning(f"{folder} will be {NOT_PRIVATE}")
+    warn_unless_private(saved.origin, folder)
     images, labels = sample(saved.generator, count, saved.class_weights, seed)
     write_synthetic(folder, saved, images, labels, {"records": count, "seed": seed})
-
-
-def origin_of(
-    opened: OpenedRelease,
-    settings: TrainingSettings | TableSettings,
-    training: Training | TableTraining,
-) -> dict[str, Any]:
-    """Where generated records come from, as plain JSON: the release, and the training."""
-    guarantee = opened.release.guarantee
-    return {
-        "release": {
-            "id": opened.release.release_id,
-            "digest": opened.digest,
-            "signer": opened.signed_by.name,
-            "fingerprint": opened.signed_by.fingerprint,
-            "created": opened.release.created,
-            "private": guarantee.private,
-            "epsilon": guarantee.epsilon if guarantee.private else "inf",
-            "delta": guarantee.delta,
-            "adjacency": guarantee.adjacency.value,
-            "statement": opened.release.statement,
-        },
-        "training": {
-            "settings": settings.to_json(),
-            "generator": training.generator.spec.to_json(),
-            "noise_floor": training.noise_floor,
-            "losses": [[point.step, point.loss] for point in training.losses],
-        },
-        "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
-    }

@@ -45,12 +45,6 @@ class SavedTableGenerator:
     marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
 
-    @property
-    def private(self) -> bool:
-        """Whether its release promised anything; no if the file does not say."""
-        release = self.origin.get("release")
-        return isinstance(release, dict) and release.get("private") is True
-
 
 def write_table(
     folder: Path, saved: SavedTableGenerator, table: pa.Table, sampling: dict[str, Any]
@@ -177,7 +171,9 @@ def _serialise(saved: SavedTableGenerator) -> bytes:
         "origin": saved.origin,
     }
     tensors = dict(saved.generator.state_dict())
-    for number, marginal in enumerate(saved.marginals):
+    blocks = blocks_of(saved.generator.schema)
+    for marginal in saved.marginals:
+        number = blocks.index(marginal.block)
         tensors[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
         tensors[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
     content: bytes = save(tensors, metadata={"dpntk": json.dumps(document)})

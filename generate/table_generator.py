@@ -9,9 +9,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from ..common.column import ColumnKind
 from ..common.encoding import Block, NumericEncoding, blocks_of
 from ..common.errors import GeneratorError
-from ..common.table_schema import ColumnKind, TableSchema
+from ..common.table_schema import TableSchema
 
 _LARGEST: Final = 1 << 16
 

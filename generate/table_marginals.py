@@ -75,15 +75,18 @@ def released_marginals(release: Release) -> tuple[ColumnMarginal, ...]:
     noisy = release.embedding.astype(np.float64)
     weight = 1.0
     if isinstance(feature_map, JointFeatures):
-        noisy = noisy[feature_map.tangent.dimension :]
+        noisy = noisy[feature_map.main.dimension :]
         weight = feature_map.weight
         feature_map = feature_map.marginals
     if not isinstance(feature_map, MarginalFeatures):
         return ()
     size = weight * feature_map.entry * release.class_weights
+    blocks = blocks_of(schema)
+    if len(feature_map.columns) < len(blocks):  # of categories alone
+        blocks = tuple(block for block in blocks if not block.column.kind.numeric)
     return tuple(
         ColumnMarginal(block, (noisy[place] / size).T, release.noise_per_coordinate / size)
-        for block, place in zip(blocks_of(schema), feature_map.places, strict=True)
+        for block, place in zip(blocks, feature_map.places, strict=True)
     )
 
 

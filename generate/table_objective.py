@@ -14,7 +14,7 @@ from .kernels import ExplicitFeatures, kernel_of
 from .objective import squared_distance
 from .table_marginals import record_targets, released_marginals
 
-MARGINALS_LOSS: Final = 1.0
+MARGINALS_LOSS: Final = 30.0
 """Weight of the marginals' distance beside that of the other features."""
 
 
@@ -31,7 +31,7 @@ class TableDistance:
         shares = torch.as_tensor(release.class_weights, device=device).float()
         feature_map, embedding, weight = release.feature_map, release.embedding, 1.0
         if isinstance(feature_map, JointFeatures):
-            weight, feature_map = feature_map.tangent_weight, feature_map.tangent
+            weight, feature_map = feature_map.main_weight, feature_map.main
             embedding = embedding[: feature_map.dimension]
         self._kernel = None
         self.noise_floor = 0.0

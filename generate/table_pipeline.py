@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..common.console import warning
 from ..common.device import AUTO
-from ..release.contents import NOT_PRIVATE
 from ..release.reader import OpenedRelease
-from .pipeline import origin_of
+from .origin import origin_of, warn_unless_private
 from .table_export import SavedTableGenerator, write_table
 from .table_marginals import released_marginals
 from .table_sampling import sample_rows
@@ -59,7 +57,6 @@ def sample_table_to(folder: Path, saved: SavedTableGenerator, *, count: int, see
     Raises:
         OutputError: the folder cannot be written.
     """
-    if not saved.private:
-        warning(f"{folder} will be {NOT_PRIVATE}")
+    warn_unless_private(saved.origin, folder)
     table = sample_rows(saved.generator, count, saved.class_weights, seed, saved.marginals)
     write_table(folder, saved, table, {"records": count, "seed": seed})

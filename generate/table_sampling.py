@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..common.column import Column, ColumnKind
 from ..common.console import progress
 from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
-from ..common.table_schema import Column, ColumnKind, TableSchema
+from ..common.table_schema import TableSchema
 from .sampling import split_by_shares
 from .table_generator import TableGenerator
 from .table_marginals import ColumnMarginal, corrected

@@ -10,11 +10,14 @@ from scipy.special import log_ndtr
 from ..common.adjacency import Adjacency
 from ..common.errors import FormatError
 from ..common.feature_map import FeatureMap, sensitivity, share_of_exchange
+from ..common.ledger import Entry
 from .contents import Guarantee
 from .mechanism import SMOOTHING
 
 _TOLERANCE: Final = 1e-6
 _LARGEST_COUNT_WEIGHT: Final = 1.0
+_LEAST_NOISE: Final = 1e-6
+"""Multipliers below it hide nothing, and their squares are no numbers any more."""
 
 
 def log_delta(multiplier: float, epsilon: float) -> float:
@@ -28,8 +31,15 @@ def log_delta(multiplier: float, epsilon: float) -> float:
     return first + math.log(-math.expm1(second - first)) if second < first else -math.inf
 
 
-def require_consistent(guarantee: Guarantee, feature_map: FeatureMap) -> None:
+def require_consistent(
+    guarantee: Guarantee, feature_map: FeatureMap, spent: tuple[Entry, ...] = ()
+) -> None:
     """Recompute the promise from the noise, and refuse figures that contradict each other.
+
+    Args:
+        guarantee: the figures.
+        feature_map: of the release.
+        spent: what was spent on the schema's bounds.
 
     Raises:
         FormatError: something does not follow from the rest; the message says what.
@@ -65,6 +75,26 @@ def require_consistent(guarantee: Guarantee, feature_map: FeatureMap) -> None:
             raise FormatError("a first release has no other total than itself")
     elif g.total_epsilon < g.epsilon * (1 - _TOLERANCE):
         raise FormatError("the total epsilon is below the epsilon of this release")
+    if spent:
+        _require_counted(g, feature_map, spent)
+
+
+def _require_counted(
+    guarantee: Guarantee, feature_map: FeatureMap, spent: tuple[Entry, ...]
+) -> None:
+    """The total has to be at least that of the release and of what was spent on bounds."""
+    g = guarantee
+    own, before = g.noise_multiplier, [entry.multiplier for entry in spent]
+    if any(entry.adjacency is not g.adjacency for entry in spent):
+        raise FormatError("the schema's bounds were found under another adjacency")
+    if g.total_adjacency is not g.adjacency:
+        own *= share_of_exchange(feature_map, g.adjacency, count_weight=g.count_weight)
+        before = [entry.multiplier_replace_one for entry in spent]
+    if g.total_releases <= len(spent) or min(own, *before) < _LEAST_NOISE:
+        raise FormatError("the total does not count what was spent on the schema's bounds")
+    together = 1 / math.hypot(*(1 / multiplier for multiplier in (own, *before)))
+    if log_delta(together, g.total_epsilon * (1 + _TOLERANCE)) > math.log(g.delta):
+        raise FormatError("the total epsilon is below that of the release and its bounds together")
 
 
 def _require_sensitivity(guarantee: Guarantee, feature_map: FeatureMap) -> None:

@@ -13,6 +13,8 @@ from ..common.adjacency import Adjacency
 from ..common.feature_map import FeatureMap
 from ..common.perceptual import PerceptualFeatures
 from ..common.schemas import Schema
+from ..common.table_schema import TableSchema
+from ..common.words import rounded_up
 
 NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
@@ -96,6 +98,11 @@ class Release:
     statement: str
 
     @property
+    def epsilon(self) -> float:
+        """Of all that the file says: bounds found with differential privacy are in it, too."""
+        return self.guarantee.total_epsilon if self.schema.spent else self.guarantee.epsilon
+
+    @property
     def noise_per_coordinate(self) -> float:
         """Standard deviation of the noise on each entry of `embedding`."""
         return self.guarantee.sigma / self.guarantee.records
@@ -142,9 +149,23 @@ def statement_of(
     spent = spent_before(
         guarantee.total_releases, guarantee.total_epsilon, guarantee.total_adjacency
     )
-    return (
+    promise = (
         f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
-        f"for {guarantee.adjacency.meaning}.{exchanged} The unit of privacy is one record: whoever "
+        f"for {guarantee.adjacency.meaning}."
+    )
+    if isinstance(schema, TableSchema) and schema.spent:
+        bounded = ", ".join(column.name for column in schema.private_bounds)
+        promise = (
+            f"This file satisfies ({rounded_up(guarantee.total_epsilon)}, {guarantee.delta:g}) "
+            f"differential privacy for {guarantee.total_adjacency.meaning}: epsilon "
+            f"{guarantee.epsilon:g} for its matrix, and the rest for what was released before, the "
+            f"bounds of {bounded} among it, which were found in the records with differential "
+            "privacy."
+        )
+        if exchanged:
+            exchanged = exchanged.replace("epsilon is", "epsilon of the matrix alone is")
+    return (
+        f"{promise}{exchanged} The unit of privacy is one record: whoever "
         "contributed several is protected less. Everything computed from this file alone is "
         "covered by the same guarantee. Not covered, and treated as public: "
         f"{', '.join(outside)}, {NOT_COVERED_OPTIONS}."

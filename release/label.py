@@ -19,6 +19,7 @@ from ..common.adjacency import Adjacency
 from ..common.console import printable
 from ..common.perceptual import PerceptualFeatures
 from ..common.table_schema import TableSchema
+from ..common.words import counted, rounded_up
 from .contents import Guarantee, Release
 from .reader import OpenedRelease
 
@@ -28,7 +29,7 @@ def as_panel(opened: OpenedRelease) -> Panel:
     release, promise = opened.release, opened.release.guarantee
     rows = {
         "data": _data(release),
-        "epsilon": f"{promise.epsilon:g}" if promise.private else "none: NOT PRIVATE",
+        "epsilon": _epsilon(release),
         "delta": f"{promise.delta:g}",
         "adjacency": f"{promise.adjacency.value}: {promise.adjacency.meaning}",
         "in total": _total(promise),
@@ -108,7 +109,7 @@ def as_registry_entry(opened: OpenedRelease) -> str:
                 "privacy_unit_details": f"One record. Adjacent data sets differ by "
                 f"{promise.adjacency.meaning}.",
                 "privacy_parameters": {
-                    "epsilon": promise.epsilon if promise.private else None,
+                    "epsilon": release.epsilon if promise.private else None,
                     "delta": promise.delta,
                 },
                 "privacy_parameters_details": release.statement,
@@ -135,6 +136,15 @@ def as_registry_entry(opened: OpenedRelease) -> str:
     return text
 
 
+def _epsilon(release: Release) -> str:
+    promise = release.guarantee
+    if not promise.private:
+        return "none: NOT PRIVATE"
+    if release.schema.spent:
+        return f"{rounded_up(release.epsilon)}, of which the bounds of columns have a part"
+    return f"{promise.epsilon:g}"
+
+
 def _data(release: Release) -> str:
     schema, promise = release.schema, release.guarantee
     about = "" if promise.adjacency is Adjacency.REPLACE_ONE else "about "
@@ -144,7 +154,8 @@ def _data(release: Release) -> str:
 def _features(release: Release) -> str:
     spec, beside = release.feature_map.spec(), ""
     if spec["features"] == "joint":
-        spec, beside = spec["tangent"], f", and marginals of weight {spec['weight']:g}"
+        beside = f", and marginals of weight {spec['weight']:g}"
+        spec = spec["rff" if "rff" in spec else "tangent"]
     if spec["features"] == "ntk":
         kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
         is_table = isinstance(release.schema, TableSchema)
@@ -152,7 +163,7 @@ def _features(release: Release) -> str:
     elif spec["features"] == "rff":
         kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
     elif spec["features"] == "marginals":
-        kind = f"marginals of {len(spec['columns'])} columns"
+        kind = f"marginals of {counted(len(spec['columns']), 'column')}"
     elif spec["features"] == "perceptual":
         kind = f"features of a pre-trained module (SHA-256 {spec['module']})"
     else:

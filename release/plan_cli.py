@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from ..common.adjacency import Adjacency
-from ..common.architectures import ARCHITECTURES
 from ..common.feature_map import FeatureMap
-from ..common.feature_maps import FEATURES
-from ..common.front import FRONTS
+from ..common.joint import JointFeatures
 from ..common.ledger import Ledger
 from ..common.schema import ImageSchema, Origin
+from ..common.schema_file import read_schema
+from ..common.schemas import Schema
+from ..common.words import counted
 from ..embed.artifact import Embedding, load_embedding
-from ..embed.drawing import DEFAULT_FREQUENCIES, MapOptions
+from ..embed.drawing import MapOptions
 from ..embed.grid import DEFAULT_CAPACITY, Grid
+from ..embed.map_options import OF_THE_MAP, map_options
 from .accountant import DEFAULT_DELTA
 from .composition import most_left, total_of
 from .mechanism import DEFAULT_COUNT_WEIGHT
 from .plan import Plan, plan
 from .terms import ClassCounts, Terms
 
-_OF_THE_MAP = ("classes", "features", "arch", "width", "front", "frequencies", "image_size")
+_OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
 
 
 @click.command("plan", short_help="Say how much noise a release would have.")
@@ -53,20 +56,14 @@ _OF_THE_MAP = ("classes", "features", "arch", "width", "front", "frequencies", "
     "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
     help="Weight of the class counts.",
 )  # fmt: skip
+@map_options
 @click.option(
-    "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
-    help="Feature map, as of 'dpntk embed'.",
-)  # fmt: skip
-@click.option("--arch", type=click.Choice(list(ARCHITECTURES)), help="Of ntk: the network.")
-@click.option("--width", metavar="W[_W2]", help="Of ntk: widths of its hidden layers.")
-@click.option("--front", type=click.Choice(FRONTS), help="Of ntk: what stands before the network.")
-@click.option(
-    "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
-    show_default=True, help="Of rff: how many.",
+    "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
+    help="Height and width of an image [default: 28]",
 )  # fmt: skip
 @click.option(
-    "--image-size", type=click.IntRange(8, 64), default=28, show_default=True, metavar="PIXELS",
-    help="Height and width of an image.",
+    "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
+    help="The data are a table, and this says what is publicly known of it.",
 )  # fmt: skip
 @click.pass_context
 def command(
@@ -79,17 +76,14 @@ def command(
     adjacency: str,
     class_counts: str,
     count_weight: float,
-    features: str,
-    arch: str | None,
-    width: str | None,
-    front: str | None,
-    frequencies: int,
-    image_size: int,
+    options: MapOptions,
+    image_size: int | None,
+    schema_path: Path | None,
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
-    Give --records and --classes, and the options of 'dpntk embed' that differ from its defaults;
-    or an EMBEDDING, of which only the plan and the ledger are used.
+    Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
+    that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
     """
     terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight)
     if embedding is not None:
@@ -99,24 +93,36 @@ def command(
         feature_map, grid = loaded.feature_map, loaded.grid
         planned = plan(feature_map, grid, len(loaded.schema.classes), number, terms)
     else:
-        if records is None or classes is None:
-            raise click.UsageError("give an EMBEDDING, or both --records and --classes")
-        names = tuple(str(number) for number in range(classes))
-        schema = ImageSchema(image_size, names, Origin.DECLARED, Origin.DECLARED)
-        options = MapOptions(features, arch, width, front=front, frequencies=frequencies)
+        schema = _schema(schema_path, classes, image_size)
+        if records is None:
+            raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         feature_map = options.draw(schema, seed=0)
         grid = Grid.for_capacity(schema.levels, max(records, DEFAULT_CAPACITY))
-        planned = plan(feature_map, grid, classes, records, terms)
+        planned = plan(feature_map, grid, len(schema.classes), records, terms)
     _show(planned, feature_map)
     if embedding is not None:
         _show_budget(loaded.ledger, planned)
 
 
+def _schema(path: Path | None, classes: int | None, image_size: int | None) -> Schema:
+    """What is known of the records; a draft will do, for nothing of it is released."""
+    if path is None:
+        if classes is None:
+            raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
+        names = tuple(str(number) for number in range(classes))
+        return ImageSchema(image_size or 28, names, Origin.DECLARED, Origin.DECLARED)
+    for option, value in (("--classes", classes), ("--image-size", image_size)):
+        if value is not None:
+            raise click.UsageError(f"{option} is for images: the schema says what a table is")
+    return read_schema(path, accept_from_data=True)
+
+
 def _refuse_map_options(context: click.Context) -> None:
-    for name in _OF_THE_MAP:
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} is the embedding's own: leave it out")
+    for parameter in context.command.params:
+        if parameter.name not in _OF_THE_EMBEDDING:
+            continue
+        if context.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} is the embedding's own: leave it out")
 
 
 def _public_number(embedding: Embedding, terms: Terms, said: int | None) -> int:
@@ -135,7 +141,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
     terms = planned.terms
     table = Table(
         title=f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency.value}, "
-        f"{planned.records:,} records, {planned.classes} classes",
+        f"{planned.records:,} records, {counted(planned.classes, 'class', 'classes')}",
         show_header=False,
     )
     table.add_column(no_wrap=True)
@@ -145,7 +151,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
         (
             "released matrix",
             f"{planned.dimension:,} x {planned.classes}",
-            f"{feature_map.spec()['features']} features",
+            _features(feature_map),
         ),
         ("noise multiplier", f"{planned.multiplier:.4g}", "noise at sensitivity 1"),
         ("sensitivity", f"{planned.sensitivity:.4g}", "of the sums, one record's feature being 1"),
@@ -161,6 +167,13 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
     out = Console(markup=False, highlight=False)
     out.print(table)
     out.print(_where_noise_dominates(planned), soft_wrap=True)
+
+
+def _features(feature_map: FeatureMap) -> str:
+    if isinstance(feature_map, JointFeatures):
+        kind = feature_map.main.spec()["features"]
+        return f"{kind} features, and marginals of weight {feature_map.weight:g}"
+    return f"{feature_map.spec()['features']} features"
 
 
 def _where_noise_dominates(planned: Plan) -> str:

@@ -21,6 +21,7 @@ from ..common.files import (
     write_atomically,
 )
 from ..common.ledger import Entry
+from ..common.magnitudes import holds_magnitudes
 from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding
 from .accountant import ACCOUNTANT, accountant_version, epsilon_for
 from .composition import Total, require_below_ceiling, total_of
@@ -67,18 +68,9 @@ def publish(
     with locked(embedding_path):
         require_absent(output, overwrite=overwrite, cost=COST)
         embedding = load_embedding(embedding_path)
-        scale = noise_for(embedding, terms)
-        entry = entry_for(embedding, terms, scale)
-        ledger = embedding.ledger.with_entry(entry)
-        require_below_ceiling(ledger)
-        total = total_of(ledger, terms.delta)
-        if embedding.ledger.all_entries and not compose(total):
-            raise BudgetError(
-                f"{embedding_path} was released before: with this release the total would be "
-                f"epsilon {total.epsilon:.4g} at delta {total.delta:g} ({total.adjacency.value}); "
-                "add --compose if that is acceptable"
-            )
-        save_embedding(replace(embedding, ledger=ledger), embedding_path)
+        if holds_magnitudes(embedding.schema, embedding.feature_map):
+            raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")
+        scale, entry, total = enter_release(embedding_path, embedding, terms, compose)
         try:
             made = _carry_out(embedding, terms, scale, entry, total)
             save_release(made, output, key)
@@ -88,6 +80,37 @@ def publish(
                 f"{reason}; {embedding_path} counts the release as spent all the same"
             ) from error
     return made
+
+
+def enter_release(
+    path: Path, embedding: Embedding, terms: Terms, compose: Callable[[Total], bool]
+) -> tuple[NoiseScale, Entry, Total]:
+    """Enter a release into the ledger of an embedding file, before anything is drawn for it.
+
+    Args:
+        path: the file, which the caller has locked; it is rewritten.
+        embedding: what is in it.
+        terms: what the release is to promise.
+        compose: as of `publish`. What was spent on bounds that the schema carries is no reason to
+            ask.
+
+    Raises:
+        BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
+    """
+    scale = noise_for(embedding, terms)
+    entry = entry_for(embedding, terms, scale)
+    ledger = embedding.ledger.with_entry(entry)
+    require_below_ceiling(ledger)
+    total = total_of(ledger, terms.delta)
+    asked_for = set(embedding.ledger.all_entries) - set(embedding.schema.spent)
+    if asked_for and not compose(total):
+        raise BudgetError(
+            f"{path} was released before: with this release the total would be epsilon "
+            f"{total.epsilon:.4g} at delta {total.delta:g} ({total.adjacency.value}); "
+            "add --compose if that is acceptable"
+        )
+    save_embedding(replace(embedding, ledger=ledger), path)
+    return scale, entry, total
 
 
 def release(embedding: Embedding, terms: Terms) -> Release:

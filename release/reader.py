@@ -180,7 +180,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         raise FormatError("its first line and its epsilon disagree about its being private")
     if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
         raise FormatError("the number of records is exact under replace-one, and only there")
-    require_consistent(guarantee, feature_map)
+    require_consistent(guarantee, feature_map, schema.spent)
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
     classes = len(schema.classes)
     if embedding.shape != (feature_map.dimension, classes):
@@ -213,5 +213,10 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
     marginals = feature_map.marginals if isinstance(feature_map, JointFeatures) else feature_map
     if not isinstance(marginals, MarginalFeatures):
         return
-    if not isinstance(schema, TableSchema) or MarginalFeatures.of(schema) != marginals:
-        raise FormatError("the marginals are not those of the schema's columns")
+    wrong = FormatError("the marginals are not those of the schema's columns")
+    if not isinstance(schema, TableSchema):
+        raise wrong
+    if marginals != MarginalFeatures.of(schema):
+        categories = any(not column.kind.numeric for column in schema.features)
+        if not categories or marginals != MarginalFeatures.of(schema, numbers=False):
+            raise wrong

@@ -76,7 +76,25 @@ class Terms:
 
 
 def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
-    """Check the terms against the embedding and calibrate the noise; see `noise_on`."""
+    """Check the terms against the embedding and calibrate the noise; see `noise_on`.
+
+    Guarantee:
+        Bounds that were found with differential privacy are counted: their entries are in the
+        ledger, under the same adjacency. (docs/privacy.md, statement 20.)
+
+    Raises:
+        BudgetError: the terms make no sense for this embedding.
+    """
+    for entry in embedding.schema.spent:
+        if entry not in embedding.ledger.all_entries:
+            raise BudgetError(
+                "the ledger does not count what was spent on the schema's bounds: embed again"
+            )
+        if entry.adjacency is not terms.adjacency:
+            raise BudgetError(
+                f"the schema's bounds were found under {entry.adjacency.value}: release with "
+                f"--adjacency {entry.adjacency.value}, or find them anew"
+            )
     return noise_on(embedding.feature_map, embedding.grid, embedding.records, terms)
 
 

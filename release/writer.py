@@ -50,7 +50,8 @@ def serialise(release: Release) -> memoryview:
             file.attrs[name] = {int: np.int64, float: np.float64, str: str}[kind](value)
         file.create_dataset("embedding", data=release.embedding)
         file.create_dataset("class_weights", data=release.class_weights)
+        weights = file.create_group("feature_map")  # there even if the map has none
         for name, weight in release.feature_map.weights().items():
-            file.create_dataset(f"feature_map/{name}", data=weight)
+            weights.create_dataset(name, data=weight)
 
     return build(RELEASE_MAGIC if guarantee.private else NOT_PRIVATE_MAGIC, fill)

@@ -8,14 +8,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from dpntk.common.table_schema import (
-    Column,
-    ColumnKind,
-    CsvFormat,
-    Missing,
-    TableSchema,
-    Transform,
-)
+from dpntk.common.column import Column, ColumnKind, Missing, Transform
+from dpntk.common.table_schema import CsvFormat, TableSchema
 
 PEOPLE = TableSchema(
     (

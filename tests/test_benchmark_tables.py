@@ -5,21 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyarrow import csv, parquet
 
 from benchmarks.sections import put_section
-from benchmarks.tables import Run, prepare, section
+from benchmarks.tables import SCHEMAS, Run, delta_for, prepare, section
+from dpntk.common.schema_file import read_schema
 
 
 def test_the_test_part_is_a_fifth_that_the_training_part_lacks(tmp_path: Path) -> None:
     rows = pa.table({"x": range(100), "y": ["a", "b"] * 50})
     parquet.write_table(rows, tmp_path / "rows.parquet")
-    data = prepare(f"{tmp_path}/rows.parquet:y", tmp_path / "made")
+    data = prepare("Mine", f"{tmp_path}/rows.parquet:y", tmp_path / "made")
     train, test = (parquet.read_table(path)["x"].to_pylist() for path in (data.train, data.test))
     assert (len(train), len(test)) == (80, 20)
     assert sorted(train + test) == list(range(100))
     assert data.schema.label == "y"
-    again = prepare(f"{tmp_path}/rows.parquet:y", tmp_path / "again")
+    again = prepare("Mine", f"{tmp_path}/rows.parquet:y", tmp_path / "again")
     assert parquet.read_table(again.test)["x"].to_pylist() == test
 
 
@@ -28,10 +30,34 @@ def test_a_test_part_that_is_there_is_used_as_it_is(tmp_path: Path) -> None:
     folder.mkdir()
     csv.write_csv(pa.table({"x": [1.5, 2.5, 3.5], "y": ["a", "b", "a"]}), folder / "train.csv")
     csv.write_csv(pa.table({"x": [9.5], "y": ["c"]}), folder / "test.csv")
-    data = prepare(f"{folder}:y", tmp_path / "made")
+    data = prepare("Mine", f"{folder}:y", tmp_path / "made")
     assert parquet.read_table(data.train)["x"].to_pylist() == [1.5, 2.5, 3.5]
     assert parquet.read_table(data.test)["x"].to_pylist() == [9.5]
     assert data.schema.classes == ("a", "b", "c")  # a class of the test part is known as well
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "classes"),
+    [("adult", 15, 2), ("census", 41, 2), ("credit", 30, 2), ("covertype", 55, 7)],
+)
+def test_public_schemas_are_declared_and_settled(name: str, inputs: int, classes: int) -> None:
+    schema = read_schema(SCHEMAS / f"{name}.toml")
+    assert (len(schema.columns), len(schema.classes)) == (inputs, classes)
+    assert not schema.from_data
+
+
+def test_a_data_set_with_a_public_schema_has_that_one(tmp_path: Path) -> None:
+    schema = read_schema(SCHEMAS / "adult.toml")
+    row = {c.name: [c.lower if c.kind.numeric else c.categories[0]] * 5 for c in schema.columns}
+    parquet.write_table(pa.table(row), tmp_path / "rows.parquet")
+    assert prepare("Adult", f"{tmp_path}/rows.parquet:income", tmp_path / "made").schema == schema
+
+
+@pytest.mark.parametrize(
+    ("records", "delta"), [(100, 1e-5), (32_561, 1e-5), (199_523, 1e-6), (464_810, 1e-6)]
+)
+def test_delta_is_well_below_one_in_the_records(records: int, delta: float) -> None:
+    assert delta_for(records) == pytest.approx(delta)
 
 
 def test_runs_that_differ_in_anything_are_kept_apart() -> None:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..column import Column, ColumnKind, Missing
 from ..console import notice
 from ..encoding import MISSING, Block, CategoryEncoding, NumericEncoding, blocks_of
 from ..errors import DataError, SchemaError
 from ..schema import digest
-from ..table_schema import Column, ColumnKind, Missing, TableSchema
+from ..table_schema import TableSchema
+from ..words import counted
 from .base import Batch, files_fingerprint, reading, regrouped, require_records
 from .csv_files import SUFFIXES, is_csv, read_csv, read_header
 from .parquet_files import opened, read_rows, reading_parquet
@@ -239,9 +241,9 @@ class _Reader:
     def tell(self) -> None:
         """Show the user how many values were changed."""
         for name, count in self.clipped.items():
-            notice(f"{name}: beyond its bounds in {count:,} rows, which count as these")
+            notice(f"{name}: beyond its bounds in {counted(count, 'row')}, counted as the bound")
         for name, count in self.unlisted.items():
-            notice(f"{name}: in no category in {count:,} rows, which count as its other")
+            notice(f"{name}: in no category in {counted(count, 'row')}, counted as its other")
 
     def _encoded(self, values: pa.Array, block: Block, at: _Place) -> NDArray[np.uint8]:
         match block.encoding:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ...common.table_schema import Missing
+from ...common.column import Missing
 from .table import Table
 
 _MOST_CATEGORIES: Final = 100

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.table_schema import Column
+from ...common.column import Column
 from .table import MISSING, Table
 
 BINS: Final = 20

@@ -7,17 +7,11 @@ from typing import Any
 
 import pytest
 
+from dpntk.common.column import Column, ColumnKind, Missing, Transform
 from dpntk.common.errors import SchemaError
 from dpntk.common.schema import Origin
 from dpntk.common.schema_file import Draft, read_schema
-from dpntk.common.table_schema import (
-    Column,
-    ColumnKind,
-    CsvFormat,
-    Missing,
-    TableSchema,
-    Transform,
-)
+from dpntk.common.table_schema import CsvFormat, TableSchema
 
 AGE = Column("age", ColumnKind.INTEGER, "int64", 0, 12)
 GAIN = Column(

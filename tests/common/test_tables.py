@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +16,11 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from dpntk.common.column import Column, ColumnKind, Missing, Transform
 from dpntk.common.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
 from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.sources import open_source
-from dpntk.common.table_schema import (
-    Column,
-    ColumnKind,
-    CsvFormat,
-    Missing,
-    TableSchema,
-    Transform,
-)
+from dpntk.common.table_schema import CsvFormat, TableSchema
 from tests.tables import CSV, HEADER, PEOPLE, ROWS, people
 
 
@@ -117,7 +113,7 @@ def test_values_beyond_their_bounds_are_clipped_and_counted(
     assert records[:2, 0].tolist() == [0, 255]
     said = capsys.readouterr().err
     assert "age: beyond its bounds in 2 rows" in said
-    assert "town: in no category in 1 rows" in said
+    assert "town: in no category in 1 row," in said
 
 
 @pytest.mark.parametrize(
@@ -199,3 +195,37 @@ def test_categories_are_one_hot_and_ranks_beside_them() -> None:
     )
     encoded = CategoryEncoding(column).encode(np.array([0, 1, MISSING]))
     assert encoded.tolist() == [[0, 255, 0, 0], [255, 0, 255, 0], [0, 0, 0, 255]]
+
+
+_PEAKS = """
+import resource, sys
+from pathlib import Path
+from dpntk.common.column import Column, ColumnKind
+from dpntk.common.sources.tables import TableSource
+from dpntk.common.table_schema import TableSchema
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+schema = TableSchema((Column("x", ColumnKind.CONTINUOUS, "float64", 0.0, 1.0),))
+batches = TableSource.open(Path(sys.argv[1]), schema).batches(4096)
+first = len(next(batches).labels)
+before = peak()
+print(first + sum(len(batch.labels) for batch in batches), peak() - before)
+"""
+
+
+def test_a_single_row_group_is_streamed(tmp_path: Path) -> None:
+    """Its 3 million numbers would take 24 MB, and many times that once they are encoded."""
+    numbers = np.random.default_rng(0).random(3_000_000)
+    parquet.write_table(
+        pa.table({"x": numbers}), tmp_path / "a.parquet", row_group_size=len(numbers)
+    )
+    assert parquet.ParquetFile(tmp_path / "a.parquet").num_row_groups == 1
+    said = subprocess.run(
+        [sys.executable, "-c", _PEAKS, str(tmp_path / "a.parquet")],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    rows, megabytes = map(int, said.split())
+    assert rows == len(numbers)
+    assert megabytes < 12

@@ -9,8 +9,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.architectures import fc_1l
+from dpntk.common.encoding import blocks_of
 from dpntk.common.errors import SchemaError
+from dpntk.common.feature_map import sensitivity
 from dpntk.common.feature_maps import feature_map_from_spec
 from dpntk.common.front import Pixels
 from dpntk.common.joint import JointFeatures
@@ -18,6 +21,7 @@ from dpntk.common.marginals import MarginalFeatures
 from dpntk.common.ntk import TangentFeatures
 from dpntk.common.sources import open_source
 from dpntk.embed.accumulate import ClassSums
+from dpntk.embed.drawing import MapOptions
 from dpntk.embed.exact_map import exact_map
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
 from tests.tables import PEOPLE, people
@@ -26,6 +30,8 @@ GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
 TANGENT = TangentFeatures.draw(Pixels(PEOPLE.inputs), fc_1l(9), outputs=2, levels=255, seed=0)
 MARGINALS = MarginalFeatures.of(PEOPLE)
 JOINT = JointFeatures(TANGENT, MARGINALS, 0.6)
+FOURIER = MapOptions("rff", frequencies=4000).draw(PEOPLE, seed=0)
+assert isinstance(FOURIER, JointFeatures)
 
 
 @pytest.fixture
@@ -72,11 +78,31 @@ def test_no_record_whatever_has_a_feature_longer_than_1() -> None:
     random = np.random.default_rng(0)
     records = random.integers(0, 256, (500, PEOPLE.inputs)).astype(np.float64)
     records[0], records[1] = 0, 255
-    for feature_map in (JOINT, MARGINALS):
+    for feature_map in (JOINT, MARGINALS, FOURIER):
         exact = exact_map(feature_map, GRID, torch.device("cpu"))
         norms = exact.features(torch.from_numpy(records)).norms()
         assert norms.max() <= GRID.units_per_one
-        assert norms.min() > GRID.units_per_one * (1 - 2.0**-20)
+        assert norms.min() > GRID.units_per_one * (1 - 2.0**-17)
+
+
+def test_rff_of_a_table_is_the_heterogeneous_sum_kernel(
+    rows: tuple[NDArray[np.uint8], NDArray[np.int64]],
+) -> None:
+    """Half a Gaussian kernel of the numbers, and half the share of equal categories."""
+    records = rows[0][:40]
+    exact = exact_map(FOURIER, GRID, torch.device("cpu"))
+    features = exact.features(torch.from_numpy(records).double())
+    written = np.zeros((FOURIER.dimension, 40), dtype=np.int64)
+    for index in range(40):
+        features.add_to(torch.from_numpy(written[:, index]), slice(index, index + 1))
+    gram = (written.T / GRID.units_per_one) @ (written / GRID.units_per_one)
+    age, pay, grade, town = blocks_of(PEOPLE)
+    numbers = records[:, [age.place.start, pay.place.start, pay.place.stop - 1]] / 255
+    squared = ((numbers[:, None] - numbers) ** 2).sum(axis=2)
+    one_hot = [records[:, block.shares] / 255 for block in (grade, town)]
+    equal = sum(part @ part.T for part in one_hot) / 2
+    wanted = 0.5 * np.exp(-squared / (2 * 3 / 7.5)) + 0.5 * equal
+    assert np.abs(gram - wanted).max() < 0.06  # of 4,000 random frequencies
 
 
 def test_sums_do_not_depend_on_order_or_chunks(
@@ -97,6 +123,10 @@ def test_the_map_travels_as_json_and_weights() -> None:
         assert again.spec() == feature_map.spec()
         assert again.digest() == feature_map.digest()
         assert feature_map.nonnegative
+    again = feature_map_from_spec(FOURIER.spec(), FOURIER.weights())
+    assert again.spec() == FOURIER.spec()
+    assert not FOURIER.nonnegative
+    assert sensitivity(FOURIER, Adjacency.REPLACE_ONE, count_weight=0) == 2
 
 
 @pytest.mark.parametrize(

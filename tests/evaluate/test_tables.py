@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpntk.common.column import Column, ColumnKind, Missing
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema_file import Draft
-from dpntk.common.table_schema import Column, ColumnKind, Missing, TableSchema
+from dpntk.common.table_schema import TableSchema
 from dpntk.evaluate.tables import classifiers
 from dpntk.evaluate.tables.baselines import independent_columns, keep_negatives, some_rows
 from dpntk.evaluate.tables.classifiers import CLASSIFIERS, XGBOOST, TableClassifier

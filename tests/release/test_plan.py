@@ -11,12 +11,14 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
 from dpntk.common.feature_map import FeatureMap
 from dpntk.common.ntk import TangentFeatures
+from dpntk.common.schema_file import Draft
 from dpntk.embed import Embedding
 from dpntk.embed.grid import Grid
 from dpntk.release import Terms, release
 from dpntk.release.plan import Plan, plan
 from dpntk.release.terms import ClassCounts
 from tests.conftest import CLASSES, Command
+from tests.tables import PEOPLE, people
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
@@ -67,6 +69,23 @@ def test_a_plan_from_public_facts_and_from_the_embedding_agree(
     assert "released so far: 0" in other.stdout
 
 
+def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "people.csv").write_text(people(300))
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    schema = ("--schema", "schema.toml")
+    terms = ("--eps", 1, "--delta", 1e-3)
+    assert dpntk("embed", "people.csv", *schema, "--width", 13).code == 0
+    one = dpntk("plan", *schema, "--records", 300, "--width", 13, *terms)
+    other = dpntk("plan", "embedding.h5", *terms)
+    assert one.code == other.code == 0
+    lines = one.stdout.splitlines()
+    assert other.stdout.splitlines()[: len(lines)] == lines
+    assert "300 records, 2 classes" in one.stdout
+    assert "marginals of weight 0.4" in one.stdout
+
+
 def test_the_plan_counts_what_is_spent(dpntk: Command, embedding_file: Path) -> None:
     assert dpntk("release", embedding_file, "--eps", 2).code == 0
     before = embedding_file.read_bytes()
@@ -96,6 +115,9 @@ def test_add_remove_does_not_show_the_number_of_records(
         (("--eps", 1, "--records", 9, "--classes", 2, "--delta", 0.5), 1, "not below 1/n"),
         (("no.h5", "--eps", 1), 1, "no such file"),
         (("no.h5", "--eps", 1, "--width", 3), 2, "--width is the embedding's own"),
+        (("no.h5", "--eps", 1, "--schema", "a"), 2, "--schema is the embedding's own"),
+        (("--eps", 1, "--schema", "a", "--classes", 2), 2, "--classes is for images"),
+        (("--eps", 1, "--schema", "no.toml", "--records", 9), 1, "no.toml"),
     ],
 )
 def test_what_cannot_be_planned_is_said(

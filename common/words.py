@@ -1,0 +1,25 @@
+"""Numbers with what they count, as people write them."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context
+from typing import Final
+
+_DIGITS: Final = 4
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """`1 row`, `2,000 rows`.
+
+    Args:
+        number: how many.
+        one: what one of them is called.
+        several: what more of them, or none, are called; `one` and an s if empty.
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def rounded_up(number: float) -> str:
+    """A number above 0 with four digits, never below it: a promise must not be rounded down."""
+    rounded = Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(repr(number))
+    return format(rounded.normalize(), "f") if rounded.is_finite() else str(number)

@@ -1,0 +1,58 @@
+"""Where generated records come from: what goes into their provenance and their generator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..common.console import warning
+from ..release.contents import NOT_PRIVATE
+from ..release.reader import OpenedRelease
+from .table_training import TableSettings, TableTraining
+from .training import Training, TrainingSettings
+
+
+def origin_of(
+    opened: OpenedRelease,
+    settings: TrainingSettings | TableSettings,
+    training: Training | TableTraining,
+) -> dict[str, Any]:
+    """Where generated records come from, as plain JSON: the release, and the training."""
+    guarantee = opened.release.guarantee
+    return {
+        "release": {
+            "id": opened.release.release_id,
+            "digest": opened.digest,
+            "signer": opened.signed_by.name,
+            "fingerprint": opened.signed_by.fingerprint,
+            "created": opened.release.created,
+            "private": guarantee.private,
+            "epsilon": opened.release.epsilon if guarantee.private else "inf",
+            "delta": guarantee.delta,
+            "adjacency": guarantee.adjacency.value,
+            "statement": opened.release.statement,
+        },
+        "training": {
+            "settings": settings.to_json(),
+            "generator": training.generator.spec.to_json(),
+            "noise_floor": training.noise_floor,
+            "losses": [[point.step, point.loss] for point in training.losses],
+        },
+        "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
+    }
+
+
+def warn_unless_private(origin: Mapping[str, Any], folder: Path) -> None:
+    """Say it if records that are to be written to a folder come from a release without noise.
+
+    Args:
+        origin: as of `origin_of`, maybe from a file: what it does not say is not promised.
+        folder: that will hold them.
+    """
+    release = origin.get("release")
+    if not (isinstance(release, dict) and release.get("private") is True):
+        warning(f"{folder} will be {NOT_PRIVATE}")

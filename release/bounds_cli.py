@@ -1,0 +1,70 @@
+"""The command `dpntk bounds`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..common.adjacency import Adjacency
+from ..common.console import console
+from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
+from ..common.schema_file import read_draft
+from .accountant import DEFAULT_DELTA
+from .private_bounds import find_bounds
+from .terms import ClassCounts, Terms
+
+_COST = "is a schema that was paid for"
+
+
+@click.command("bounds", short_help="Find bounds of a table's columns with privacy.")
+@click.argument("magnitudes", type=click.Path(path_type=Path), default="magnitudes.h5")
+@click.option(
+    "--schema", "schema_path", type=click.Path(path_type=Path), required=True,
+    metavar="SCHEMA.TOML", help="In which the columns have bounds = \"private\".",
+)  # fmt: skip
+@click.option(
+    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
+    help="Privacy loss to spend on bounds, a small part of all, such as 0.1.",
+)  # fmt: skip
+@click.option("--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Likewise.")
+@click.option(
+    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
+    default=Adjacency.REPLACE_ONE.value, show_default=True,
+    help="What is hidden: the same as of the release to come.",
+)  # fmt: skip
+@click.option(
+    "--compose", is_flag=True, help="Spend again although something was spent on bounds before."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="bounded.toml", show_default=True,
+    help="Where to write the schema with the bounds that were found.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a schema that is already there.")
+def command(
+    magnitudes: Path,
+    schema_path: Path,
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    compose: bool,
+    output: Path,
+    overwrite: bool,
+) -> None:
+    """Find bounds of columns in MAGNITUDES, which 'dpntk embed --private-bounds' has made.
+
+    What that spends is written into the schema beside the bounds, and every embedding that is made
+    with it has it in its ledger from the start.
+    """
+    require_absent(output, overwrite=overwrite, cost=_COST)
+    terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts.UNIFORM)
+    draft = read_draft(schema_path)
+    found = find_bounds(magnitudes, draft, terms, lambda total: compose)
+    write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
+    for column in found.schema.columns:
+        if column.name in draft.private:
+            console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")
+    console.print(
+        f"wrote {output}: epsilon {epsilon:g} was spent on bounds, delta {delta:g}, {adjacency}\n"
+        f"next: dpntk embed DATA --schema {output}"
+    )

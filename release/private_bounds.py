@@ -1,0 +1,75 @@
+"""Bounds of a table's columns, found in its rows with differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from ..common.errors import BudgetError, SchemaError
+from ..common.files import locked
+from ..common.magnitudes import bounds_from, magnitudes, schema_of_magnitudes
+from ..common.schema_file import Draft
+from ..embed.artifact import load_embedding, require_embedding
+from .composition import Total
+from .mechanism import add_noise
+from .publishing import enter_release
+from .terms import Terms
+
+_STANDING_OUT: Final = 4.0
+"""A cell counts as not empty if it holds as many standard deviations of the noise: of 10,000 empty
+cells less than one does."""
+
+
+def find_bounds(
+    path: Path, draft: Draft, terms: Terms, compose: Callable[[Total], bool] = lambda total: False
+) -> Draft:
+    """Find the bounds of the columns that are marked for it, and enter what that spends.
+
+    Guarantee:
+        The noisy counts satisfy (epsilon, delta) differential privacy as every release does: they
+        are sums of marginals, with the noise of `mechanism.calibrate`, and their entry is on the
+        disk before the noise is drawn. The bounds are a function of them and of the draft.
+        Whatever is embedded with them is composed with them: they carry their entry along.
+        (docs/privacy.md, statement 20.)
+
+    Args:
+        path: the embedding of magnitudes; its ledger is rewritten.
+        draft: of the schema that it was made with.
+        terms: what is to be promised; class counts are of no use here.
+        compose: asked, if something was spent before, whether the joint promise is acceptable.
+
+    Returns:
+        The draft with the bounds, and with all that was spent on the records so far.
+
+    Raises:
+        EmbeddingError: there is no whole embedding.
+        SchemaError: it is not of the magnitudes of the draft's columns.
+        BudgetError: the terms make no sense, or no magnitude stands out of the noise.
+    """
+    require_embedding(path)
+    with locked(path):
+        embedding = load_embedding(path)
+        schema = schema_of_magnitudes(draft.schema, draft.private)
+        feature_map = magnitudes(schema)
+        if embedding.schema != schema or embedding.feature_map != feature_map:
+            raise SchemaError(
+                f"{path}: not the magnitudes of the columns that the schema marks: make it by "
+                "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds'"
+            )
+        scale, entry, _ = enter_release(path, embedding, terms, compose)
+        spent = embedding.ledger.with_entry(entry).all_entries
+    noisy = add_noise(embedding.sums, embedding.counts, scale).sums[:, 0]
+    one_record = feature_map.entry * embedding.grid.units_per_one
+    least = _STANDING_OUT * scale.sigma / one_record
+    found: dict[str, tuple[float, float]] = {}
+    for column, place in zip(schema.columns, feature_map.places, strict=True):
+        bounds = bounds_from(column, noisy[place] / one_record, least)
+        if bounds is None:
+            raise BudgetError(
+                f"column {column.name!r}: no magnitude has {least:,.0f} records, which "
+                f"would stand out of the noise: declare the bounds, or spend more; {path} counts "
+                "what was spent"
+            )
+        found[column.name] = bounds
+    return draft.with_bounds(found, spent)
