@@ -92,6 +92,8 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         raise FormatError(f"damaged: {str(error)[:200]}") from error
     if values["kind"] != KIND or not block.private or not isinstance(settings, dict):
         raise FormatError("it is not what a distilled set looks like")
+    if schema.spent:
+        raise FormatError("its epsilon does not count what the schema's bounds spent")
     if values["adjacency"] != Adjacency.ADD_REMOVE.value:
         raise FormatError("the adjacency of a distilled set is add-remove")
     guarantee = DistilledGuarantee(

@@ -93,8 +93,8 @@ _DEFAULTS = Settings()
 )  # fmt: skip
 @click.option(
     "--classes", type=click.IntRange(2, 10_000), metavar="N",
-    help="Declare the number of classes, for IDX and .npz; otherwise it is looked up in the "
-    "labels, and the release says that it was.",
+    help="Declare the number of classes of images whose labels are numbers; otherwise it is looked "
+    "up in the labels, and the release says that it was.",
 )  # fmt: skip
 @click.option(
     "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",

@@ -244,6 +244,11 @@ def _require_usable(source: Source, delta: float) -> None:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
     if len(source.schema.classes) < 2:
         raise DataError("all records are of one class: there is nothing to tell apart")
+    if source.schema.spent:
+        raise BudgetError(
+            "the schema's bounds were found with differential privacy, and a distillation does not "
+            "count what that spent: declare the bounds"
+        )
     if delta >= 1 / len(source):
         raise BudgetError(
             f"--delta {delta:g} is not below one over the number of records: such a delta allows "

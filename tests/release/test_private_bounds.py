@@ -27,12 +27,15 @@ from dpntk.common.schema_file import Draft
 from dpntk.common.words import rounded_up
 from dpntk.embed import embed
 from dpntk.embed.artifact import load_embedding
-from dpntk.release import Terms, private_bounds, release
+from dpntk.release import Terms, open_any, private_bounds, release
+from dpntk.release.acceptance import Acceptance
 from dpntk.release.composition import total_of
 from dpntk.release.consistency import require_consistent
+from dpntk.release.distilled_file import serialise_distilled
 from dpntk.release.mechanism import NoisySums
 from dpntk.release.private_bounds import find_bounds
 from tests.conftest import Command
+from tests.release.test_distilled_file import make_distilled
 
 SCHEMA = """
 label = "ill"
@@ -207,6 +210,24 @@ def test_bounds_depend_on_the_noisy_counts_alone(
             read = find_bounds(Path("magnitudes.h5"), draft(), terms, lambda _: True)
         found.append(read.schema.columns)
     assert found[0] == found[1]
+
+
+def test_a_distillation_would_not_count_them(dpntk: Command, table: Path) -> None:
+    find(dpntk, "--adjacency", "add-remove")
+    refused = dpntk("distill", "a.csv", "--schema", "bounded.toml", "--eps", 1)
+    assert refused.code == 1
+    assert "does not count what that spent: declare the bounds" in refused.stderr
+    assert not Path("a.csv.ledger.json").exists()
+
+
+def test_a_distilled_set_with_such_bounds_is_refused(dpntk: Command, table: Path) -> None:
+    find(dpntk, "--adjacency", "add-remove")
+    schema = Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml").settled("it")
+    points = np.zeros((4, schema.inputs), dtype=np.float32)
+    forged = dataclasses.replace(make_distilled(), schema=schema, points=points)
+    Path("forged.h5").write_bytes(serialise_distilled(forged))
+    with pytest.raises(FormatError, match="does not count what the schema's bounds spent"):
+        open_any(Path("forged.h5"), Acceptance(allow_unsigned=True))
 
 
 def test_what_stands_not_out_of_the_noise_is_not_found(dpntk: Command, table: Path) -> None:
