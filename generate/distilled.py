@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..common.files import folder_appearing_whole
 from ..common.schema import ImageSchema
-from ..release.distilled import VALUE_LEVELS, DistilledRelease
+from ..release.distilled import VALUE_LEVELS
 from ..release.reader import OpenedDistilled
-from .export import IMAGES, PREVIEW, PROVENANCE, preview
-from .table_export import CSV, PARQUET, write_csv
+from .export import PROVENANCE, write_images
+from .origin import release_of
+from .table_export import write_rows
 from .table_sampling import to_table
 
 POINTS: Final = "points.npz"
@@ -46,41 +46,18 @@ def export_points(opened: OpenedDistilled, folder: Path) -> None:
         if isinstance(schema, ImageSchema):
             images = values.astype(np.uint8).reshape(-1, schema.side, schema.side)
             document["classes"] = list(schema.classes)
-            (temporary / IMAGES).write_bytes(_archive(images, labels))
-            (temporary / PREVIEW).write_bytes(preview(images, labels, len(schema.classes)))
+            write_images(temporary, images, labels, len(schema.classes))
         else:
-            from pyarrow import parquet
-
             document["schema"] = schema.to_json()
-            table = to_table(schema, (values / schema.levels).astype(np.float32), labels)
-            parquet.write_table(table, temporary / PARQUET)
-            write_csv(table, schema, temporary / CSV)
+            rows = to_table(schema, (values / schema.levels).astype(np.float32), labels)
+            write_rows(temporary, rows, schema)
         (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _archive(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> bytes:
-    archive = io.BytesIO()
-    np.savez_compressed(archive, x=images, y=labels)
-    return archive.getvalue()
-
-
 def _origin(opened: OpenedDistilled) -> dict[str, Any]:
-    release: DistilledRelease = opened.release
-    guarantee = release.guarantee
+    release = opened.release
     return {
-        "release": {
-            "kind": "distilled",
-            "id": release.release_id,
-            "digest": opened.digest,
-            "signer": opened.signed_by.name,
-            "fingerprint": opened.signed_by.fingerprint,
-            "created": release.created,
-            "private": guarantee.private,
-            "epsilon": guarantee.epsilon,
-            "delta": guarantee.delta,
-            "adjacency": guarantee.adjacency.value,
-            "statement": release.statement,
-        },
+        "release": {**release_of(opened), "kind": "distilled"},
         "kernel": {
             "bias_variance": release.bias_variance,
             "centre": release.centre,

@@ -64,18 +64,32 @@ def write_synthetic(
     Raises:
         OutputError: the folder cannot be written.
     """
-    archive = io.BytesIO()
-    np.savez_compressed(archive, x=images, y=labels)
     document = {
         **saved.origin,
         "classes": list(saved.classes),
         "sampling": sampling,
     }
     with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
-        (temporary / IMAGES).write_bytes(archive.getbuffer())
-        (temporary / PREVIEW).write_bytes(preview(images, labels, len(saved.classes)))
+        write_images(temporary, images, labels, len(saved.classes))
         (temporary / GENERATOR).write_bytes(_serialise(saved))
         (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
+
+
+def write_images(
+    folder: Path, images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int
+) -> None:
+    """Write `images.npz` and `preview.png` into a folder.
+
+    Args:
+        folder: that is there.
+        images: uint8 (n, side, side).
+        labels: int64 (n,).
+        classes: how many there are.
+    """
+    archive = io.BytesIO()
+    np.savez_compressed(archive, x=images, y=labels)
+    (folder / IMAGES).write_bytes(archive.getbuffer())
+    (folder / PREVIEW).write_bytes(_preview(images, labels, classes))
 
 
 def load_generator(path: Path) -> SavedGenerator:
@@ -125,7 +139,7 @@ def _serialise(saved: SavedGenerator) -> bytes:
     return content
 
 
-def preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
+def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
     """A PNG with a row of images for each class (the first 20), enlarged to be seen."""
     side = images.shape[1]
     scale = max(1, _PREVIEW_SIDE // side)

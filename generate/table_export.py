@@ -60,15 +60,20 @@ def write_table(
     Raises:
         OutputError: the folder cannot be written.
     """
-    from pyarrow import parquet
-
     schema = saved.generator.schema
     document = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
     with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
-        parquet.write_table(table, temporary / PARQUET)
-        write_csv(table, schema, temporary / CSV)
+        write_rows(temporary, table, schema)
         (temporary / GENERATOR).write_bytes(_serialise(saved))
         (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
+
+
+def write_rows(folder: Path, table: pa.Table, schema: TableSchema) -> None:
+    """Write `table.parquet` and `table.csv` into a folder that is there."""
+    from pyarrow import parquet
+
+    parquet.write_table(table, folder / PARQUET)
+    write_csv(table, schema, folder / CSV)
 
 
 def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:

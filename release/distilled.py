@@ -97,6 +97,11 @@ class DistilledRelease:
     dpntk_version: str
     statement: str
 
+    @property
+    def epsilon(self) -> float:
+        """Of all that the file says."""
+        return self.guarantee.epsilon
+
 
 def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
     """The promise in words: unit, adjacency, what is not covered.
