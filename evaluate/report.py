@@ -18,11 +18,12 @@ from .utility import Accuracies
 def as_table(rows: Sequence[Accuracies], test: Records) -> Table:
     """Accuracies, one row a training set."""
     table = Table(title=f"accuracy on {len(test):,} real held-out records")
-    table.add_column("trained on", no_wrap=True)
-    table.add_column("records", justify="right")
+    table.add_column("trained on")  # wrapped where the others leave too little room
+    table.add_column("records", justify="right", min_width=len("records"))
     shown = list(rows[0].accuracy)
     for classifier in shown:
-        table.add_column(classifier, justify="right")
+        longest = max(map(len, classifier.split()))
+        table.add_column(classifier, justify="right", min_width=longest)
     for row in rows:
         table.add_row(
             row.trained_on,
