@@ -22,6 +22,7 @@ from .artifact import load_embedding, save_embedding
 from .drawing import MapOptions
 from .map_options import map_options
 from .pipeline import embed
+from .source_options import say_what_was_looked_up, source_options
 from .work_folder import NothingLeft, WorkFolder
 
 _COST = "is an embedding that releases may refer to"
@@ -63,19 +64,7 @@ _COST = "is an embedding that releases may refer to"
     "guarantee does not cover what it was trained on.",
 )  # fmt: skip
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
-@click.option(
-    "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
-    help="Which part to read, where the data have both.",
-)  # fmt: skip
-@click.option(
-    "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
-    help="Resize every image to this many pixels a side.",
-)  # fmt: skip
-@click.option(
-    "--classes", type=click.IntRange(1, 10_000), metavar="N",
-    help="Declare the number of classes of images whose labels are numbers; otherwise it is looked "
-    "up in the labels, and the release says that it was.",
-)  # fmt: skip
+@source_options
 @click.option(
     "--capacity", type=click.IntRange(1), metavar="N",
     help="Make room for this many records in all, if shards are to be added up "
@@ -89,19 +78,6 @@ _COST = "is an embedding that releases may refer to"
     "--checkpoint-every", type=click.FloatRange(0), metavar="SECONDS",
     help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
     "than 2 % of the time]",
-)  # fmt: skip
-@click.option(
-    "--threads", type=click.IntRange(1), metavar="N",
-    help="Threads to compute with [default: this process's share of the cores]",
-)  # fmt: skip
-@click.option(
-    "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
-    help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts it.",
-)  # fmt: skip
-@click.option(
-    "--accept-from-data", is_flag=True,
-    help="Take the schema as it was drafted from the data; every release will say that its bounds "
-    "and categories are outside the guarantee.",
 )  # fmt: skip
 @click.option(
     "--private-bounds", is_flag=True,
@@ -193,11 +169,7 @@ def command(
             save_embedding(replace(embedding, ledger=ledger), output)
         work.remove()
     schema = embedding.schema
-    if schema.from_data:
-        notice(
-            f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
-            f"declare with {'--schema' if table else '--classes or --image-size'}"
-        )
+    say_what_was_looked_up(schema)
     console.print(
         f"embedded {embedding.records:,} {schema.unit} in "
         f"{counted(len(schema.classes), 'class', 'classes')} as {embedding.sums.shape[0]:,} x "

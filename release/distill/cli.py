@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from ...common.console import console, notice
+from ...common.console import console
 from ...common.errors import SchemaError
 from ...common.schema_file import read_schema
 from ...common.sources import open_source
 from ...common.threads import use_threads
+from ...embed.source_options import say_what_was_looked_up, source_options
 from ..accountant import DEFAULT_DELTA
 from ..signing_options import confirmed, key_option, signing_key
 from .ledger import Sum, ledger_of
@@ -83,32 +84,7 @@ _DEFAULTS = Settings()
     "--restart", is_flag=True,
     help="Throw away what an interrupted run has left. What it has spent stays spent.",
 )  # fmt: skip
-@click.option(
-    "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
-    help="Which part to read, where the data have both.",
-)  # fmt: skip
-@click.option(
-    "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
-    help="Resize every image to this many pixels a side.",
-)  # fmt: skip
-@click.option(
-    "--classes", type=click.IntRange(2, 10_000), metavar="N",
-    help="Declare the number of classes of images whose labels are numbers; otherwise it is looked "
-    "up in the labels, and the release says that it was.",
-)  # fmt: skip
-@click.option(
-    "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
-    help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts it.",
-)  # fmt: skip
-@click.option(
-    "--accept-from-data", is_flag=True,
-    help="Take the schema as it was drafted from the data; the release will say that its bounds "
-    "and categories are outside the guarantee.",
-)  # fmt: skip
-@click.option(
-    "--threads", type=click.IntRange(1), metavar="N",
-    help="Threads to compute with [default: this process's share of the cores]",
-)  # fmt: skip
+@source_options
 @key_option
 def command(
     data: Path,
@@ -163,11 +139,7 @@ def command(
         restart=restart,
     )
     schema, promise = made.schema, made.guarantee
-    if schema.from_data:
-        notice(
-            f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
-            f"declare with {'--schema' if table else '--classes or --image-size'}"
-        )
+    say_what_was_looked_up(schema)
     console.print(
         f"distilled {output}: {len(made.points):,} points in {len(schema.classes)} classes; "
         f"epsilon {promise.epsilon:g}, delta {promise.delta:g}, add-remove"

@@ -1,0 +1,60 @@
+"""Options of the data that are read, which the commands that read records share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ..common.console import notice
+from ..common.schemas import Schema
+from ..common.table_schema import TableSchema
+
+_OPTIONS: Final = (
+    click.option(
+        "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
+        help="Which part to read, where the data have both.",
+    ),
+    click.option(
+        "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
+        help="Resize every image to this many pixels a side.",
+    ),
+    click.option(
+        "--classes", type=click.IntRange(1, 10_000), metavar="N",
+        help="Declare the number of classes of images whose labels are numbers; otherwise it is "
+        "looked up in the labels, and the release says that it was.",
+    ),
+    click.option(
+        "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
+        help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts "
+        "it.",
+    ),
+    click.option(
+        "--accept-from-data", is_flag=True,
+        help="Take the schema as it was drafted from the data; every release will say that its "
+        "bounds and categories are outside the guarantee.",
+    ),
+    click.option(
+        "--threads", type=click.IntRange(1), metavar="N",
+        help="Threads to compute with [default: this process's share of the cores]",
+    ),
+)  # fmt: skip
+
+
+def source_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --split, --image-size, --classes, --schema, --accept-from-data and --threads."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def say_what_was_looked_up(schema: Schema) -> None:
+    """Tell the owner what the guarantee does not cover because it was read off the data."""
+    if schema.from_data:
+        declared = "--schema" if isinstance(schema, TableSchema) else "--classes or --image-size"
+        notice(
+            f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
+            f"declare with {declared}"
+        )
