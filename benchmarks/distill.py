@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from dpntk.release.distill import Settings, distill
 from dpntk.release.reader import OpenedDistilled, open_any
 from tests.release.distill.problems import draw_problem, plain_gradients
 
-from .sections import put_section
+from .sections import put_section, rows_over_seeds
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "distilled.json"
@@ -115,17 +114,9 @@ def table(results: dict[str, dict[str, float]]) -> str:
         "| data | epsilon | per class | seeds | " + " | ".join(SCORES) + " | s |",
         "|---|---|---|---|" + "---|" * (len(SCORES) + 1),
     ]
-    rows: dict[tuple[str, ...], list[dict[str, float]]] = {}
-    for key, result in results.items():
-        rows.setdefault(tuple(key.split(SEPARATOR)[:-1]), []).append(result)
+    rows = rows_over_seeds(results, SCORES, SEPARATOR)
     for row in sorted(rows, key=lambda row: (row[0], float(row[1]), int(row[2]))):
-        cells = [*row, str(len(rows[row]))]
-        for score in SCORES:
-            values = [result[score] for result in rows[row]]
-            spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
-            cells.append(f"{statistics.mean(values):.3f}{spread}")
-        cells.append(f"{statistics.median(result['seconds'] for result in rows[row]):.0f}")
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(f"| {' | '.join(rows[row])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -16,7 +16,6 @@ import argparse
 import itertools
 import json
 import math
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +37,7 @@ from dpntk.release import Terms, open_release, own_key, publish
 from dpntk.release.reader import OpenedRelease
 
 from .gaussian import gaussian_records
-from .sections import put_section
+from .sections import put_section, rows_over_seeds
 
 RESULTS = Path(__file__).parent / "results.json"
 RECORDS, CLASSES = 60_000, 10
@@ -180,18 +179,10 @@ def table(results: dict[str, dict[str, float]]) -> str:
         "| data | epsilon | adjacency | method | seeds | " + " | ".join(CLASSIFIERS) + " | s |",
         "|---|---|---|---|---|" + "---|" * len(CLASSIFIERS) + "---|",
     ]
-    rows: dict[tuple[str, ...], list[dict[str, float]]] = {}
-    for key, result in results.items():
-        rows.setdefault(tuple(key.split(SEPARATOR)[:-1]), []).append(result)
+    rows = rows_over_seeds(results, CLASSIFIERS, SEPARATOR)
     order = {method: number for number, method in enumerate(METHODS)}
     for row in sorted(rows, key=lambda row: (row[0], float(row[1]), row[2], order[row[3]])):
-        cells = [*row, str(len(rows[row]))]
-        for classifier in CLASSIFIERS:
-            values = [result[classifier] for result in rows[row]]
-            spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
-            cells.append(f"{statistics.mean(values):.3f}{spread}")
-        cells.append(f"{statistics.median(result['seconds'] for result in rows[row]):.0f}")
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(f"| {' | '.join(rows[row])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dpntk.common.files import write_atomically
@@ -22,3 +24,32 @@ def put_section(section: str, path: Path = TABLE) -> None:
     others = [part for part in sections if part.split("\n", 1)[0] != heading]
     written = sorted([*others, section.strip() + "\n"])
     write_atomically(path, "\n".join(written).encode())
+
+
+def rows_over_seeds(
+    results: Mapping[str, Mapping[str, float]], scores: Iterable[str], separator: str
+) -> dict[tuple[str, ...], list[str]]:
+    """The cells of a table's rows: runs that differ in their seed alone are one row.
+
+    Args:
+        results: scores and seconds of each run, by a name whose last part is the seed.
+        scores: which to show.
+        separator: between the parts of a name.
+
+    Returns:
+        By the name without the seed: its parts, the number of seeds, mean and standard deviation
+        of each score, and the median of the seconds.
+    """
+    runs: dict[tuple[str, ...], list[Mapping[str, float]]] = {}
+    for key, result in results.items():
+        runs.setdefault(tuple(key.split(separator)[:-1]), []).append(result)
+    rows: dict[tuple[str, ...], list[str]] = {}
+    names = list(scores)
+    for row, found in runs.items():
+        cells = [*row, str(len(found))]
+        for score in names:
+            values = [result[score] for result in found]
+            spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
+            cells.append(f"{statistics.mean(values):.3f}{spread}")
+        rows[row] = [*cells, f"{statistics.median(result['seconds'] for result in found):.0f}"]
+    return rows
