@@ -67,8 +67,8 @@ class ConditionalGenerator(nn.Module):
     of low rank. What comes of them is displaced by a smooth flow, which the rest of the code weighs
     (Amit, Grenander and Piccioni 1991, "Structural Image Restoration through Deformable
     Templates"; through the interpolation of Jaderberg et al. 2015, "Spatial Transformer
-    Networks", gradients reach both). Templates and factors are smooth, being drawn at half the
-    resolution, and begin at the class means with small random factors and flows.
+    Networks", gradients reach both). Templates begin at the class means, factors and flows small,
+    random and smooth, so that detail of single pixels is there only if the release asks for it.
 
     That things of one kind differ in shape and place is all that is assumed of them, and much of
     what a Gaussian cannot say: docs/training.md has the figures. The paper's generator (Yang et
@@ -79,11 +79,10 @@ class ConditionalGenerator(nn.Module):
     def __init__(self, spec: GeneratorSpec) -> None:
         super().__init__()
         self.spec = spec
+        self.template = nn.Parameter(torch.full((spec.classes, 1, spec.side**2), 0.5))
         coarse = min(spec.side, max(8, -(-spec.side // 2)))
-        self.template = nn.Parameter(torch.full((spec.classes, 1, coarse, coarse), 0.5))
-        self.factors = nn.Parameter(
-            _FACTOR_SCALE * torch.randn(spec.classes, spec.factors, coarse, coarse)
-        )
+        smooth = torch.randn(spec.classes, spec.factors, coarse, coarse)
+        self.factors = nn.Parameter(_FACTOR_SCALE * _enlarged(smooth, spec.side))
         self.flows = nn.Parameter(
             _FLOW_SCALE * torch.randn(spec.classes, spec.flows, 2, _FLOW_GRID, _FLOW_GRID)
         )
@@ -95,9 +94,7 @@ class ConditionalGenerator(nn.Module):
         Args:
             means: (classes, side * side), values 0..1.
         """
-        images = means.view(-1, 1, self.spec.side, self.spec.side)
-        size = self.template.shape[-2:]
-        self.template.copy_(nn.functional.interpolate(images, size, mode="area"))
+        self.template.copy_(means[:, None])
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
         """Make the same number of images of each of some classes.
@@ -110,16 +107,8 @@ class ConditionalGenerator(nn.Module):
             (k, b, side * side), values 0..1.
         """
         weights, moves = code.split([self.spec.factors, self.spec.flows], dim=-1)
-        still = self._enlarged(self.template[classes]) + weights @ self._enlarged(
-            self.factors[classes]
-        )
+        still = self.template[classes] + weights @ self.factors[classes]
         return self._displaced(still, self._displacements(moves, classes)).clamp(0.0, 1.0)
-
-    def _enlarged(self, coarse: Tensor) -> Tensor:
-        """(k, r, coarse, coarse) to (k, r, side * side)."""
-        size = (self.spec.side, self.spec.side)
-        fine = nn.functional.interpolate(coarse, size, mode="bicubic", align_corners=False)
-        return fine.flatten(2)
 
     def _displacements(self, moves: Tensor, classes: Tensor) -> Tensor:
         """Where each pixel is fetched from, relative to itself, (k b, side, side, 2)."""
@@ -141,3 +130,9 @@ class ConditionalGenerator(nn.Module):
             padding_mode="border", align_corners=False,
         )  # fmt: skip
         return moved.view_as(images)
+
+
+def _enlarged(coarse: Tensor, side: int) -> Tensor:
+    """(k, r, coarse, coarse) to (k, r, side * side)."""
+    fine = nn.functional.interpolate(coarse, (side, side), mode="bicubic", align_corners=False)
+    return fine.flatten(2)
