@@ -10,16 +10,31 @@ p x + q z (`dpntk.common.relu_kernel`), the gradient with respect to support poi
 
     c_a x + sum_j E_aj X_j,
 
-a combination of the record and the support points. So norms and clipped sums follow from the
-coefficients c (m) and E (m x m) and from inner products, without a matrix m x D for each record.
+a combination of the record and the support points, and off the diagonal
+
+    E = -(u v^T + v u^T) o M,      M the matrix of p for pairs of support points.
+
+So norms and clipped sums follow from u, v, c and the diagonal, and from inner products, without a
+matrix m x D or m x m for each record. Norms do so in m^2 operations times half the squared number of
+classes C rather than in m^3: v = S r has as many parameters as there are classes (S = A^-1 Y), so the
+largest term, sum_a || sum_j E_aj X_j ||^2 over j other than a, is a sum over pairs of classes,
+
+    sum_cc' r_c r_c' u^T N_cc' u,
+
+and the N_cc' are the same for all records of a step. (With G the inner products of support points,
+P_c = M diag(S_c) G and Q_c = M o P_c, twice the symmetric part of
+
+    diag(S_c') Q_c + 1/2 diag(Q_c S_c') + 1/2 G o (M diag(S_c S_c') M)
+
+in c and c' will do.) Targets and residuals add up to 0 over the classes, so C - 1 of them are enough.
 
 Every number of a record is a function of its own bytes and of public ones, to the last bit: only
-elementwise operations that IEEE 754 defines, and `products.product`. (docs/privacy.md, statement
-15)
+elementwise operations that IEEE 754 defines, and `products`. (docs/privacy.md, statement 15)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,22 +43,30 @@ from torch import Tensor
 
 from ...common.relu_kernel import ReluKernel
 from ...embed.arithmetic import sum_in_fixed_order, sum_of_squares
-from .products import product, relative_error
+from .products import Public
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
     """Gradients of a batch: of record i with respect to point a, c_ia x_i + sum_j E_iaj X_j.
 
+    E_iaa is d_ia, and E_iaj = -(u_ia v_ij + v_ia u_ij) M_aj.
+
     Attributes:
         of_record: c, float64 (b, m).
-        of_points: E, float64 (b, m, m).
+        own: d, float64 (b, m).
+        u: float64 (b, m).
+        v: float64 (b, m).
+        residual: r without its last entry, float64 (b, C - 1).
         products: <x_i, X_j>, float64 (b, m).
         squares: ||x_i||^2, float64 (b,).
     """
 
     of_record: Tensor
-    of_points: Tensor
+    own: Tensor
+    u: Tensor
+    v: Tensor
+    residual: Tensor
     products: Tensor
     squares: Tensor
 
@@ -55,81 +78,136 @@ class SupportLoss:
         kernel: the kernel.
         points: X, float64 (m, D): multiples of 2^-16 of at most 8, so that products with records
             are exact.
-        targets: Y, float64 (m, c).
+        targets: Y, float64 (m, C); rows add up to 0.
         ridge: of the regression, relative to the kernel's mean on the diagonal.
+        slices: of the products that make norms; see `products.Public`.
+
+    Attributes:
+        points: X.
+        first: M, float64 (m, m), symmetric, with zeros on the diagonal.
     """
 
-    def __init__(self, kernel: ReluKernel, points: Tensor, targets: Tensor, ridge: float) -> None:
+    def __init__(
+        self, kernel: ReluKernel, points: Tensor, targets: Tensor, ridge: float, slices: int = 2
+    ) -> None:
         self.points = points
         self._kernel = kernel
         self._size = len(points)
         self._ridge = ridge
+        self._slices = slices
         self._gram = points @ points.T
         self._squares = (points * points).sum(1)
         self._norms = torch.sqrt(self._squares)
         slopes = kernel.slopes(self._gram, self._squares, self._squares)
         # The slope is not defined where two records are the same: the diagonal has its own.
-        self._first = slopes.first.clone().fill_diagonal_(0)
-        self._second = slopes.second.clone().fill_diagonal_(0)
+        self.first = slopes.first.clone().fill_diagonal_(0)
+        self._second = Public(slopes.second.clone().fill_diagonal_(0))
         system = slopes.values.clone()
         own = kernel.own(self._squares)
         system.diagonal().copy_(own + ridge * own.mean())
         factor = torch.linalg.cholesky(system)
-        self._inverse = torch.cholesky_inverse(factor)
-        self._solution = torch.cholesky_solve(targets, factor)
+        self._inverse = Public(torch.cholesky_inverse(factor))
+        solution = torch.cholesky_solve(targets, factor)
+        self._solution = Public(solution)
+        self._differences = solution[:, :-1] - solution[:, -1:]
+        self._of_record = Public(self.first, slices)
+        self._of_own = Public(self.first * self._gram, slices)
+        self._reach = Public(self.first.abs() * self._norms[:, None], 1)
 
     def coefficients(self, records: Tensor, targets: Tensor) -> Coefficients:
         """The gradients of a batch.
 
         Args:
             records: float64 (b, D), multiples of 2^-8 of at most 1.
-            targets: y, float64 (b, c).
+            targets: y, float64 (b, C); rows add up to 0.
         """
         products = records @ self.points.T  # exact
         squares = sum_of_squares(records)
         slopes = self._kernel.slopes(products, squares, self._squares)
-        residual = product(slopes.values, self._solution) - targets
-        u = product(slopes.values, self._inverse)
-        v = product(residual, self._solution.T)
+        residual = (self._solution.after(slopes.values) - targets)[:, :-1].contiguous()
+        u = self._inverse.after(slopes.values)
+        v = self._by_class(residual, self._differences)
         trace = (self._ridge / self._size) * sum_in_fixed_order(u * v)[:, None]
         own = (
             v * slopes.second
-            - (u * product(v, self._second) + v * product(u, self._second))
+            - (u * self._second.after(v) + v * self._second.after(u))
             - (u * v + trace) * self._kernel.own_slope()
         )
-        outer = u[:, :, None] * v[:, None, :]
-        of_points = (outer + outer.mT).mul_(-self._first.T)
-        of_points.diagonal(dim1=1, dim2=2).copy_(own)
-        return Coefficients(v * slopes.first, of_points, products, squares)
+        return Coefficients(v * slopes.first, own, u, v, residual, products, squares)
 
-    def norms(self, found: Coefficients, slices: int = 3) -> tuple[Tensor, Tensor]:
+    def norms(self, found: Coefficients) -> tuple[Tensor, Tensor]:
         """Squared norms of the gradients over all support points, and how far off they may be.
 
         Args:
             found: the gradients.
-            slices: of the largest product; see `products.product`.
 
         Returns:
             The squared norms as computed, float64 (b,), and bounds of their errors, float64 (b,),
             for the coefficients as they are. (docs/privacy.md, statement 16.)
         """
-        size = self._size
-        pairs = found.of_points.reshape(-1, size)
-        image = product(pairs, self._gram, slices).view(-1, size, size)
-        image += 2.0 * (found.of_record[:, :, None] * found.products[:, None, :])
-        image *= found.of_points
-        computed = sum_in_fixed_order(image.flatten(1))
-        computed = computed + found.squares * sum_of_squares(found.of_record)
-        sizes = pairs.abs()
-        largest = sizes.amax(1).view(-1, size)
-        reach = size * float(self._norms.max())
-        # What the rows of E X are at most, were nothing to cancel.
-        lengths = product(sizes, self._norms[:, None], 1).view(-1, size)
-        lengths = lengths + relative_error(size, 1) * reach * largest
-        error = relative_error(size, slices) * reach * sum_in_fixed_order(largest * lengths)
-        everything = found.of_record.abs() * torch.sqrt(found.squares)[:, None] + lengths
-        return computed, error + _ROUNDING * sum_of_squares(everything)
+        c, d, u, v = found.of_record, found.own, found.u, found.v
+        squares = sum_of_squares(c) * found.squares
+        squares += sum_in_fixed_order(d * d * self._squares + 2.0 * (c * d * found.products))
+        error = torch.zeros_like(squares)
+        for public, left, right in (
+            (self._of_record, v * found.products, c * u),
+            (self._of_record, u * found.products, c * v),
+            (self._of_own, v, d * u),
+            (self._of_own, u, d * v),
+        ):
+            squares -= 2.0 * sum_in_fixed_order(public.after(left) * right)
+            error += 2.0 * public.left_out(left) * sum_in_fixed_order(right.abs())
+        for weights, forms in self._forms(found.residual):
+            count = weights.shape[1]
+            for rows in torch.arange(len(u)).split(max(1, _ENTRIES // (count * self._size))):
+                here = u[rows]
+                images = forms.after(here).view(-1, count, self._size).mul_(here[:, None])
+                squares[rows] += sum_in_fixed_order(sum_in_fixed_order(images) * weights[rows])
+            largest = sum_in_fixed_order(u.abs()) * sum_in_fixed_order(weights.abs())
+            error += forms.left_out(u) * largest
+        return squares, error + self._rounding() * sum_of_squares(self._lengths(found))
+
+    def _forms(self, residual: Tensor) -> Iterator[tuple[Tensor, Public]]:
+        """The matrices N_cc', side by side as many as memory should hold, with r_c r_c'."""
+        solution, first, size = self._differences, self.first, self._size
+        mixed = torch.stack([first * ((first * s) @ self._gram) for s in solution.T])  # Q_c
+        pairs = torch.combinations(torch.arange(solution.shape[1]), with_replacement=True)
+        for block in pairs.split(max(1, _ENTRIES // size**2)):
+            forms = []
+            for c, other in block.tolist():
+                form = self._gram * ((first * (solution[:, c] * solution[:, other])) @ first)
+                form += solution[:, other, None] * mixed[c] + solution[:, c, None] * mixed[other]
+                form.diagonal().add_(mixed[c] @ solution[:, other])
+                forms.append(form)
+            c, other = block.T
+            weights = residual[:, c] * residual[:, other] * torch.where(c == other, 1.0, 2.0)
+            yield weights, Public(torch.cat(forms, dim=1), self._slices)
+
+    def _lengths(self, found: Coefficients) -> Tensor:
+        """What the rows of gradients are at most, were nothing to cancel; float64 (b, m)."""
+
+        def summed(sizes: Tensor) -> Tensor:
+            """At least sum_j |M_aj| ||X_j|| sizes_j."""
+            return self._reach.after(sizes) + self._reach.left_out(sizes)[:, None]
+
+        u, v = found.u.abs(), self._by_class(found.residual.abs(), self._differences.abs())
+        lengths = found.of_record.abs() * torch.sqrt(found.squares)[:, None]
+        lengths += found.own.abs() * self._norms
+        return lengths + (u * summed(v) + v * summed(u))
+
+    def _rounding(self) -> float:
+        """Relative to the squares of such lengths: no term is rounded more often."""
+        size, classes = len(self._differences), self._differences.shape[1]
+        return (4 * size + 4 * classes + 128) * 2.0**-53
+
+    @staticmethod
+    def _by_class(residual: Tensor, solution: Tensor) -> Tensor:
+        """sum_c r_c S_c, float64 (b, m), in a fixed order."""
+        total = residual[:, :1] * solution[:, 0]
+        for c in range(1, solution.shape[1]):
+            total += residual[:, c : c + 1] * solution[:, c]
+        return total
 
 
-_ROUNDING: Final = 2.0**-44
-"""Of sums of fewer than 2^30 terms by halving, relative to the sum of the sizes of the terms."""
+_ENTRIES: Final = 1 << 18
+"""Numbers that are worked on at a time, so that they stay in a processor's cache."""

@@ -42,6 +42,8 @@ _LARGEST_OF_POINTS: Final = 2.0**42
 _CHUNK_ENTRIES: Final = 1 << 18
 """So that what is computed of a chunk stays in a processor's cache."""
 _LARGEST_CHUNK: Final = 512
+_BATCH: Final = 2048
+"""Records at a time: what a step needs besides them is made anew for each such batch."""
 
 
 def noisy_gradient(
@@ -119,40 +121,44 @@ def clipped_sum(
     chunk = max(1, min(_LARGEST_CHUNK, _CHUNK_ENTRIES // size**2))
     of_record = np.zeros((size, inputs), dtype=np.int64)
     of_points = np.zeros((size, size), dtype=np.int64)
-    for start in range(0, len(records), chunk):
-        # Whole numbers below 2^9, exact in whatever order they are multiplied and added up.
-        pixels = torch.from_numpy(records[start : start + chunk]).double() - centre
-        found = loss.coefficients(pixels / LEVELS, targets[start : start + chunk])
-        rounded = clip_and_round(loss, found, room * clip, clip / _COEFFICIENTS)
-        of_record += (rounded.of_record.T @ pixels).numpy().astype(np.int64)
-        of_points += rounded.of_points.sum(0).numpy().astype(np.int64)
+    for start in range(0, len(records), _BATCH):
+        pixels = torch.from_numpy(records[start : start + _BATCH]).double() - centre
+        found = loss.coefficients(pixels / LEVELS, targets[start : start + _BATCH])
+        weights = clip_weights(loss, found, room * clip, clip / _COEFFICIENTS)
+        c, d, u = (
+            torch.where(weights > 0, values.T * weights, 0.0).T
+            for values in (found.of_record, found.own, found.u)
+        )
+        for rows in torch.arange(len(pixels)).split(chunk):
+            # Whole numbers below 2^53, exact in whatever order they are multiplied and added up.
+            of_record += (c[rows].round_().T @ pixels[rows]).numpy().astype(np.int64)
+            pairs = u[rows, :, None] * found.v[rows, None, :]
+            half = pairs.mul_(loss.first).round_().sum(0).numpy().astype(np.int64)
+            of_points -= half + half.T
+            of_points.ravel()[:: size + 1] += d[rows].round_().sum(0).numpy().astype(np.int64)
     whole = np.rint(points.numpy() * PLACES).astype(np.int64)
     # Products may leave 64 bits on the way; modulo 2^64 that changes nothing, and the sum fits.
     sums: NDArray[np.int64] = of_record * (PLACES // LEVELS) + of_points @ whole
     return sums
 
 
-def clip_and_round(
+def clip_weights(
     loss: SupportLoss, found: Coefficients, longest: float, unit: float
-) -> Coefficients:
-    """Gradients made no longer than `longest`, with coefficients in whole numbers of `unit`.
+) -> Tensor:
+    """What to multiply gradients by so that they are no longer than `longest`, over `unit`.
 
-    What is not finite, or has coefficients so large that sums would not be exact, becomes 0.
+    Returns:
+        float64 (b,). 0 for what is not finite, or has coefficients so large that sums of them in
+        whole numbers would not be exact.
     """
-    squares, error = loss.norms(found, slices=1)
+    squares, error = loss.norms(found)
     bound = torch.sqrt((squares + error).clamp_min(0.0))  # never below the true norm
-    weight = (longest / bound).clamp_max(1.0) / unit
-    of_record = (found.of_record * weight[:, None]).round_()
-    of_points = (found.of_points * weight[:, None, None]).round_()
-    fits = of_record.abs().amax(1) <= _LARGEST_OF_RECORD  # not a number fails every comparison
-    fits &= of_points.abs().flatten(1).amax(1) <= _LARGEST_OF_POINTS
-    fits &= torch.isfinite(bound)
-    return Coefficients(
-        torch.where(fits[:, None], of_record, 0.0),
-        torch.where(fits[:, None, None], of_points, 0.0),
-        found.products,
-        found.squares,
-    )
+    weights = (longest / bound).clamp_max(1.0) / unit
+    largest = (found.u.abs() * loss.first.abs().amax(1)).amax(1) * found.v.abs().amax(1)
+    largest = torch.maximum(largest, found.own.abs().amax(1))
+    fits = weights * largest <= _LARGEST_OF_POINTS  # not a number fails every comparison
+    fits &= weights * found.of_record.abs().amax(1) <= _LARGEST_OF_RECORD
+    return torch.where(fits & torch.isfinite(bound), weights, 0.0)
 
 
 def _rounding(points: Tensor, centre: int) -> float:
@@ -164,8 +170,9 @@ def _rounding(points: Tensor, centre: int) -> float:
     size, inputs = points.shape
     record = (PLACES // LEVELS) * max(centre, 255 - centre) * math.sqrt(inputs)
     lengths = float(torch.linalg.vector_norm(points, dim=1).sum()) * PLACES
-    # Half of one for each coefficient, and below 2^-11 for the product that is rounded.
-    rounding = math.sqrt(size) / 2 * (record + lengths) * (1 + 2.0**-9)
+    # Half of one for each coefficient of records, one for two halves of each of points, and below
+    # 2^-11 for the products that are rounded.
+    rounding = math.sqrt(size) * (record / 2 + lengths) * (1 + 2.0**-9)
     if not rounding < ONE / 8:
         raise BudgetError(f"{size:,} support points are too many: choose a smaller --per-class")
     return rounding

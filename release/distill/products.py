@@ -15,38 +15,55 @@ from torch import Tensor
 from ...embed.arithmetic import round_to_digits
 
 
-def product(left: Tensor, right: Tensor, slices: int = 3) -> Tensor:
-    """The product of two matrices; a row depends on its own row of `left` and on `right` alone.
+class Public:
+    """A public matrix, cut into slices once, for products with the rows of records.
 
     Args:
-        left: float64 (n, k): one row for each record, or several.
-        right: float64 (k, l), public.
+        matrix: float64 (k, l).
         slices: how many of about 22 binary digits.
-
-    Returns:
-        float64 (n, l). An entry is off by at most `relative_error(k, slices)` k times the largest
-        values in its row and its column, and rounding.
     """
-    digits = _digits(left.shape[1])
-    lefts, rights = _cut(left, digits, slices), [s.T for s in _cut(right.T, digits, slices)]
-    pairs = [(i, j) for i in range(slices) for j in range(slices - i)]
-    total = lefts[0] @ rights[0]
-    for i, j in pairs[1:]:
-        total += lefts[i] @ rights[j]
-    return total
+
+    def __init__(self, matrix: Tensor, slices: int = 3) -> None:
+        self._terms = len(matrix)
+        self._digits = _digits(self._terms)
+        self._parts = [part.T for part in _cut(matrix.T, self._digits, slices)]
+        self._largest = float(matrix.abs().max())
+
+    def after(self, left: Tensor) -> Tensor:
+        """The product; a row depends on its own row of `left` and on this matrix alone.
+
+        Args:
+            left: float64 (n, k): one row for each record, or several.
+
+        Returns:
+            float64 (n, l). An entry is wrong by `left_out` at most, and by rounding.
+        """
+        parts = self._parts
+        lefts = _cut(left, self._digits, len(parts))
+        pairs = [(i, j) for i in range(len(parts)) for j in range(len(parts) - i)]
+        total = lefts[0] @ parts[0]
+        for i, j in pairs[1:]:
+            total += lefts[i] @ parts[j]
+        return total
+
+    def left_out(self, left: Tensor) -> Tensor:
+        """By how much slices make a row of the product wrong at most, in any entry, float64 (n,)."""
+        share = relative_error(self._terms, len(self._parts)) * self._terms
+        return share * self._largest * left.abs().amax(1)
 
 
 def relative_error(terms: int, slices: int) -> float:
     """What slices leave out, relative to a product of the largest values.
 
     A slice keeps d digits of what the one before has left, so s of them leave out 2^(-d s) of
-    either factor, and s - 1 products of slices that are as small as that are not computed.
+    either factor, and s - 1 products of slices that are as small as that are not computed. The
+    2^-6 is for products of what is left out, and for rounding of what the slices add to a term.
 
     Args:
         terms: how many products make an entry.
         slices: how many.
     """
-    return float((slices + 1) * 2.0 ** (-_digits(terms) * slices) * (1 + 2.0**-10))
+    return float((slices + 1) * 2.0 ** (-_digits(terms) * slices) * (1 + 2.0**-6))
 
 
 def _digits(terms: int) -> int:

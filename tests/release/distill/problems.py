@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpntk.common.relu_kernel import ReluKernel, class_targets
-from dpntk.release.distill.gradients import SupportLoss
+from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.mechanism import LEVELS, PLACES
 
 BIAS, RIDGE = 0.01, 1e-3
@@ -37,8 +37,11 @@ class Problem:
 
     @property
     def loss(self) -> SupportLoss:
+        return self.loss_of(slices=2)
+
+    def loss_of(self, slices: int) -> SupportLoss:
         kernel = ReluKernel(self.points.shape[1], BIAS)
-        return SupportLoss(kernel, self.points, self.targets, RIDGE)
+        return SupportLoss(kernel, self.points, self.targets, RIDGE, slices)
 
     @property
     def values(self) -> Tensor:
@@ -73,6 +76,14 @@ def plain_kernel(x: Tensor, z: Tensor, *, same: bool = False) -> Tensor:
     rest = (math.pi - theta) / math.pi
     values = geometric * (theta.sin() / math.pi + rest * theta.cos()) + BIAS + h_xz * rest
     return torch.where(own, 2 * h_xx[:, None] + BIAS, values)
+
+
+def written_out(problem: Problem, loss: SupportLoss, found: Coefficients) -> Tensor:
+    """The gradients that coefficients stand for, (b, m, D)."""
+    of_points = -(found.u[:, :, None] * found.v[:, None] + found.v[:, :, None] * found.u[:, None])
+    of_points *= loss.first
+    of_points.diagonal(dim1=1, dim2=2).copy_(found.own)
+    return found.of_record[:, :, None] * problem.values[:, None] + of_points @ problem.points
 
 
 def plain_gradients(problem: Problem) -> Tensor:

@@ -20,6 +20,7 @@ from dpntk.release.discrete_gaussian import discrete_gaussian
 from dpntk.release.distill import mechanism, optimiser, pipeline, products
 from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.optimiser import State
+from dpntk.release.distill.products import Public
 from dpntk.release.distill.progress import RunFolder
 from tests.release import test_sampled_gaussian as accountant_tests
 from tests.release.distill import test_distill as path_tests
@@ -57,15 +58,14 @@ def start_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def one_record_not_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = mechanism.clip_and_round
+    right = mechanism.clip_weights
 
     def all_but_the_first(
         loss: SupportLoss, found: Coefficients, longest: float, unit: float
-    ) -> Coefficients:
-        clipped = right(loss, found, longest, unit)
-        clipped.of_record[0] = (found.of_record[0] / unit).round()
-        clipped.of_points[0] = (found.of_points[0] / unit).round()
-        return clipped
+    ) -> torch.Tensor:
+        weights = right(loss, found, longest, unit)
+        weights[0] = 1 / unit
+        return weights
 
     everywhere(monkeypatch, right, all_but_the_first)
 
@@ -74,8 +74,8 @@ def clipped_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """The longest gradient of a batch decides for all of them."""
     right = SupportLoss.norms
 
-    def longest(self: SupportLoss, found: Coefficients, slices: int = 3) -> tuple[Any, Any]:
-        squares, sizes = right(self, found, slices)
+    def longest(self: SupportLoss, found: Coefficients) -> tuple[Any, Any]:
+        squares, sizes = right(self, found)
         return squares.amax().expand_as(squares), sizes
 
     monkeypatch.setattr(SupportLoss, "norms", longest)
@@ -85,10 +85,26 @@ def only_the_part_of_the_record_is_clipped(monkeypatch: pytest.MonkeyPatch) -> N
     """Forgets that the loss depends on the support points through the inverse as well."""
     right = SupportLoss.norms
 
-    def part(self: SupportLoss, found: Coefficients, slices: int = 3) -> tuple[Any, Any]:
-        return right(self, replace(found, of_points=found.of_points * 0), slices)
+    def part(self: SupportLoss, found: Coefficients) -> tuple[Any, Any]:
+        nothing = {name: getattr(found, name) * 0 for name in ("own", "u", "v", "residual")}
+        return right(self, replace(found, **nothing))
 
     monkeypatch.setattr(SupportLoss, "norms", part)
+
+
+def classes_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Norms forget the pairs of different classes."""
+    right = torch.combinations
+
+    def equal(classes: torch.Tensor, **options: Any) -> torch.Tensor:  # noqa: ANN401
+        pairs = right(classes, **options)
+        return pairs[pairs[:, 0] == pairs[:, 1]]
+
+    monkeypatch.setattr(torch, "combinations", equal)
+
+
+def slices_are_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "relative_error", lambda terms, slices: 0.0)
 
 
 def noise_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,10 +190,15 @@ def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ordinary products of matrices: a record's last bits depend on its place in the batch."""
 
-    def ordinary(left: torch.Tensor, right: torch.Tensor, slices: int = 3) -> torch.Tensor:
-        return left @ right
+    right = Public.__init__
 
-    everywhere(monkeypatch, products.product, ordinary)
+    def keep(self: Public, matrix: torch.Tensor, slices: int = 3) -> None:
+        right(self, matrix, slices)
+        matrices[self] = matrix
+
+    matrices: dict[Public, torch.Tensor] = {}
+    monkeypatch.setattr(Public, "__init__", keep)
+    monkeypatch.setattr(Public, "after", lambda self, left: left @ matrices[self])
 
 
 @dataclass(frozen=True)
@@ -213,6 +234,16 @@ MUTANTS = [
         only_the_part_of_the_record_is_clipped,
         mechanism_tests.test_no_record_contributes_more_than_the_sensitivity,
         {"clip": 0.05, "hostile": False},
+    ),
+    Mutant(
+        classes_do_not_mix,
+        gradient_tests.test_the_norm_is_within_its_error,
+        {"slices": 2, "points": 9},
+    ),
+    Mutant(
+        slices_are_taken_for_exact,
+        gradient_tests.test_the_norm_is_within_its_error,
+        {"slices": 1, "points": 50},
     ),
     Mutant(noise_repeated, path_tests.test_no_two_steps_have_the_same_noise),
     Mutant(
