@@ -39,9 +39,11 @@ LARGEST_MULTIPLIER: Final = 1 << 12
 _COEFFICIENTS: Final = 1 << 24
 _LARGEST_OF_RECORD: Final = 2.0**34
 _LARGEST_OF_POINTS: Final = 2.0**42
-_CHUNK_ENTRIES: Final = 1 << 18
-"""So that what is computed of a chunk stays in a processor's cache."""
-_LARGEST_CHUNK: Final = 512
+_CHUNK: Final = 512
+"""Records whose whole numbers are added up in float64."""
+_TOGETHER: Final = 64
+_CACHED: Final = 1 << 16
+"""Records at a time, and numbers, so that what is computed of them stays in a processor's cache."""
 _BATCH: Final = 2048
 """Records at a time: what a step needs besides them is made anew for each such batch."""
 
@@ -118,28 +120,39 @@ def clipped_sum(
     points = loss.points
     size, inputs = points.shape
     room = (1 - _rounding(points, centre) / ONE) * (1 - 2.0**-40)
-    chunk = max(1, min(_LARGEST_CHUNK, _CHUNK_ENTRIES // size**2))
     of_record = np.zeros((size, inputs), dtype=np.int64)
     of_points = np.zeros((size, size), dtype=np.int64)
     for start in range(0, len(records), _BATCH):
         pixels = torch.from_numpy(records[start : start + _BATCH]).double() - centre
         found = loss.coefficients(pixels / LEVELS, targets[start : start + _BATCH])
-        weights = clip_weights(loss, found, room * clip, clip / _COEFFICIENTS)
-        c, d, u = (
-            torch.where(weights > 0, values.T * weights, 0.0).T
-            for values in (found.of_record, found.own, found.u)
+        weights = clip_weights(loss, found, room * clip, clip / _COEFFICIENTS)[:, None]
+        counts = weights > 0  # of the others, nothing may be finite
+        c, d, u, v = (
+            torch.where(counts, values, 0.0).split(_CHUNK)
+            for values in (found.of_record * weights, found.own * weights, found.u * weights, found.v)
         )
-        for rows in torch.arange(len(pixels)).split(chunk):
-            # Whole numbers below 2^53, exact in whatever order they are multiplied and added up.
-            of_record += (c[rows].round_().T @ pixels[rows]).numpy().astype(np.int64)
-            pairs = u[rows, :, None] * found.v[rows, None, :]
-            half = pairs.mul_(loss.first).round_().sum(0).numpy().astype(np.int64)
+        # Whole numbers below 2^53, exact in whatever order they are multiplied and added up.
+        for number, part in enumerate(pixels.split(_CHUNK)):
+            of_record += (c[number].round_().T @ part).numpy().astype(np.int64)
+            half = _sum_of_halves(u[number], v[number], loss.first).numpy().astype(np.int64)
             of_points -= half + half.T
-            of_points.ravel()[:: size + 1] += d[rows].round_().sum(0).numpy().astype(np.int64)
+            of_points.ravel()[:: size + 1] += d[number].round_().sum(0).numpy().astype(np.int64)
     whole = np.rint(points.numpy() * PLACES).astype(np.int64)
     # Products may leave 64 bits on the way; modulo 2^64 that changes nothing, and the sum fits.
     sums: NDArray[np.int64] = of_record * (PLACES // LEVELS) + of_points @ whole
     return sums
+
+
+def _sum_of_halves(u: Tensor, v: Tensor, first: Tensor) -> Tensor:
+    """Sums of u_ia v_ij M_aj over i, each rounded to a whole number, float64 (m, m)."""
+    size = len(first)
+    total = torch.zeros_like(first)
+    for left, right in zip(u.split(_TOGETHER), v.split(_TOGETHER), strict=True):
+        for rows in range(0, size, step := max(1, _CACHED // (_TOGETHER * size))):
+            part = slice(rows, rows + step)
+            halves = left[:, part, None] * right[:, None]
+            total[part] += halves.mul_(first[part]).round_().sum(0)
+    return total
 
 
 def clip_weights(
