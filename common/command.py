@@ -19,7 +19,7 @@ COMMANDS = {
     "plan": ("release.plan_cli", "Say how much noise a release would have, before it is made."),
     "release": ("release.cli", "Add noise once and write the file that may be shared (stage two)."),
     "distill": ("release.distill.cli", "Release a few labelled points made for classification."),
-    "budget": ("release.budget_cli", "Show what has been released from an embedding."),
+    "budget": ("release.budget_cli", "Show what has been spent on records."),
     "inspect": ("release.inspect_cli", "Show what a release says and promises."),
     "verify": ("release.verify_cli", "Check who signed a release."),
     "generate": ("generate.cli", "Train a generator from a release and sample (stage three)."),

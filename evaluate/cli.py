@@ -17,11 +17,12 @@ from ..release.acceptance import Acceptance
 from ..release.contents import NOT_PRIVATE
 from ..release.origin_options import origin_options
 from .classifiers import CLASSIFIERS, in_words
-from .distilled import classifiers_of
+from .distilled import Points, classifiers_of, is_distilled, read_points
 from .provenance import described, is_private, require_made_from
 from .records import read_real, read_synthetic
 from .report import as_table, write_report
 from .tables.baselines import independent_columns
+from .tables.points import KERNEL_REGRESSION, regression_row
 from .tables.report import as_table as as_grid
 from .tables.report import write_table_report
 from .tables.table import Table, is_table, read_real_table, read_synthetic_table
@@ -111,6 +112,7 @@ def command(
             raise SchemaError(f"{path}: its schema is not that of {synthetic[0]}")
         _check_origin(path, table.provenance, release, acceptance)
         training_sets.setdefault(described(table.provenance), []).append(table)
+    kinds = len(training_sets)
     held_out = read_real_table(test, "test", tables[0].schema)
     task = task_for(held_out, positive, keep_negatives, train_records)
     if baseline is not None:
@@ -119,6 +121,15 @@ def command(
     name, (*_, last) = list(training_sets.items())[-1]
     training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
     rows = evaluate_tables(training_sets, held_out, task, seed)
+    by_kernel: dict[str, list[Points]] = {}
+    for path, table in zip(synthetic, tables, strict=True):
+        if is_distilled(table.provenance) and task.measures:
+            found = read_points(path, table.provenance, len(task.classes))
+            by_kernel.setdefault(described(table.provenance), []).append(found)
+    rows[kinds:kinds] = [
+        regression_row(f"{kind}: {KERNEL_REGRESSION}", sets, held_out, task, seed)
+        for kind, sets in by_kernel.items()
+    ]
     write_table_report(output, rows, tables, held_out, task, seed)
     Console().print(as_grid(rows, held_out, task))
 

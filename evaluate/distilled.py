@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,19 +33,21 @@ class Points:
         regression: fitted to them.
         centre: of the records' values.
         levels: that values are divided by.
+        count: how many points there are.
     """
 
     regression: KernelRidge
     centre: int
     levels: int
+    count: int
 
-    def predict(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """The class of each record, int64 (n,), of records uint8 (n, D)."""
-        guesses = [
-            self.regression.predict((part.double() - self.centre) / self.levels).argmax(dim=1)
+    def outputs(self, records: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Larger where a class is likelier, float64 (n, classes), of records uint8 (n, D)."""
+        found = [
+            self.regression.predict((part.double() - self.centre) / self.levels)
             for part in torch.from_numpy(records).split(_CHUNK)
         ]
-        return torch.cat(guesses).numpy()
+        return torch.cat(found).numpy()
 
 
 def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
@@ -57,8 +60,7 @@ def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
     Raises:
         DataError: its points are missing or damaged.
     """
-    release = synthetic.provenance.get("release")
-    if not isinstance(release, dict) or release.get("kind") != "distilled":
+    if not is_distilled(synthetic.provenance):
         return {}
     points = read_points(folder, synthetic.provenance, synthetic.classes)
     return {
@@ -67,7 +69,13 @@ def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
     }
 
 
-def read_points(folder: Path, provenance: dict[str, Any], classes: int) -> Points:
+def is_distilled(provenance: Mapping[str, Any]) -> bool:
+    """Whether records say that they are a distilled set."""
+    release = provenance.get("release")
+    return isinstance(release, dict) and release.get("kind") == "distilled"
+
+
+def read_points(folder: Path, provenance: Mapping[str, Any], classes: int) -> Points:
     """Fit the regression to the points of a distilled set.
 
     Raises:
@@ -84,14 +92,14 @@ def read_points(folder: Path, provenance: dict[str, Any], classes: int) -> Point
             class_targets(labels, classes),
             float(kernel["ridge"]),
         )
-        return Points(regression, int(kernel["centre"]), int(kernel["levels"]))
+        return Points(regression, int(kernel["centre"]), int(kernel["levels"]), len(points))
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise DataError(f"{file}: missing or damaged; generate the records again") from error
 
 
 def kernel_regression(points: Points, train: Records, test: Records, seed: int) -> float:
     """Kernel ridge regression from the points as they are, with the kernel of the release."""
-    return float((points.predict(test.pixels) == test.labels).mean())
+    return float((points.outputs(test.pixels).argmax(axis=1) == test.labels).mean())
 
 
 def convnet(train: Records, test: Records, seed: int) -> float:

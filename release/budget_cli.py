@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from ..common.ledger import Entry
 from ..embed.artifact import load_embedding
 from .accountant import DEFAULT_DELTA
 from .composition import most_left, strictest, total_of
+from .distilled_ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
+from .sampled_gaussian import sampled_epsilon
 
 
-@click.command("budget", short_help="Show what has been released from an embedding.")
-@click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
-def command(embedding: Path) -> None:
+@click.command("budget", short_help="Show what has been spent on records.")
+@click.argument("spent_on", metavar="[EMBEDDING|DATA]", type=click.Path(path_type=Path),
+                default="embedding.h5")  # fmt: skip
+def command(spent_on: Path) -> None:
     """Show the releases made from EMBEDDING (default: embedding.h5) and what is left to spend.
 
-    Releases made from copies of the file are in the copies' ledgers, not in this one.
+    For DATA that 'dpntk distill' has read, or its ledger (DATA.ledger.json), show the distillations
+    of it. Releases made from copies are in the copies' ledgers, not in this one; and neither kind
+    of ledger knows of the other.
     """
-    ledger = load_embedding(embedding).ledger
-    table = Table(title=f"releases from {embedding}")
-    for column in ("created", "release", "epsilon", "delta", "adjacency"):
-        table.add_column(column, no_wrap=column in {"created", "adjacency"})
-    for entry in ledger.all_entries:
-        table.add_row(
-            entry.created,
-            entry.release_id[:12],
-            "NOT PRIVATE" if math.isinf(entry.epsilon) else f"{entry.epsilon:g}",
-            f"{entry.delta:g}",
-            entry.adjacency.value,
-        )
     out = Console(markup=False, highlight=False)
-    out.print(table)
+    ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
+    if ledger.exists():
+        _show_distillations(out, ledger)
+    else:
+        _show_releases(out, spent_on)
+
+
+def _show_distillations(out: Console, path: Path) -> None:
+    entries = read_ledger(path)
+    out.print(_grid(f"distillations in {path}", entries))
+    if not entries:
+        return
+    delta = entries[-1].delta
+    runs = [entry.run for entry in entries]
+    for adjacency in sorted({entry.adjacency for entry in entries}, key=lambda a: a.value):
+        alone = len(entries) == 1
+        spent = entries[0].epsilon if alone else sampled_epsilon(runs, delta, adjacency=adjacency)
+        out.print(f"spent: epsilon {spent:.4g} at delta {delta:g} ({adjacency.value})")
+    out.print("embeddings of the same records have ledgers of their own")
+
+
+def _show_releases(out: Console, embedding: Path) -> None:
+    ledger = load_embedding(embedding).ledger
+    out.print(_grid(f"releases from {embedding}", ledger.all_entries))
     limited = strictest(ledger)
     ceiling = limited.ceiling if limited else None
     delta = ceiling.delta if ceiling else DEFAULT_DELTA
@@ -54,3 +72,18 @@ def command(embedding: Path) -> None:
             f"ceiling{of_part}: epsilon {ceiling.epsilon:g}; one more release may have up to "
             f"epsilon {left:.4g} at the same delta"
         )
+
+
+def _grid(title: str, entries: Iterable[Entry | Spending]) -> Table:
+    table = Table(title=title)
+    for column in ("created", "release", "epsilon", "delta", "adjacency"):
+        table.add_column(column, no_wrap=column in {"created", "adjacency"})
+    for entry in entries:
+        table.add_row(
+            entry.created,
+            entry.release_id[:12],
+            "NOT PRIVATE" if math.isinf(entry.epsilon) else f"{entry.epsilon:g}",
+            f"{entry.delta:g}",
+            entry.adjacency.value,
+        )
+    return table

@@ -23,11 +23,12 @@ VALUE_LEVELS: Final = 256
 
 @dataclass(frozen=True)
 class DistilledGuarantee:
-    """The promise, and the figures that it follows from. Adjacency is add-remove.
+    """The promise, and the figures that it follows from.
 
     Attributes:
         epsilon: of (epsilon, delta) differential privacy.
         delta: likewise.
+        adjacency: which data sets are indistinguishable.
         noise_multiplier: standard deviation of a step's noise at sensitivity 1.
         rate: probability with which a record is in a step's batch.
         steps: how many.
@@ -36,12 +37,14 @@ class DistilledGuarantee:
         sigma: standard deviation of the noise on every coordinate of a step's sum.
         mechanism: what was done.
         accountant: how epsilon follows from the noise, with the library's version.
-        total_epsilon: of this and all earlier distillations of the same records, at `delta`.
+        total_epsilon: of this and all earlier distillations of the same records, at `delta` and
+            under `adjacency`.
         total_releases: how many releases that are.
     """
 
     epsilon: float
     delta: float
+    adjacency: Adjacency
     noise_multiplier: float
     rate: float
     steps: int
@@ -52,11 +55,6 @@ class DistilledGuarantee:
     accountant: str
     total_epsilon: float
     total_releases: int
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Which data sets are indistinguishable."""
-        return Adjacency.ADD_REMOVE
 
     @property
     def private(self) -> bool:
@@ -103,6 +101,18 @@ class DistilledRelease:
         return self.guarantee.epsilon
 
 
+def change_in_words(adjacency: Adjacency) -> str:
+    """What is hidden, and what of the number of records."""
+    return {
+        Adjacency.ADD_REMOVE: (
+            "adding or taking away any one record; the number of records is not in it"
+        ),
+        Adjacency.REPLACE_ONE: (
+            "exchanging any one record for any other; the number of records is public"
+        ),
+    }[adjacency]
+
+
 def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
     """The promise in words: unit, adjacency, what is not covered.
 
@@ -111,9 +121,11 @@ def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
         schema: what was taken as known of the records.
     """
     outside = ", ".join(f"the {known}" for known in schema.known)
+    if guarantee.adjacency is Adjacency.REPLACE_ONE:
+        outside = f"the number of records, {outside}"
     return (
         f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
-        "for adding or taking away any one record; the number of records is not in it. The unit of "
+        f"for {change_in_words(guarantee.adjacency)}. The unit of "
         "privacy is one record: whoever contributed several is protected less. Everything computed "
         "from this file alone is covered by the same guarantee. Not covered, and treated as "
         f"public: {outside}, the sampling rate, {NOT_COVERED_OPTIONS}."

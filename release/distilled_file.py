@@ -94,8 +94,10 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         raise FormatError("it is not what a distilled set looks like")
     if schema.spent:
         raise FormatError("its epsilon does not count what the schema's bounds spent")
-    if values["adjacency"] != Adjacency.ADD_REMOVE.value:
-        raise FormatError("the adjacency of a distilled set is add-remove")
+    try:
+        values["adjacency"] = Adjacency(values["adjacency"])
+    except ValueError as error:
+        raise FormatError("its adjacency is neither add-remove nor replace-one") from error
     guarantee = DistilledGuarantee(
         **{name: values[name] for name in DistilledGuarantee.__dataclass_fields__}
     )
@@ -144,7 +146,7 @@ def _require_consistent(guarantee: DistilledGuarantee) -> None:
         run = SampledGaussian(g.rate, g.noise_multiplier, g.steps)
     except BudgetError as error:
         raise FormatError(str(error)) from error
-    spent = sampled_epsilon([run], g.delta)
+    spent = sampled_epsilon([run], g.delta, adjacency=g.adjacency)
     if not spent * (1 - _UNDERSTATED) <= g.epsilon <= spent * (1 + _OVERSTATED):
         raise FormatError("epsilon does not follow from rate, noise, steps and delta")
     alone = g.total_releases == 1

@@ -8,10 +8,9 @@ import click
 from rich.console import Console
 
 from ..common.console import warning
-from ..common.errors import FormatError
 from .acceptance import Acceptance
 from .contents import NOT_PRIVATE
-from .distilled_label import distilled_json, distilled_panel
+from .distilled_label import distilled_json, distilled_panel, distilled_registry_entry
 from .label import as_json, as_panel, as_registry_entry
 from .origin_options import origin_options
 from .reader import OpenedDistilled, open_any
@@ -31,10 +30,10 @@ def command(release: Path, json_wanted: bool, registry: bool, acceptance: Accept
         raise click.UsageError("give either --json or --registry, not both")
     opened = open_any(release, acceptance)
     if isinstance(opened, OpenedDistilled):
-        if registry:
-            raise FormatError(f"{release}: --registry is not there yet for a distilled set")
         if json_wanted:
             click.echo(distilled_json(opened))
+        elif registry:
+            click.echo(distilled_registry_entry(opened), nl=False)
         else:
             Console(markup=False, highlight=False).print(distilled_panel(opened))
         return

@@ -18,10 +18,11 @@ from rich.text import Text
 from ..common.adjacency import Adjacency
 from ..common.console import printable
 from ..common.perceptual import PerceptualFeatures
+from ..common.schemas import Schema
 from ..common.table_schema import TableSchema
 from ..common.words import counted, rounded_up
 from .contents import Guarantee, Release
-from .reader import OpenedRelease
+from .reader import OpenedDistilled, OpenedRelease
 
 
 def as_panel(opened: OpenedRelease) -> Panel:
@@ -82,6 +83,35 @@ def as_json(opened: OpenedRelease) -> str:
 
 
 def as_registry_entry(opened: OpenedRelease) -> str:
+    """An entry for OpenDP's registry of deployments; see `registry_entry`."""
+    release, promise = opened.release, opened.release.guarantee
+    not_protected = unprotected(release.schema, promise.adjacency)
+    if isinstance(release.feature_map, PerceptualFeatures):
+        not_protected += "; the data that the features' module was trained on"
+    return registry_entry(
+        opened,
+        domain=_data(release),
+        not_protected=not_protected,
+        change=promise.adjacency.meaning,
+        preprocessing=None,
+        mechanisms=f"{promise.mechanism}, sigma {promise.sigma:.6g} at L2 sensitivity "
+        f"{promise.sensitivity:.6g}; {promise.accountant}; {_features(release)}",
+        composition=_total(promise),
+        post_processing="A generator is trained on the released matrix alone.",
+    )
+
+
+def registry_entry(
+    opened: OpenedRelease | OpenedDistilled,
+    *,
+    domain: str,
+    not_protected: str,
+    change: str,
+    preprocessing: str | None,
+    mechanisms: str,
+    composition: str,
+    post_processing: str,
+) -> str:
     """An entry for OpenDP's registry of deployments; the owner fills in what the file cannot know.
 
     The fields are those of the registry's records (github.com/opendp/deployments-registry-data).
@@ -101,13 +131,12 @@ def as_registry_entry(opened: OpenedRelease) -> str:
             },
             "dp_variant": {
                 "variant_name": "Approximate DP",
-                "data_domain": _data(release),
-                "unprotected_quantities": _unprotected(release),
+                "data_domain": domain,
+                "unprotected_quantities": not_protected,
             },
             "privacy_loss": {
                 "privacy_unit": None,  # whether a record is a person, only the owner knows
-                "privacy_unit_details": f"One record. Adjacent data sets differ by "
-                f"{promise.adjacency.meaning}.",
+                "privacy_unit_details": f"One record. Adjacent data sets differ by {change}.",
                 "privacy_parameters": {
                     "epsilon": release.epsilon if promise.private else None,
                     "delta": promise.delta,
@@ -121,12 +150,11 @@ def as_registry_entry(opened: OpenedRelease) -> str:
                 "access_type": "Non-interactive",
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": None,
-                "mechanisms": f"{promise.mechanism}, sigma {promise.sigma:.6g} at L2 sensitivity "
-                f"{promise.sensitivity:.6g}; {promise.accountant}; {_features(release)}; dpntk "
-                f"{release.dpntk_version}, release {release.release_id}, SHA-256 {opened.digest}",
-                "composition": _total(promise),
-                "post_processing": "A generator is trained on the released matrix alone.",
+                "preprocessing_and_hyperparameter_tuning": preprocessing,
+                "mechanisms": f"{mechanisms}; dpntk {release.dpntk_version}, release "
+                f"{release.release_id}, SHA-256 {opened.digest}",
+                "composition": composition,
+                "post_processing": post_processing,
                 "justification": None,
             },
             "administrative": {"evidence_sources": None, "status": "Draft"},
@@ -134,6 +162,15 @@ def as_registry_entry(opened: OpenedRelease) -> str:
     }
     text: str = yaml.safe_dump(entry, sort_keys=False, allow_unicode=False, width=96)
     return text
+
+
+def unprotected(schema: Schema, adjacency: Adjacency) -> str:
+    """What counts as public, in words."""
+    known = list(schema.known)
+    if adjacency is Adjacency.REPLACE_ONE:
+        known.insert(0, "number of records")
+    looked_up = schema.from_data
+    return ", ".join(known) + (f"; looked up: {', '.join(looked_up)}" if looked_up else "")
 
 
 def _epsilon(release: Release) -> str:
@@ -178,16 +215,6 @@ def _total(promise: Guarantee) -> str:
         f"release number {promise.total_releases} from these records; together epsilon "
         f"{promise.total_epsilon:.4g} ({promise.total_adjacency.value})"
     )
-
-
-def _unprotected(release: Release) -> str:
-    known = list(release.schema.known)
-    if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
-        known.insert(0, "number of records")
-    if isinstance(release.feature_map, PerceptualFeatures):
-        known.append("the data that the features' module was trained on")
-    looked_up = release.schema.from_data
-    return ", ".join(known) + (f"; looked up: {', '.join(looked_up)}" if looked_up else "")
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,12 @@ dominated by that of the pairs
     N(0, z^2)  and  (1 - rate) N(0, z^2) + rate N(1, z^2),
 
 in both directions, composed with themselves (Zhu, Dong, Wang 2022, "Optimal Accounting of
-Differential Privacy via Characteristic Function", theorems 10 and 11). dp-accounting composes their
+Differential Privacy via Characteristic Function", theorems 10 and 11), if a record is added or
+removed. If one is exchanged for another, it is that of
+
+    (1 - rate) N(0, z^2) + rate N(-1, z^2)  and  (1 - rate) N(0, z^2) + rate N(1, z^2)
+
+(docs/privacy.md, statement 18, has the proof). dp-accounting composes their
 distributions of the privacy loss, rounding up (Doroshenko et al. 2022, "Connect the Dots"): there
 is no tighter analysis than that of the distributions themselves, and its epsilon is above it by
 what the grid of 1e-4 costs.
@@ -22,6 +27,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Final
 
+from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from .accountant import require_budget
 
@@ -62,9 +68,12 @@ class SampledGaussian:
 
 
 def sampled_epsilon(
-    runs: Sequence[SampledGaussian], delta: float, grid: float = DEFAULT_GRID
+    runs: Sequence[SampledGaussian],
+    delta: float,
+    grid: float = DEFAULT_GRID,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
 ) -> float:
-    """The epsilon of all runs together, for adding or removing a record.
+    """The epsilon of all runs together.
 
     Guarantee:
         Not below the true one: dp-accounting rounds losses up. (docs/privacy.md, statement 18.)
@@ -73,27 +82,41 @@ def sampled_epsilon(
         runs: on the same records, each possibly chosen in the light of the earlier ones.
         delta: at which epsilon is taken.
         grid: of privacy losses; a coarser one is faster, and its epsilon larger.
+        adjacency: which data sets are to be indistinguishable, whatever the runs were made for.
 
     Raises:
         BudgetError: delta is none.
     """
     require_budget(1.0, delta)
-    return _composed(tuple(runs), delta, grid)
+    return _composed(tuple(runs), delta, grid, adjacency)
 
 
 @cache
-def _composed(runs: tuple[SampledGaussian, ...], delta: float, grid: float) -> float:
-    from dp_accounting import dp_event  # slow to import, so only where it is used
+def _composed(
+    runs: tuple[SampledGaussian, ...], delta: float, grid: float, adjacency: Adjacency
+) -> float:
+    # Slow to import, so only where it is used.
+    from dp_accounting import NeighboringRelation, dp_event
     from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
-    accountant = PLDAccountant(value_discretization_interval=grid)
+    relation = {
+        Adjacency.ADD_REMOVE: NeighboringRelation.ADD_OR_REMOVE_ONE,
+        Adjacency.REPLACE_ONE: NeighboringRelation.REPLACE_ONE,
+    }[adjacency]
+    accountant = PLDAccountant(relation, value_discretization_interval=grid)
     for run in runs:
         step = dp_event.GaussianDpEvent(run.multiplier)
         accountant.compose(dp_event.PoissonSampledDpEvent(run.rate, step), run.steps)
     return float(accountant.get_epsilon(delta))
 
 
-def sampled_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> SampledGaussian:
+def sampled_multiplier(
+    epsilon: float,
+    delta: float,
+    rate: float,
+    steps: int,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+) -> SampledGaussian:
     """The least noise with which so many steps are (epsilon, delta) private, rounded up.
 
     Guarantee:
@@ -104,6 +127,7 @@ def sampled_multiplier(epsilon: float, delta: float, rate: float, steps: int) ->
         delta: likewise.
         rate: probability with which each record is in a step.
         steps: how many.
+        adjacency: which data sets are to be indistinguishable.
 
     Raises:
         BudgetError: a number makes no sense, or the noise is beyond what is accounted for.
@@ -112,7 +136,7 @@ def sampled_multiplier(epsilon: float, delta: float, rate: float, steps: int) ->
 
     def enough(multiplier: float, grid: float) -> bool:
         run = SampledGaussian(rate, multiplier, steps)
-        return sampled_epsilon([run], delta, grid) <= epsilon
+        return sampled_epsilon([run], delta, grid, adjacency) <= epsilon
 
     coarse = _COARSE_GRID * min(max(1.0, epsilon), 10.0)
     low = high = SMALLEST_MULTIPLIER

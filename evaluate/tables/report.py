@@ -17,6 +17,7 @@ from ...common.console import printable
 from ...common.files import write_atomically
 from .classifiers import CLASSIFIERS, XGBOOST
 from .fidelity import METHOD
+from .points import KERNEL_REGRESSION
 from .scores import HARD_ROC, MEANING, ROC
 from .table import Table
 from .utility import Row, Run, Task
@@ -64,6 +65,8 @@ def notes(rows: Sequence[Row], task: Task) -> list[str]:
         found.append(f"trained on at most {task.most_records:,} records, drawn at random")
     if task.measures and XGBOOST not in rows[0].runs[0].scores:
         found.append("without XGBoost, which is not installed: pip install 'dpntk[evaluate]'")
+    if any(KERNEL_REGRESSION in run.scores for row in rows for run in row.runs):
+        found.append("kernel regression is no mean: from the points as they are, by their kernel")
     if any(len(row.runs) > 1 for row in rows):
         found.append("± standard deviation over runs")
     failures = {name for row in rows for run in row.runs for name in run.failed}
@@ -179,4 +182,4 @@ def _mean(measure: str) -> Value:
 
 
 def _score(classifier: str, measure: str) -> Value:
-    return lambda run: run.scores[classifier][measure]
+    return lambda run: run.scores[classifier][measure] if classifier in run.scores else None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.encoding import MISSING as MISSING
+from ...common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ...common.errors import DataError, SchemaError
 from ...common.schema_file import read_schema
 from ...common.sources.csv_files import is_csv
@@ -48,6 +49,18 @@ class Table:
             return np.zeros(len(self), dtype=np.int64)
         labels: NDArray[np.int64] = self.columns[self.schema.label]
         return labels
+
+    def records(self) -> NDArray[np.uint8]:
+        """The rows as a release sees them, uint8 (n, inputs); see `dpntk.common.encoding`."""
+        found = np.empty((len(self), self.schema.inputs), dtype=np.uint8)
+        for block in blocks_of(self.schema):
+            values = self.columns[block.column.name]
+            match block.encoding:
+                case NumericEncoding():
+                    found[:, block.place] = block.encoding.encode(values, np.isnan(values))
+                case CategoryEncoding():
+                    found[:, block.place] = block.encoding.encode(values)
+        return found
 
 
 def is_table(path: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ...common.adjacency import Adjacency
 from ...common.console import console
 from ...common.errors import SchemaError
 from ...common.schema_file import read_schema
@@ -15,8 +16,8 @@ from ...common.sources import open_source
 from ...common.threads import use_threads
 from ...embed.source_options import say_what_was_looked_up, source_options
 from ..accountant import DEFAULT_DELTA
+from ..distilled_ledger import Sum, ledger_of
 from ..signing_options import confirmed, key_option, signing_key
-from .ledger import Sum, ledger_of
 from .pipeline import distill
 from .settings import PRESETS, Settings
 
@@ -32,6 +33,12 @@ _DEFAULTS = Settings()
 @click.option(
     "--delta", type=float, default=DEFAULT_DELTA, show_default=True,
     help="Chance, roughly, that the guarantee fails; must be below 1/n.",
+)  # fmt: skip
+@click.option(
+    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
+    default=Adjacency.ADD_REMOVE.value, show_default=True,
+    help="What is hidden: adding or removing one record, or exchanging one (their number is "
+    "public), which needs about twice the noise.",
 )  # fmt: skip
 @click.option(
     "--per-class", type=int, help=f"Points in each class [default: {_DEFAULTS.per_class}]"
@@ -90,6 +97,7 @@ def command(
     data: Path,
     epsilon: float,
     delta: float,
+    adjacency: str,
     preset: str | None,
     output: Path,
     ledger: Path | None,
@@ -107,8 +115,7 @@ def command(
 ) -> None:
     """Find a few labelled points from which kernel regression learns what DATA would teach it.
 
-    The points are found by noisy steps that spend EPSILON in all, for adding or taking away any
-    one record (DP-KIP). They are a release like any other: 'dpntk generate' writes them as images
+    The points are found by noisy steps that spend EPSILON in all (DP-KIP). They are a release like any other: 'dpntk generate' writes them as images
     or as a table, and 'dpntk evaluate' says how well one learns from them. DATA is what 'dpntk
     embed' reads; the records are held in memory.
 
@@ -133,6 +140,7 @@ def command(
         signing_key(key_path),
         epsilon=epsilon,
         delta=delta,
+        adjacency=Adjacency(adjacency),
         settings=settings,
         compose=lambda total: compose or _asked(total),
         overwrite=overwrite,
@@ -142,12 +150,12 @@ def command(
     say_what_was_looked_up(schema)
     console.print(
         f"distilled {output}: {len(made.points):,} points in {len(schema.classes)} classes; "
-        f"epsilon {promise.epsilon:g}, delta {promise.delta:g}, add-remove"
+        f"epsilon {promise.epsilon:g}, delta {promise.delta:g}, {promise.adjacency.value}"
     )
     if promise.total_releases > 1:
         console.print(
             f"release number {promise.total_releases} from these records: together they have "
-            f"epsilon {promise.total_epsilon:.4g} (add-remove)"
+            f"epsilon {promise.total_epsilon:.4g} ({promise.adjacency.value})"
         )
     console.print(f"next: dpntk generate {output}")
 
@@ -156,5 +164,5 @@ def _asked(total: Sum) -> bool:
     """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
     return confirmed(
         f"This is distillation number {total.releases}; together they would have epsilon "
-        f"{total.epsilon:.4g} (add-remove). Go on?"
+        f"{total.epsilon:.4g} ({total.adjacency.value}). Go on?"
     )

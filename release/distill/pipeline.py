@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...common.adjacency import Adjacency
 from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.files import require_absent
@@ -27,6 +28,7 @@ from ..distilled import (
     distilled_statement,
 )
 from ..distilled_file import save_distilled
+from ..distilled_ledger import Spending, Sum, enter
 from ..keys import SigningKey
 from ..sampled_gaussian import (
     SAMPLED_ACCOUNTANT,
@@ -36,7 +38,6 @@ from ..sampled_gaussian import (
     sampled_multiplier,
 )
 from .gradients import SupportLoss
-from .ledger import Spending, Sum, enter
 from .mechanism import MOST_RECORDS, ONE, noise_sigma, noisy_gradient
 from .optimiser import State, begin, descend
 from .progress import RunFolder
@@ -70,6 +71,7 @@ def distill(
     *,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
     settings: Settings | None = None,
     compose: Callable[[Sum], bool] = lambda total: False,
     overwrite: bool = False,
@@ -78,8 +80,7 @@ def distill(
     """Find support points under differential privacy and write their release.
 
     Guarantee:
-        The release satisfies (epsilon, delta) differential privacy for adding or removing a
-        record: it is a function of the settings, which are public, and of `settings.steps` noisy
+        The release satisfies (epsilon, delta) differential privacy under `adjacency`: it is a function of the settings, which are public, and of `settings.steps` noisy
         gradients at most (docs/privacy.md, statements 15 to 19); and no release exists without its
         entry in the ledger, which is on the disk before the first noise is drawn. A run that was
         interrupted goes on under the same entry.
@@ -91,6 +92,7 @@ def distill(
         key: signs the release.
         epsilon: to spend.
         delta: likewise; below one over the number of records.
+        adjacency: which data sets are to be indistinguishable.
         settings: how to find them.
         compose: asked, if the ledger has other entries, whether the joint promise is acceptable.
         overwrite: whether a file at `output` may be replaced.
@@ -105,27 +107,29 @@ def distill(
     settings = settings or Settings()
     require_absent(output, overwrite=overwrite, cost=COST)
     _require_usable(source, delta)
-    run = _calibrated(epsilon, delta, settings.rate, settings.steps)
+    run = _calibrated(epsilon, delta, settings, adjacency)
     folder = RunFolder(output)
     with folder.held():
         plan = None if restart else folder.plan()
-        wanted = _plan(source, epsilon, delta, run, settings)
+        wanted = _plan(source, epsilon, delta, adjacency, run, settings)
         if plan is None:
             release_id, created = secrets.token_hex(16), _now()
-            total = enter(ledger, Spending(release_id, created, epsilon, delta, run), compose)
+            entry = Spending(release_id, created, epsilon, delta, run, adjacency)
+            total = enter(ledger, entry, compose)
             folder.write_plan({"wanted": wanted, "release_id": release_id, "created": created})
         else:
             _require_same(folder, plan, wanted)
             release_id, created = plan["release_id"], plan["created"]
-            total = enter(ledger, Spending(release_id, created, epsilon, delta, run), compose)
+            entry = Spending(release_id, created, epsilon, delta, run, adjacency)
+            total = enter(ledger, entry, compose)
         try:
-            state = _descend(source, run, delta, settings, folder)
+            state = _descend(source, entry, settings, folder)
         except KeyboardInterrupt as error:
             raise RunError(
                 f"interrupted: {folder.path} keeps the steps so far; the same command goes on from "
                 "there and spends nothing anew"
             ) from error
-        made = _release(source, state, run, epsilon, delta, settings, total, release_id, created)
+        made = _release(source, state, entry, settings, total)
         try:
             save_distilled(made, output, key)
         except OutputError as error:
@@ -134,10 +138,9 @@ def distill(
     return made
 
 
-def _descend(
-    source: Source, run: SampledGaussian, delta: float, settings: Settings, folder: RunFolder
-) -> State:
+def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFolder) -> State:
     """Take all steps that are left, and count each before it is taken."""
+    run = entry.run
     schema = source.schema
     state = folder.resume(begin(settings, len(schema.classes), schema.inputs))
     if state.begun:
@@ -151,7 +154,7 @@ def _descend(
     record_targets = class_targets(torch.from_numpy(records.labels), classes)
     side = getattr(schema, "side", None)
     every = max(1, run.steps // _REMARKS)
-    spent = _spent(run, delta, state.begun)
+    spent = _spent(entry, state.begun)
     with progress("distilling", run.steps, "steps") as advance:
         advance(state.begun, spent)
         while state.begun < run.steps:
@@ -168,7 +171,7 @@ def _descend(
             state = descend(state, gradient, settings, side)
             folder.save(state)
             if state.begun % every == 0:
-                spent = _spent(run, delta, state.begun)
+                spent = _spent(entry, state.begun)
             advance(1, spent)
     return state
 
@@ -179,20 +182,14 @@ def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
 
 
 def _release(
-    source: Source,
-    state: State,
-    run: SampledGaussian,
-    epsilon: float,
-    delta: float,
-    settings: Settings,
-    total: Sum,
-    release_id: str,
-    created: str,
+    source: Source, state: State, entry: Spending, settings: Settings, total: Sum
 ) -> DistilledRelease:
+    run = entry.run
     grid = settings.clip / ONE
     guarantee = DistilledGuarantee(
-        epsilon=epsilon,
-        delta=delta,
+        epsilon=entry.epsilon,
+        delta=entry.delta,
+        adjacency=entry.adjacency,
         noise_multiplier=run.multiplier,
         rate=run.rate,
         steps=run.steps,
@@ -213,16 +210,19 @@ def _release(
         settings={**settings.to_json(), "steps_lost": state.begun - state.taken},
         schema=source.schema,
         guarantee=guarantee,
-        release_id=release_id,
-        created=created,
+        release_id=entry.release_id,
+        created=entry.created,
         dpntk_version=version("dpntk"),
         statement=distilled_statement(guarantee, source.schema),
     )
 
 
-def _calibrated(epsilon: float, delta: float, rate: float, steps: int) -> SampledGaussian:
-    run = sampled_multiplier(epsilon, delta, rate, steps)
-    spent = sampled_epsilon([run], delta)
+def _calibrated(
+    epsilon: float, delta: float, settings: Settings, adjacency: Adjacency
+) -> SampledGaussian:
+    rate, steps = settings.rate, settings.steps
+    run = sampled_multiplier(epsilon, delta, rate, steps, adjacency)
+    spent = sampled_epsilon([run], delta, adjacency=adjacency)
     if spent < 0.99 * epsilon:
         raise BudgetError(
             f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {rate:.4g} spend with "
@@ -231,12 +231,13 @@ def _calibrated(epsilon: float, delta: float, rate: float, steps: int) -> Sample
     return run
 
 
-def _spent(run: SampledGaussian, delta: float, steps: int) -> str:
+def _spent(entry: Spending, steps: int) -> str:
     """Epsilon after some of a run's steps, in words."""
     if steps == 0:
         return "epsilon 0 so far"
-    so_far = SampledGaussian(run.rate, run.multiplier, steps)
-    return f"epsilon {sampled_epsilon([so_far], delta, grid=1e-3):.3f} so far"
+    so_far = replace(entry.run, steps=steps)
+    spent = sampled_epsilon([so_far], entry.delta, grid=1e-3, adjacency=entry.adjacency)
+    return f"epsilon {spent:.3f} so far"
 
 
 def _require_usable(source: Source, delta: float) -> None:
@@ -270,7 +271,12 @@ def _read(source: Source) -> Records:
 
 
 def _plan(
-    source: Source, epsilon: float, delta: float, run: SampledGaussian, settings: Settings
+    source: Source,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    run: SampledGaussian,
+    settings: Settings,
 ) -> dict[str, Any]:
     """All that two runs must have in common for one to continue the other."""
     return {
@@ -278,6 +284,7 @@ def _plan(
         "schema": source.schema.to_json(),
         "epsilon": epsilon,
         "delta": delta,
+        "adjacency": adjacency.value,
         "run": asdict(run),
         "settings": settings.to_json(),
         "dpntk": version("dpntk"),

@@ -12,7 +12,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import yaml
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SignatureError
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.release import Acceptance, Release, open_any, open_release, own_key, save_release
@@ -34,7 +36,7 @@ def make_distilled() -> DistilledRelease:
     epsilon = sampled_epsilon([RUN], 1e-5)
     grid = 0.5 / 2**40
     guarantee = DistilledGuarantee(
-        epsilon=epsilon, delta=1e-5, noise_multiplier=RUN.multiplier, rate=RUN.rate,
+        epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE, noise_multiplier=RUN.multiplier, rate=RUN.rate,
         steps=RUN.steps, clip_norm=0.5, grid=grid, sigma=(2**41 + 1) * grid, mechanism="m",
         accountant="a", total_epsilon=epsilon, total_releases=1,
     )  # fmt: skip
@@ -147,7 +149,8 @@ TAMPERED: list[tuple[Edit, str]] = [
     (set_to(total_releases=0), "number of releases"),
     (set_to(total_epsilon=9.0), "total epsilon"),
     (set_to(total_epsilon=0.001, total_releases=2), "total epsilon"),
-    (set_to(adjacency="replace-one"), "adjacency"),
+    (set_to(adjacency="replace-one"), "epsilon does not follow"),
+    (set_to(adjacency="neighbours"), "adjacency"),
     (set_to(kind="embedding"), "not what a distilled set"),
     (set_to(settings="[]"), "not what a distilled set"),
     (set_to(schema="{}"), "damaged"),
@@ -191,6 +194,13 @@ def test_the_label_is_json(dpntk: Command, made: DistilledRelease, tmp_path: Pat
     label = json.loads(dpntk("inspect", "--json").stdout)
     assert label["guarantee"]["epsilon"] == made.guarantee.epsilon
     assert label["kind"] == "distilled"
-    refused = dpntk("inspect", "--registry")
-    assert refused.code == 1
-    assert "--registry" in refused.stderr
+
+
+def test_the_registry_gets_an_entry(
+    dpntk: Command, made: DistilledRelease, tmp_path: Path
+) -> None:
+    save_distilled(made, tmp_path / "release.h5", own_key())
+    entry = yaml.safe_load(dpntk("inspect", "--registry").stdout)["deployment"]
+    assert entry["privacy_loss"]["privacy_parameters"]["epsilon"] == made.guarantee.epsilon
+    assert "the sampling rate" in entry["dp_variant"]["unprotected_quantities"]
+    assert "10 steps" in entry["implementation"]["mechanisms"]

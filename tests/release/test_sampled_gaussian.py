@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 
 import dp_accounting
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy import optimize, stats
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
 from dpntk.release.accountant import epsilon_for
 from dpntk.release.sampled_gaussian import SampledGaussian, sampled_epsilon, sampled_multiplier
@@ -53,6 +57,51 @@ def test_one_sampled_step_has_the_divergence_of_its_two_normals() -> None:
 
     exact = (1 - run.rate - math.exp(epsilon)) * tail(beyond) + run.rate * tail(beyond - 1)
     assert exact <= delta <= exact * 1.01
+
+
+def test_a_step_with_an_exchanged_record_has_the_divergence_of_opposite_ones() -> None:
+    run, delta = SampledGaussian(0.2, 1.0, 1), 1e-3
+    epsilon = sampled_epsilon([run], delta, adjacency=Adjacency.REPLACE_ONE)
+    q, worse = run.rate, math.exp(epsilon)
+
+    def excess(y: float) -> float:
+        """Of the densities, over that of N(0, 1)."""
+        return (1 - q) * (1 - worse) + q * math.exp(-0.5) * (math.exp(-y) - worse * math.exp(y))
+
+    below = optimize.brentq(excess, -50, 50)
+    mass = stats.norm.cdf(np.array([below, below + 1, below - 1]))
+    exact = (1 - q) * (1 - worse) * mass[0] + q * (mass[1] - worse * mass[2])
+    assert exact <= delta <= exact * 1.01
+
+
+@pytest.mark.parametrize("ratio", [0.7, 1.0, 1.3, 4.0])
+@pytest.mark.parametrize("run", [SampledGaussian(0.2, 1.0, 1), SampledGaussian(0.7, 0.5, 1)])
+def test_no_two_records_are_worse_to_exchange_than_opposite_ones(
+    run: SampledGaussian, ratio: float
+) -> None:
+    """At every ratio of probabilities, so that the pair is the worst of any composition as well."""
+    worst = divergence(run, math.log(ratio), (1.0, 0.0), (-1.0, 0.0))
+    for angle in np.linspace(0, math.pi, 7):
+        for first, second in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.5), (0.0, 1.0), (1.0, 0.0)):
+            other = (second * math.cos(angle), second * math.sin(angle))
+            assert divergence(run, math.log(ratio), (first, 0.0), other) <= worst * (1 + 1e-3)
+
+
+def divergence(
+    run: SampledGaussian, epsilon: float, one: tuple[float, float], other: tuple[float, float]
+) -> float:
+    """Of a sampled step in two dimensions with one record, from that with another, on a grid."""
+    axis = np.linspace(-9, 9, 901) * max(1.0, run.multiplier)
+    x, y = np.meshgrid(axis, axis)
+
+    def density(centre: tuple[float, float]) -> NDArray[np.float64]:
+        far = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
+        return np.exp(-far / (2 * run.multiplier**2)) / (2 * math.pi * run.multiplier**2)
+
+    nothing = (1 - run.rate) * density((0.0, 0.0))
+    with_one, with_other = (nothing + run.rate * density(place) for place in (one, other))
+    excess = np.maximum(with_one - math.exp(epsilon) * with_other, 0)
+    return float(excess.sum() * (axis[1] - axis[0]) ** 2)
 
 
 def test_runs_add_up() -> None:

@@ -15,17 +15,22 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from sklearn.metrics import roc_auc_score
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import RunError
+from dpntk.common.schema_file import read_schema
 from dpntk.common.sources import open_source
+from dpntk.common.sources.tables import TableSource
 from dpntk.evaluate import classifiers
 from dpntk.evaluate import distilled as own
+from dpntk.evaluate.distilled import read_points
 from dpntk.release import OpenedDistilled, SigningKey, own_key
 from dpntk.release.distill import Settings, distill, pipeline
-from dpntk.release.distill.ledger import ledger_of, read_ledger
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.sampling import poisson_sample
 from dpntk.release.distilled import DistilledRelease
+from dpntk.release.distilled_ledger import ledger_of, read_ledger
 from dpntk.release.reader import open_any
 from dpntk.release.sampled_gaussian import sampled_epsilon
 from tests.conftest import Command, draw_records
@@ -224,6 +229,36 @@ def test_a_second_run_says_what_the_total_becomes(dpntk: Command, folder: Path) 
     assert opened.release.guarantee.total_releases == 2
 
 
+def test_a_record_that_is_exchanged_can_be_what_is_hidden(dpntk: Command, folder: Path) -> None:
+    """It takes more noise; and the total counts earlier runs for exchanges too."""
+    assert dpntk("distill", folder, *OPTIONS).code == 0
+    exchange = ("--adjacency", "replace-one", "-o", "two.h5", "--compose")
+    made = dpntk("distill", folder, *OPTIONS, *exchange)
+    assert "epsilon 2, delta 0.001, replace-one" in made.stderr
+    opened = open_any("two.h5")
+    assert isinstance(opened, OpenedDistilled)
+    assert "exchanging any one record for any other; the number" in opened.release.statement
+    first, second = read_ledger(ledger_of(folder))
+    assert second.run.multiplier > 1.5 * first.run.multiplier
+    assert 1.98 < sampled_epsilon([second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE) <= 2
+    total = sampled_epsilon([first.run, second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE)
+    assert opened.release.guarantee.total_epsilon == total
+    assert f"epsilon {total:.4g} (replace-one)" in made.stderr
+
+
+def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: Path) -> None:
+    assert "there is no such file" in refusal(dpntk, "budget")
+    assert dpntk("distill", folder, *OPTIONS).code == 0
+    entry = read_ledger(ledger_of(folder))[0]
+    for named in (folder, ledger_of(folder)):
+        shown = dpntk("budget", named).stdout
+        assert entry.release_id[:12] in shown
+        assert "spent: epsilon 2 at delta 0.001 (add-remove)" in shown
+    assert dpntk("distill", folder, *OPTIONS, "-o", "two.h5", "--compose").code == 0
+    total = sampled_epsilon([e.run for e in read_ledger(ledger_of(folder))], 1e-3)
+    assert f"spent: epsilon {total:.4g} at delta" in dpntk("budget", folder).stdout
+
+
 def test_progress_of_another_run_is_not_continued(
     folder: Path, tmp_path: Path, steps: Steps
 ) -> None:
@@ -335,6 +370,18 @@ def test_tables_are_distilled_and_written_as_tables(dpntk: Command, tmp_path: Pa
     assert len(written) == 5
     assert {line.split(",")[1] for line in written[1:]} <= {"red", "blue"}
     assert "nothing to train" in refusal(dpntk, "generate", "--steps", 3)
+    assert dpntk("evaluate", "--test", "data.csv").code == 0
+    rows = json.loads((tmp_path / "evaluation.json").read_text())["rows"]
+    assert rows[1]["trained_on"] == "synthetic (epsilon 2): kernel regression"
+    points = read_points(
+        tmp_path / "synthetic", json.loads((tmp_path / "synthetic/provenance.json").read_text()), 2
+    )
+    source = TableSource.open(tmp_path / "data.csv", read_schema(
+        tmp_path / "schema.toml", accept_from_data=True
+    ))  # fmt: skip
+    batch = next(iter(source.batches(60)))
+    outputs = points.outputs(batch.records)[:, 1]
+    assert rows[1]["ROC"] == pytest.approx(roc_auc_score(batch.labels == 1, outputs))
 
 
 def test_it_signs_with_the_key_that_it_is_given(folder: Path, tmp_path: Path) -> None:

@@ -181,8 +181,8 @@ def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for batches of half the size."""
     right = sampled_gaussian.sampled_multiplier
 
-    def optimistic(epsilon: float, delta: float, rate: float, steps: int) -> Any:  # noqa: ANN401
-        return replace(right(epsilon, delta, rate / 2, steps), rate=rate)
+    def optimistic(epsilon: float, delta: float, rate: float, *rest: Any) -> Any:  # noqa: ANN401
+        return replace(right(epsilon, delta, rate / 2, *rest), rate=rate)
 
     everywhere(monkeypatch, right, optimistic)
 

@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...common.errors import BudgetError, OutputError
-from ...common.files import SENSITIVE_MODE, locked, write_atomically
-from ..sampled_gaussian import SampledGaussian, sampled_epsilon
+from ..common.adjacency import Adjacency
+from ..common.errors import BudgetError, OutputError
+from ..common.files import SENSITIVE_MODE, locked, write_atomically
+from .sampled_gaussian import SampledGaussian, sampled_epsilon
 
+LEDGER_SUFFIX: Final = ".ledger.json"
 _FORMAT: Final = "dpntk ledger of distillations 1"
 
 
@@ -29,6 +31,7 @@ class Spending:
         epsilon: that it promises.
         delta: likewise.
         run: its steps.
+        adjacency: that it promises it for.
     """
 
     release_id: str
@@ -36,6 +39,7 @@ class Spending:
     epsilon: float
     delta: float
     run: SampledGaussian
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
 
 
 @dataclass(frozen=True)
@@ -43,18 +47,20 @@ class Sum:
     """What all distillations in a ledger promise together.
 
     Attributes:
-        epsilon: at the delta of the latest.
+        epsilon: at the delta of the latest, and under its adjacency.
         releases: how many they are.
+        adjacency: of the latest.
     """
 
     epsilon: float
     releases: int
+    adjacency: Adjacency
 
 
 def ledger_of(data: Path) -> Path:
     """Where the ledger of a data set lies."""
     resolved = data.resolve()
-    return resolved.with_name(f"{resolved.name}.ledger.json")
+    return resolved.with_name(resolved.name + LEDGER_SUFFIX)
 
 
 def read_ledger(path: Path) -> tuple[Spending, ...]:
@@ -68,7 +74,13 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
         if document["format"] != _FORMAT:
             raise ValueError("of another kind")
         return tuple(
-            Spending(**{**entry, "run": SampledGaussian(**entry["run"])})
+            Spending(
+                **{
+                    **entry,
+                    "run": SampledGaussian(**entry["run"]),
+                    "adjacency": Adjacency(entry.get("adjacency", Adjacency.ADD_REMOVE.value)),
+                }
+            )
             for entry in document["entries"]
         )
     except FileNotFoundError:
@@ -80,14 +92,16 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
 
 
 def total_of(entries: tuple[Spending, ...], latest: Spending) -> Sum:
-    """What distillations promise together, at the delta of the latest.
+    """What distillations promise together, at the delta of the latest and under its adjacency.
 
-    One by itself promises what it says.
+    One by itself promises what it says. What an earlier run spends under another adjacency than
+    its own follows from its rate, noise and steps.
     """
     if len(entries) == 1:
-        return Sum(latest.epsilon, 1)
-    epsilon = sampled_epsilon([entry.run for entry in entries], latest.delta)
-    return Sum(max(epsilon, latest.epsilon), len(entries))
+        return Sum(latest.epsilon, 1, latest.adjacency)
+    runs = [entry.run for entry in entries]
+    epsilon = sampled_epsilon(runs, latest.delta, adjacency=latest.adjacency)
+    return Sum(max(epsilon, latest.epsilon), len(entries), latest.adjacency)
 
 
 def enter(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
@@ -121,9 +135,12 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum
         if before and not compose(total):
             raise BudgetError(
                 f"{path}: these records were distilled before: with this run the total would be "
-                f"epsilon {total.epsilon:.4g} at delta {entry.delta:g} (add-remove); add --compose "
-                "if that is acceptable"
+                f"epsilon {total.epsilon:.4g} at delta {entry.delta:g} ({total.adjacency.value}); "
+                "add --compose if that is acceptable"
             )
-        document = {"format": _FORMAT, "entries": [asdict(each) for each in entries]}
+        document = {
+            "format": _FORMAT,
+            "entries": [asdict(each) | {"adjacency": each.adjacency.value} for each in entries],
+        }
         write_atomically(path, json.dumps(document, indent=2).encode(), mode=SENSITIVE_MODE)
     return total
