@@ -4,9 +4,9 @@
     python -m benchmarks.distill NAME=FOLDER ... [--seeds N] [--epsilons E ...] [--per-class P ...]
 
 The first compares the norms that clipping needs, by coefficients, with `vmap(grad)`. The second
-distills training images with the default settings, one seed of the start after the other (the noise
-has none), and classifies the real test images by kernel regression from the points, and by the
-ConvNet of `dpntk evaluate`. An interrupted run is gone on with, and finished ones are kept in
+distills training images with the preset of the data set, one seed of the start after the other (the
+noise has none), and classifies the real test images by kernel regression from the points, and by
+the ConvNet of `dpntk evaluate`. An interrupted run is gone on with, and finished ones are kept in
 benchmarks/distilled.json; the table goes to benchmarks/results.md.
 """
 
@@ -27,7 +27,7 @@ from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.distilled import classifiers_of
 from dpntk.generate.distilled import export_points
 from dpntk.release import own_key
-from dpntk.release.distill import Settings, distill
+from dpntk.release.distill import PRESETS, Settings, distill
 from dpntk.release.reader import OpenedDistilled, open_any
 from tests.release.distill.problems import draw_problem, plain_gradients
 
@@ -38,6 +38,7 @@ RESULTS = FOLDER / "distilled.json"
 WORK = FOLDER / "distilled"
 SCORES = ("kernel regression", "ConvNet")
 SEPARATOR = " | "
+PRESET_OF = {"MNIST": "mnist", "FashionMNIST": "fashion"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def result_of(folder: Path, run: Run) -> dict[str, float]:
     WORK.mkdir(exist_ok=True)
     name = run.key.replace(SEPARATOR, "-")
     output, synthetic = WORK / f"{name}.h5", WORK / name
-    settings = Settings(per_class=run.per_class, seed=run.seed)
+    preset = PRESETS.get(f"{PRESET_OF.get(run.data)}-{run.per_class}", {})
+    settings = Settings(**{**preset, "per_class": run.per_class, "seed": run.seed})
     start = time.perf_counter()
     if not output.exists():
         source = open_source(folder, class_count=10)

@@ -44,7 +44,12 @@ def as_table(rows: Sequence[Row], test: Table, task: Task) -> Grid:
     grid.add_row(" / ".join(shown))
     for classifier in rows[0].runs[0].scores:
         values = [_score(classifier, measure) for measure in shown]
-        cells = (" / ".join(_mean_of(row, value) for value in values) for row in rows)
+        cells = (
+            " / ".join(_mean_of(row, value) for value in values)
+            if classifier in row.runs[0].scores
+            else ""
+            for row in rows
+        )
         grid.add_row(f"  {classifier}", *cells)
     return grid
 

@@ -115,9 +115,9 @@ def command(
 ) -> None:
     """Find a few labelled points from which kernel regression learns what DATA would teach it.
 
-    The points are found by noisy steps that spend EPSILON in all (DP-KIP). They are a release like any other: 'dpntk generate' writes them as images
-    or as a table, and 'dpntk evaluate' says how well one learns from them. DATA is what 'dpntk
-    embed' reads; the records are held in memory.
+    The points are found by noisy steps that spend EPSILON in all (DP-KIP). They are a release like
+    any other: 'dpntk generate' writes them as images or as a table, and 'dpntk evaluate' says how
+    well one learns from them. DATA is what 'dpntk embed' reads; the records are held in memory.
 
     After an interruption the same command goes on where it stopped, and spends nothing anew.
     """

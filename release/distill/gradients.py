@@ -15,9 +15,9 @@ a combination of the record and the support points, and off the diagonal
     E = -(u v^T + v u^T) o M,      M the matrix of p for pairs of support points.
 
 So norms and clipped sums follow from u, v, c and the diagonal, and from inner products, without a
-matrix m x D or m x m for each record. Norms do so in m^2 operations times half the squared number of
-classes C rather than in m^3: v = S r has as many parameters as there are classes (S = A^-1 Y), so the
-largest term, sum_a || sum_j E_aj X_j ||^2 over j other than a, is a sum over pairs of classes,
+matrix m x D or m x m for each record. Norms do so in m^2 operations times half the squared number
+of classes C rather than in m^3: v = S r has as many parameters as there are classes (S = A^-1 Y),
+so the largest term, sum_a || sum_j E_aj X_j ||^2 over j other than a, is a sum over pairs of them,
 
     sum_cc' r_c r_c' u^T N_cc' u,
 
@@ -26,7 +26,8 @@ P_c = M diag(S_c) G and Q_c = M o P_c, twice the symmetric part of
 
     diag(S_c') Q_c + 1/2 diag(Q_c S_c') + 1/2 G o (M diag(S_c S_c') M)
 
-in c and c' will do.) Targets and residuals add up to 0 over the classes, so C - 1 of them are enough.
+in c and c' will do.) Targets and residuals add up to 0 over the classes, so C - 1 of them are
+enough.
 
 Every number of a record is a function of its own bytes and of public ones, to the last bit: only
 elementwise operations that IEEE 754 defines, and `products`. (docs/privacy.md, statement 15)

@@ -126,11 +126,13 @@ def clipped_sum(
         pixels = torch.from_numpy(records[start : start + _BATCH]).double() - centre
         found = loss.coefficients(pixels / LEVELS, targets[start : start + _BATCH])
         weights = clip_weights(loss, found, room * clip, clip / _COEFFICIENTS)[:, None]
-        counts = weights > 0  # of the others, nothing may be finite
+        counts = weights > 0  # what the others have may not be finite
         c, d, u, v = (
             torch.where(counts, values, 0.0).split(_CHUNK)
-            for values in (found.of_record * weights, found.own * weights, found.u * weights, found.v)
-        )
+            for values in (
+                found.of_record * weights, found.own * weights, found.u * weights, found.v
+            )
+        )  # fmt: skip
         # Whole numbers below 2^53, exact in whatever order they are multiplied and added up.
         for number, part in enumerate(pixels.split(_CHUNK)):
             of_record += (c[number].round_().T @ part).numpy().astype(np.int64)
@@ -155,9 +157,7 @@ def _sum_of_halves(u: Tensor, v: Tensor, first: Tensor) -> Tensor:
     return total
 
 
-def clip_weights(
-    loss: SupportLoss, found: Coefficients, longest: float, unit: float
-) -> Tensor:
+def clip_weights(loss: SupportLoss, found: Coefficients, longest: float, unit: float) -> Tensor:
     """What to multiply gradients by so that they are no longer than `longest`, over `unit`.
 
     Returns:

@@ -47,7 +47,7 @@ class Public:
         return total
 
     def left_out(self, left: Tensor) -> Tensor:
-        """By how much slices make a row of the product wrong at most, in any entry, float64 (n,)."""
+        """By how much slices make any entry of a row of the product wrong at most, float64 (n,)."""
         share = relative_error(self._terms, len(self._parts)) * self._terms
         return share * self._largest * left.abs().amax(1)
 

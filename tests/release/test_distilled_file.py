@@ -36,9 +36,9 @@ def make_distilled() -> DistilledRelease:
     epsilon = sampled_epsilon([RUN], 1e-5)
     grid = 0.5 / 2**40
     guarantee = DistilledGuarantee(
-        epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE, noise_multiplier=RUN.multiplier, rate=RUN.rate,
-        steps=RUN.steps, clip_norm=0.5, grid=grid, sigma=(2**41 + 1) * grid, mechanism="m",
-        accountant="a", total_epsilon=epsilon, total_releases=1,
+        epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE,
+        noise_multiplier=RUN.multiplier, rate=RUN.rate, steps=RUN.steps, clip_norm=0.5,
+        grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a", total_epsilon=epsilon, total_releases=1,
     )  # fmt: skip
     random = np.random.default_rng(0)
     return DistilledRelease(
@@ -196,9 +196,7 @@ def test_the_label_is_json(dpntk: Command, made: DistilledRelease, tmp_path: Pat
     assert label["kind"] == "distilled"
 
 
-def test_the_registry_gets_an_entry(
-    dpntk: Command, made: DistilledRelease, tmp_path: Path
-) -> None:
+def test_the_registry_gets_an_entry(dpntk: Command, made: DistilledRelease, tmp_path: Path) -> None:
     save_distilled(made, tmp_path / "release.h5", own_key())
     entry = yaml.safe_load(dpntk("inspect", "--registry").stdout)["deployment"]
     assert entry["privacy_loss"]["privacy_parameters"]["epsilon"] == made.guarantee.epsilon

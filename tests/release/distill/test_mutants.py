@@ -189,7 +189,6 @@ def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ordinary products of matrices: a record's last bits depend on its place in the batch."""
-
     right = Public.__init__
 
     def keep(self: Public, matrix: torch.Tensor, slices: int = 3) -> None:
