@@ -38,7 +38,8 @@ def make_distilled() -> DistilledRelease:
     guarantee = DistilledGuarantee(
         epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE,
         noise_multiplier=RUN.multiplier, rate=RUN.rate, steps=RUN.steps, clip_norm=0.5,
-        grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a", total_epsilon=epsilon, total_releases=1,
+        grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a",
+        total_epsilon=epsilon, total_releases=1,
     )  # fmt: skip
     random = np.random.default_rng(0)
     return DistilledRelease(

@@ -26,7 +26,7 @@ from dpntk.evaluate import classifiers
 from dpntk.evaluate import distilled as own
 from dpntk.evaluate.distilled import read_points
 from dpntk.release import OpenedDistilled, SigningKey, own_key
-from dpntk.release.distill import Settings, distill, pipeline
+from dpntk.release.distill import PRESETS, Settings, distill, pipeline
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.sampling import poisson_sample
 from dpntk.release.distilled import DistilledRelease
@@ -257,6 +257,18 @@ def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: 
     assert dpntk("distill", folder, *OPTIONS, "-o", "two.h5", "--compose").code == 0
     total = sampled_epsilon([e.run for e in read_ledger(ledger_of(folder))], 1e-3)
     assert f"spent: epsilon {total:.4g} at delta" in dpntk("budget", folder).stdout
+
+
+def test_a_preset_says_where_it_comes_from(dpntk: Command, folder: Path) -> None:
+    """Its numbers were tuned on records, and whoever reads the release is to know."""
+    terms = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", 3, "--preset", "mnist-1")
+    assert "3 points in 3 classes" in dpntk("distill", folder, *terms).stderr
+    settings = json.loads(dpntk("inspect", "--json").stdout)["settings"]
+    assert settings["origin"].startswith("mnist-1: chosen on MNIST's training images")
+    assert "which no guarantee covers" in settings["origin"]
+    assert settings["origin"].endswith("changed: rate, steps")
+    for preset in PRESETS.values():
+        assert "no guarantee covers" in Settings(**preset).origin
 
 
 def test_progress_of_another_run_is_not_continued(
