@@ -42,6 +42,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ...common.errors import BudgetError
 from ...common.relu_kernel import ReluKernel
 from ...embed.arithmetic import sum_in_fixed_order, sum_of_squares
 from .products import Public
@@ -70,6 +71,24 @@ class Coefficients:
     residual: Tensor
     products: Tensor
     squares: Tensor
+
+
+def require_memory(size: int, classes: int) -> None:
+    """Check that the matrices for pairs of classes are not too large.
+
+    Args:
+        size: number of support points.
+        classes: of them.
+
+    Raises:
+        BudgetError: they are.
+    """
+    entries = classes * (classes - 1) // 2 * size**2
+    if entries > _MOST_ENTRIES:
+        raise BudgetError(
+            f"{size:,} support points in {classes:,} classes need {entries >> 26:,} GB of memory: "
+            "choose a smaller --per-class"
+        )
 
 
 class SupportLoss:
@@ -114,6 +133,7 @@ class SupportLoss:
         self._of_record = Public(self.first, slices)
         self._of_own = Public(self.first * self._gram, slices)
         self._reach = Public(self.first.abs() * self._norms[:, None], 1)
+        self._forms = list(self._pairs_of_classes())
 
     def coefficients(self, records: Tensor, targets: Tensor) -> Coefficients:
         """The gradients of a batch.
@@ -158,8 +178,10 @@ class SupportLoss:
         ):
             squares -= 2.0 * sum_in_fixed_order(public.after(left) * right)
             error += 2.0 * public.left_out(left) * sum_in_fixed_order(right.abs())
-        for weights, forms in self._forms(found.residual):
-            count = weights.shape[1]
+        for c, other, forms in self._forms:
+            weights = found.residual[:, c] * found.residual[:, other]
+            weights *= torch.where(c == other, 1.0, 2.0)
+            count = len(c)
             for rows in torch.arange(len(u)).split(max(1, _ENTRIES // (count * self._size))):
                 here = u[rows]
                 images = forms.after(here).view(-1, count, self._size).mul_(here[:, None])
@@ -168,8 +190,8 @@ class SupportLoss:
             error += forms.left_out(u) * largest
         return squares, error + self._rounding() * sum_of_squares(self._lengths(found))
 
-    def _forms(self, residual: Tensor) -> Iterator[tuple[Tensor, Public]]:
-        """The matrices N_cc', side by side as many as memory should hold, with r_c r_c'."""
+    def _pairs_of_classes(self) -> Iterator[tuple[Tensor, Tensor, Public]]:
+        """Classes c and c' with their matrices N_cc', some side by side."""
         solution, first, size = self._differences, self.first, self._size
         mixed = torch.stack([first * ((first * s) @ self._gram) for s in solution.T])  # Q_c
         pairs = torch.combinations(torch.arange(solution.shape[1]), with_replacement=True)
@@ -180,9 +202,7 @@ class SupportLoss:
                 form += solution[:, other, None] * mixed[c] + solution[:, c, None] * mixed[other]
                 form.diagonal().add_(mixed[c] @ solution[:, other])
                 forms.append(form)
-            c, other = block.T
-            weights = residual[:, c] * residual[:, other] * torch.where(c == other, 1.0, 2.0)
-            yield weights, Public(torch.cat(forms, dim=1), self._slices)
+            yield block[:, 0], block[:, 1], Public(torch.cat(forms, dim=1), self._slices)
 
     def _lengths(self, found: Coefficients) -> Tensor:
         """What the rows of gradients are at most, were nothing to cancel; float64 (b, m)."""
@@ -210,5 +230,7 @@ class SupportLoss:
         return total
 
 
+_MOST_ENTRIES: Final = 1 << 30
+"""Of all those matrices together: 16 GB, of two slices."""
 _ENTRIES: Final = 1 << 18
 """Numbers that are worked on at a time, so that they stay in a processor's cache."""

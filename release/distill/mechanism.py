@@ -45,7 +45,7 @@ _TOGETHER: Final = 64
 _CACHED: Final = 1 << 16
 """Records at a time, and numbers, so that what is computed of them stays in a processor's cache."""
 _BATCH: Final = 2048
-"""Records at a time: what a step needs besides them is made anew for each such batch."""
+"""Records whose gradients are in memory at a time."""
 
 
 def noisy_gradient(
@@ -184,8 +184,8 @@ def _rounding(points: Tensor, centre: int) -> float:
     record = (PLACES // LEVELS) * max(centre, 255 - centre) * math.sqrt(inputs)
     lengths = float(torch.linalg.vector_norm(points, dim=1).sum()) * PLACES
     # Half of one for each coefficient of records, one for two halves of each of points, and below
-    # 2^-11 for the products that are rounded.
-    rounding = math.sqrt(size) * (record / 2 + lengths) * (1 + 2.0**-9)
+    # 2^-9 for each product of at most 2^42 that is rounded, with three roundings of its own.
+    rounding = math.sqrt(size) * (record / 2 + lengths) * (1 + 2.0**-8)
     if not rounding < ONE / 8:
         raise BudgetError(f"{size:,} support points are too many: choose a smaller --per-class")
     return rounding

@@ -37,7 +37,7 @@ from ..sampled_gaussian import (
     sampled_epsilon,
     sampled_multiplier,
 )
-from .gradients import SupportLoss
+from .gradients import SupportLoss, require_memory
 from .mechanism import MOST_RECORDS, ONE, noise_sigma, noisy_gradient
 from .optimiser import State, begin, descend
 from .progress import RunFolder
@@ -108,6 +108,8 @@ def distill(
     settings = settings or Settings()
     require_absent(output, overwrite=overwrite, cost=COST)
     _require_usable(source, delta)
+    classes = len(source.schema.classes)
+    require_memory(settings.per_class * classes, classes)
     run = _calibrated(epsilon, delta, settings, adjacency)
     folder = RunFolder(output)
     with folder.held():
@@ -160,9 +162,11 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
         advance(state.begun, spent)
         while state.begun < run.steps:
             state = folder.begin_step(state)
+            # What is public of a step is made before there is a batch that could matter to it.
+            loss = SupportLoss(kernel, torch.from_numpy(state.points), targets, settings.ridge)
             batch = poisson_sample(len(records.labels), run.rate)
             gradient = noisy_gradient(
-                SupportLoss(kernel, torch.from_numpy(state.points), targets, settings.ridge),
+                loss,
                 records.values[batch],
                 record_targets[torch.from_numpy(batch)],
                 centre=settings.centre,

@@ -311,6 +311,7 @@ def test_what_an_unfinished_clean_up_has_left_is_not_taken_up(
         (("--eps", 1, "--rate", 2), "--rate 2"),
         (("--eps", 1, "--clip", 0), "--clip 0"),
         (("--eps", 1, "--per-class", 0), "--per-class 0"),
+        (("--eps", 1, "--per-class", 10_000), "choose a smaller --per-class"),
         (("--eps", 1e6, "--delta", 1e-3, "--steps", 1), "than 1 steps at a rate"),
         (("--eps", 1, "--accept-from-data"), "means nothing without --schema"),
     ],
