@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ..common.errors import BudgetError
 from ..common.ledger import Entry
 from ..embed.artifact import load_embedding
 from .accountant import DEFAULT_DELTA
@@ -32,6 +33,8 @@ def command(spent_on: Path) -> None:
     ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
     if ledger.exists():
         _show_distillations(out, ledger)
+    elif spent_on == ledger or spent_on.is_dir():
+        raise BudgetError(f"{ledger}: there is no such ledger; 'dpntk distill DATA' makes one")
     else:
         _show_releases(out, spent_on)
 

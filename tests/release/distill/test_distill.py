@@ -248,6 +248,7 @@ def test_a_record_that_is_exchanged_can_be_what_is_hidden(dpntk: Command, folder
 
 def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: Path) -> None:
     assert "there is no such file" in refusal(dpntk, "budget")
+    assert "'dpntk distill DATA' makes one" in refusal(dpntk, "budget", folder)
     assert dpntk("distill", folder, *OPTIONS).code == 0
     entry = read_ledger(ledger_of(folder))[0]
     for named in (folder, ledger_of(folder)):

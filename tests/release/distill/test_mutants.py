@@ -187,6 +187,16 @@ def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere(monkeypatch, right, optimistic)
 
 
+def exchange_taken_for_addition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for a record more or less, whatever was asked for."""
+    right = sampled_gaussian.sampled_multiplier
+
+    def half(epsilon: float, delta: float, rate: float, steps: int, *_: Any) -> Any:  # noqa: ANN401
+        return right(epsilon, delta, rate, steps)
+
+    everywhere(monkeypatch, right, half)
+
+
 def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ordinary products of matrices: a record's last bits depend on its place in the batch."""
     right = Public.__init__
@@ -270,6 +280,10 @@ MUTANTS = [
         rate_forgotten,
         accountant_tests.test_the_noise_is_dp_accountings_within_a_hundredth_and_never_less,
         {"epsilon": 0.3, "rate": 0.1, "steps": 50},
+    ),
+    Mutant(
+        exchange_taken_for_addition,
+        path_tests.test_a_record_that_is_exchanged_can_be_what_is_hidden,
     ),
     Mutant(company_matters, gradient_tests.test_a_records_numbers_do_not_depend_on_its_company),
 ]
