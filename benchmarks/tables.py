@@ -10,11 +10,14 @@ The schema is the file in benchmarks/schemas that has the name of the data set, 
 description. Where there is none, it is what `dpntk schema` drafts from all rows: then bounds and
 categories stand for a data dictionary, and are outside the guarantee.
 
+--competitors adds MST and AIM, fitted to the same training part at the same epsilon and delta, but
+under add-remove, which is what they guarantee (benchmarks/competitors.py).
+
 Finished runs are kept in benchmarks/results-tables.json, so an interrupted table is gone on with;
 the table is a section of benchmarks/results.md.
 
 Run: python -m benchmarks.tables NAME=PATH:LABEL [NAME=PATH:LABEL ...] [--seeds N] [--methods M ...]
-     [--epsilon E] [--keep-negatives NAME=RATE ...]
+     [--epsilon E] [--keep-negatives NAME=RATE ...] [--competitors]
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +61,7 @@ from dpntk.generate.table_pipeline import generate_table
 from dpntk.generate.table_training import TableSettings
 from dpntk.release import Terms, open_release, own_key, publish
 
+from .competitors import CELLS, NAMES, environment, rows_of
 from .sections import put_section
 
 RESULTS = Path(__file__).parent / "results-tables.json"
@@ -139,13 +144,24 @@ def independent(data: Data, run: Run) -> Table:
     return independent_columns(real(data, run), run.seed)
 
 
-METHODS: dict[str, Callable[[Data, Run], Table]] = {
+def competitor(data: Data, run: Run, *, name: str) -> Table:
+    """MST or AIM, at the same epsilon and delta."""
+    train = real(data, run)
+    with tempfile.TemporaryDirectory() as folder:
+        return rows_of(train, name, run.epsilon, delta_for(len(train)), run.seed, Path(folder))
+
+
+COMPETITORS: dict[str, Callable[[Data, Run], Table]] = {
+    f"{name}, add-remove": partial(competitor, name=name) for name in NAMES
+}
+OURS: dict[str, Callable[[Data, Run], Table]] = {
     "real records": real,
     "independent columns": independent,
     "default": default,
     "rff (DP-MERF)": rff,
     "hermite (DP-HP)": hermite,
 }
+METHODS = OURS | COMPETITORS
 
 
 def prepare(data: str, place: str, folder: Path) -> Data:
@@ -216,8 +232,10 @@ def section(results: dict[str, dict[str, float]]) -> str:
         "",
         "Measured by `dpntk evaluate` on real held-out rows: means over twelve classifiers that",
         f"were trained on synthetic rows (at most {MOST_RECORDS:,}, drawn at random), mean and",
-        "standard deviation over the seeds. Replace-one; delta 1e-5, with more than 50,000 rows",
-        "1e-6. Seconds to embed, release and generate. Schemas are those of `benchmarks/schemas`.",
+        "standard deviation over the seeds. Replace-one unless the method says otherwise; delta",
+        "1e-5, with more than 50,000 rows 1e-6. Seconds to embed, release and generate, or to fit",
+        "and draw. Schemas are those of `benchmarks/schemas`; MST and AIM (of dpmm) take numbers",
+        f"in at most {CELLS} cells between the same bounds.",
         "Written by `benchmarks/tables.py`; all rows with the same settings.",
     ]
     groups: dict[str, dict[tuple[str, str], list[dict[str, float]]]] = {}
@@ -262,8 +280,17 @@ def main() -> None:
         "--keep-negatives", nargs="+", default=[], metavar="NAME=RATE",
         help="also score hard labels as published tables did: Adult=0.4 Census=0.2 Credit=0.002",
     )  # fmt: skip
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(OURS))
+    parser.add_argument(
+        "--competitors", action="store_true",
+        help="add MST and AIM, by a package that is installed in an environment of its own",
+    )  # fmt: skip
     arguments = parser.parse_args()
+    methods = list(arguments.methods)
+    if arguments.competitors:
+        methods += [name for name in COMPETITORS if name not in methods]
+    if not COMPETITORS.keys().isdisjoint(methods):
+        environment()
     rates = dict(item.split("=", 1) for item in arguments.keep_negatives)
     results: dict[str, dict[str, float]] = {}
     if RESULTS.exists():
@@ -271,9 +298,7 @@ def main() -> None:
     places = dict(item.split("=", 1) for item in arguments.data)
     with tempfile.TemporaryDirectory() as name:
         prepared: dict[str, Data] = {}
-        for seed, data, method in itertools.product(
-            range(arguments.seeds), places, arguments.methods
-        ):
+        for seed, data, method in itertools.product(range(arguments.seeds), places, methods):
             run = Run(data, method, arguments.epsilon, seed)
             if run.key not in results:
                 if data not in prepared:

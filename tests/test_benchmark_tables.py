@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from benchmarks import competitors
 from benchmarks.sections import put_section
 from benchmarks.tables import SCHEMAS, Run, delta_for, prepare, section
 from dpntk.common.schema_file import read_schema
+from dpntk.evaluate.tables import Table, read_real_table
+from tests.tables import PEOPLE, people
 
 
 def test_the_test_part_is_a_fifth_that_the_training_part_lacks(tmp_path: Path) -> None:
@@ -90,6 +95,56 @@ def test_the_section_has_mean_and_standard_deviation_over_the_seeds() -> None:
         "| default | 1 | 2 | 0.810 ± 0.014 | 0.010 ± 0.000 | 10 |",
         "| constant | | | 0.500 |  | |",
     ]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Table:
+    (tmp_path / "people.csv").write_text(people(400))
+    return read_real_table(tmp_path / "people.csv", "train", PEOPLE)
+
+
+def test_competitors_get_codes_of_cells_and_categories(rows: Table) -> None:
+    codes, sizes = competitors.codes_of(rows)
+    assert sizes == [32, 33, 3, 4, 2]  # pay and town may be missing
+    assert codes.min() == 0
+    assert (codes.max(axis=0) < sizes).all()
+    age, pay = rows.columns["age"], rows.columns["pay"]
+    assert codes[:, 0].tolist() == np.rint(age / 99 * 31).astype(int).tolist()
+    assert ((codes[:, 1] == 32) == np.isnan(pay)).all()
+    assert codes[:, 4].tolist() == rows.labels.tolist()
+
+
+def test_what_competitors_make_is_a_table_within_the_bounds(rows: Table) -> None:
+    codes, _ = competitors.codes_of(rows)
+    made = competitors.table_of(codes, PEOPLE, np.random.default_rng(0))
+    for name in ("grade", "town", "ill"):
+        assert made.columns[name].tolist() == rows.columns[name].tolist()
+    age, pay = made.columns["age"], made.columns["pay"]
+    assert (age == np.rint(age)).all()
+    assert np.abs(age - rows.columns["age"]).max() <= 99 / 31 + 0.5
+    assert (np.isnan(pay) == np.isnan(rows.columns["pay"])).all()
+    ends = competitors.table_of(np.array([[0, 0, 0, 0, 0], [31, 31, 2, 2, 1]] * 50), PEOPLE,
+                                np.random.default_rng(1))  # fmt: skip
+    for name, bound in (("age", 99), ("pay", 1000)):
+        assert ends.columns[name].min() == 0
+        assert bound - 1e-9 < ends.columns[name].max() <= bound
+
+
+def test_rows_pass_to_the_other_environment_and_back(
+    rows: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json, sys, numpy\n"
+        "job, rows, made = sys.argv[1:]\n"
+        "assert json.load(open(job)) == {'method': 'MST', 'epsilon': 1.0, 'delta': 1e-5,\n"
+        "    'seed': 3, 'sizes': [32, 33, 3, 4, 2]}\n"
+        "numpy.save(made, numpy.load(rows)[::-1])\n"
+    )
+    monkeypatch.setattr(competitors, "environment", lambda: Path(sys.executable))
+    monkeypatch.setattr(competitors, "_SCRIPT", script)
+    made = competitors.rows_of(rows, "MST", 1.0, 1e-5, 3, tmp_path)
+    assert made.labels.tolist() == rows.labels[::-1].tolist()
 
 
 def test_a_section_takes_the_place_of_its_own_and_of_no_other(tmp_path: Path) -> None:
