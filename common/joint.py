@@ -27,9 +27,10 @@ _KEYS: Final[dict[type[TangentFeatures | RandomFourierFeatures], str]] = {
 class JointFeatures:
     """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1: chi are marginals.
 
-    With tangent features as psi, chi are the marginals of all columns. With random Fourier features
-    of the numbers as psi, and as chi the categories in one-hot form, it is the heterogeneous sum
-    kernel of DP-MERF (Harder, Adamczewski, Park 2021, section 4.3).
+    With tangent features as psi, chi are the marginals of all columns, and of pairs that were asked
+    for. With random Fourier features of the numbers as psi, and as chi the categories in one-hot
+    form, it is the heterogeneous sum kernel of DP-MERF (Harder, Adamczewski, Park 2021, section
+    4.3).
 
     Attributes:
         main: psi.

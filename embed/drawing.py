@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ class MapOptions:
             values in an image, or the numeric columns of a table.
         marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
             (`dpntk.common.joint`); 0 leaves them out; 0.4 if None.
+        pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
+            "age,pay"; or "all". They share the weight.
     """
 
     features: str = "ntk"
@@ -60,6 +63,7 @@ class MapOptions:
     frequencies: int = DEFAULT_FREQUENCIES
     length_scale: float | None = None
     marginals: float | None = None
+    pairs: Sequence[str] = ()
 
     def draw(self, schema: Schema, seed: int) -> FeatureMap:
         """Draw the map.
@@ -72,15 +76,16 @@ class MapOptions:
             SchemaError: there is no such map.
         """
         tangent = self.features == "ntk"
-        if self.marginals and not (tangent and isinstance(schema, TableSchema)):
-            raise SchemaError(
-                f"--marginals {self.marginals:g}: it goes with tables and --features ntk"
-            )
+        if not (tangent and isinstance(schema, TableSchema)):
+            self.refuse_marginals("it goes with tables and --features ntk")
         if tangent:
             network = self._network(schema, seed)
             weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
+            if not weight:
+                self.refuse_marginals("it goes with a weight of --marginals above 0")
             if weight and isinstance(schema, TableSchema):
-                return JointFeatures(network, MarginalFeatures.of(schema), weight)
+                marginals = MarginalFeatures.of(schema, pairs=read_pairs(self.pairs, schema))
+                return JointFeatures(network, marginals, weight)
             return network
         self.refuse_network(f"it goes with --features ntk, not {self.features}")
         if self.features == "hermite":
@@ -102,6 +107,17 @@ class MapOptions:
         for name in ("arch", "width", "activation", "front"):
             if getattr(self, name) is not None:
                 raise SchemaError(f"--{name} {getattr(self, name)}: {why}")
+
+    def refuse_marginals(self, why: str) -> None:
+        """Refuse marginals, where a weight or pairs were asked for.
+
+        Raises:
+            SchemaError: they were.
+        """
+        if self.marginals:
+            raise SchemaError(f"--marginals {self.marginals:g}: {why}")
+        if self.pairs:
+            raise SchemaError(f"--pairs {self.pairs[0]}: {why}")
 
     def _fourier(self, schema: Schema, seed: int) -> FeatureMap:
         """Of images all values; of tables numbers, and categories beside them in one-hot form."""
@@ -154,6 +170,35 @@ class MapOptions:
         if not isinstance(front, Pixels):
             raise SchemaError(f"--front {self.front}: --arch {arch} takes the pixels themselves")
         return front, (1, schema.side, schema.side)
+
+
+def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, str]]:
+    """Pairs of columns from what was said: names with a comma between them, or "all".
+
+    Raises:
+        SchemaError: it names no such pair, or one twice.
+    """
+    names = [column.name for column in schema.features]
+    if "all" in said:
+        return list(itertools.combinations(names, 2))
+    found: list[tuple[str, str]] = []
+    for text in said:
+        # A name may have commas of its own.
+        commas = [place for place, letter in enumerate(text) if letter == ","]
+        ways = [(text[:place], text[place + 1 :]) for place in commas]
+        known = [(a, b) for a, b in ways if a in names and b in names and a != b]
+        if len(known) != 1:
+            if any(schema.label in way for way in ways):
+                raise SchemaError(
+                    f"--pairs {text}: {schema.label} is the label, and all marginals are taken "
+                    "class by class as it is"
+                )
+            raise SchemaError(
+                f"--pairs {text}: two different columns with a comma between them, or all; there "
+                f"are {', '.join(names)}"
+            )
+        found += known
+    return found
 
 
 def default_front(arch: str) -> str:

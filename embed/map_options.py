@@ -70,6 +70,11 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
         help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
         f"[default: {DEFAULT_MARGINALS}]",
     )  # fmt: skip
+    @click.option(
+        "--pairs", multiple=True, metavar="A,B",
+        help="For tables: two columns whose two-way marginal is taken as well, out of the same "
+        "weight; may be given several times. Or all.",
+    )  # fmt: skip
     @functools.wraps(command)
     def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on
         options = MapOptions(**{name: given.pop(name) for name in OF_THE_MAP})

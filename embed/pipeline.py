@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,7 @@ def embed(
     carry_out: Callable[[Job], Embedding] | None = None,
     table: TableSchema | None = None,
     marginals: float | None = None,
+    pairs: Sequence[str] = (),
 ) -> Embedding:
     """Reduce a data set to its exact class-wise feature sums.
 
@@ -74,6 +75,7 @@ def embed(
             shares the work with other processes. In memory and in one go if None.
         table: the schema, if the data are a table in CSV or Parquet files.
         marginals: of "ntk" on tables: see `drawing.MapOptions`.
+        pairs: likewise.
 
     Returns:
         The embedding: SENSITIVE, not private in any way.
@@ -99,19 +101,18 @@ def embed(
         frequencies=frequencies,
         length_scale=length_scale,
         marginals=marginals,
+        pairs=pairs,
     )
     file = _ModuleFile(module, module_is_public)
     opened: PublicModule | None = None
     feature_map: FeatureMap
     if not isinstance(features, str):
         options.refuse_network("a feature map of one's own has its network already")
-        if marginals:
-            raise SchemaError("--marginals: they go beside a feature map that dpntk draws")
+        options.refuse_marginals("it goes beside a feature map that dpntk draws")
         feature_map, opened = features, file.open_for(features)
     elif features == "perceptual":
         options.refuse_network(f"it goes with --features ntk, not {features}")
-        if marginals:
-            raise SchemaError(f"--marginals {marginals:g}: it goes with --features ntk")
+        options.refuse_marginals("it goes with --features ntk")
         opened = file.open(schema)
         feature_map = opened.feature_map
     else:

@@ -51,9 +51,18 @@ def squared_distance(features: Features, target: Tensor, norm: Tensor) -> Tensor
     Returns:
         A scalar. A batch may make it negative; its expectation is not.
     """
-    towards = features.inner(target).mean(dim=1)
-    gram = features.gram()
+    return distance_from(features.inner(target), features.gram(), norm)
+
+
+def distance_from(towards: Tensor, gram: Tensor, norm: Tensor) -> Tensor:
+    """The same from inner products.
+
+    Args:
+        towards: of records with their class's target, (c, b).
+        gram: of records of a class with each other, (c, b, b).
+        norm: squared norms of the targets, (c,).
+    """
     size = gram.shape[1]
     own = gram.diagonal(dim1=1, dim2=2).sum(dim=1)
     among = (gram.sum(dim=(1, 2)) - own) / (size * (size - 1))
-    return (norm - 2 * towards + among).mean()
+    return (norm - 2 * towards.mean(dim=1) + among).mean()

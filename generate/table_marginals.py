@@ -69,25 +69,38 @@ def released_marginals(release: Release) -> tuple[ColumnMarginal, ...]:
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
     """
-    feature_map, schema = release.feature_map, release.schema
-    if not isinstance(schema, TableSchema):
+    found = noisy_marginals(release)
+    if found is None:
         return ()
-    noisy = release.embedding.astype(np.float64)
-    weight = 1.0
+    feature_map, noisy, size = found
+    assert isinstance(release.schema, TableSchema)
+    blocks = blocks_of(release.schema)
+    if len(feature_map.columns) < len(blocks):  # of categories alone
+        blocks = tuple(block for block in blocks if not block.column.kind.numeric)
+    places = feature_map.places[: len(feature_map.columns)]
+    return tuple(
+        ColumnMarginal(block, (noisy[place] / size).T, release.noise_per_coordinate / size)
+        for block, place in zip(blocks, places, strict=True)
+    )
+
+
+def noisy_marginals(
+    release: Release,
+) -> tuple[MarginalFeatures, NDArray[np.float64], NDArray[np.float64]] | None:
+    """The part of a release of a table that marginals are read off, None if there is none.
+
+    Returns:
+        The map of that part; its coordinates, float64 (cells, classes); and, float64 (classes,),
+        what they are in a cell where all records of the class are.
+    """
+    feature_map, noisy, weight = release.feature_map, release.embedding.astype(np.float64), 1.0
     if isinstance(feature_map, JointFeatures):
         noisy = noisy[feature_map.main.dimension :]
         weight = feature_map.weight
         feature_map = feature_map.marginals
-    if not isinstance(feature_map, MarginalFeatures):
-        return ()
-    size = weight * feature_map.entry * release.class_weights
-    blocks = blocks_of(schema)
-    if len(feature_map.columns) < len(blocks):  # of categories alone
-        blocks = tuple(block for block in blocks if not block.column.kind.numeric)
-    return tuple(
-        ColumnMarginal(block, (noisy[place] / size).T, release.noise_per_coordinate / size)
-        for block, place in zip(blocks, feature_map.places, strict=True)
-    )
+    if not isinstance(release.schema, TableSchema) or not isinstance(feature_map, MarginalFeatures):
+        return None
+    return feature_map, noisy, weight * feature_map.entry * release.class_weights
 
 
 def believable(

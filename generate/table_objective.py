@@ -13,16 +13,18 @@ from ..release.contents import Release
 from .kernels import ExplicitFeatures, kernel_of
 from .objective import squared_distance
 from .table_marginals import record_targets, released_marginals
+from .table_pairs import PairDistance, released_pairs
 
 MARGINALS_LOSS: Final = 30.0
-"""Weight of the marginals' distance beside that of the other features."""
+"""Weight of the marginals' distance, and of that of pairs, beside that of the other features."""
 
 
 class TableDistance:
     """Mean over classes of the squared distance of mean embeddings, estimated without bias.
 
-    As `objective.MeanEmbeddingDistance`; where the release holds marginals, their distance is added
-    with a weight of its own, which is free to choose: the noise is in the release already.
+    As `objective.MeanEmbeddingDistance`; where the release holds marginals, of columns and perhaps
+    of pairs, their distances are added with a weight of their own, which is free to choose: the
+    noise is in the release already.
     """
 
     def __init__(
@@ -49,6 +51,9 @@ class TableDistance:
             self._places = torch.as_tensor(places, device=device)
             self._size = (marginals_loss / len(marginals)) ** 0.5
             self._means = torch.as_tensor(means, device=device) * self._size
+        self._pairs: PairDistance | None = None
+        if pairs := released_pairs(release):
+            self._pairs = PairDistance(pairs, device, marginals_loss)
 
     def __call__(self, records: Tensor) -> tuple[Tensor, Tensor]:
         """The distance of a batch.
@@ -66,4 +71,7 @@ class TableDistance:
             return features, features.detach()
         marginals = ExplicitFeatures(records[..., self._places] * self._size)
         norm = self._means.square().sum(dim=1)
-        return features + squared_distance(marginals, self._means, norm), features.detach()
+        distance = features + squared_distance(marginals, self._means, norm)
+        if self._pairs is not None:
+            distance = distance + self._pairs(records)
+        return distance, features.detach()

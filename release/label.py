@@ -191,7 +191,9 @@ def _data(release: Release) -> str:
 def _features(release: Release) -> str:
     spec, beside = release.feature_map.spec(), ""
     if spec["features"] == "joint":
-        beside = f", and marginals of weight {spec['weight']:g}"
+        pairs = len(spec["marginals"].get("pairs", ()))
+        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
+        beside = f", and marginals of weight {spec['weight']:g}{several}"
         spec = spec["rff" if "rff" in spec else "tangent"]
     if spec["features"] == "ntk":
         kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"

@@ -216,7 +216,12 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
     wrong = FormatError("the marginals are not those of the schema's columns")
     if not isinstance(schema, TableSchema):
         raise wrong
-    if marginals != MarginalFeatures.of(schema):
-        categories = any(not column.kind.numeric for column in schema.features)
-        if not categories or marginals != MarginalFeatures.of(schema, numbers=False):
-            raise wrong
+    try:
+        pairs = marginals.names_of_pairs(schema)
+        known = [MarginalFeatures.of(schema, pairs=pairs)]
+        if not pairs and any(not column.kind.numeric for column in schema.features):
+            known.append(MarginalFeatures.of(schema, numbers=False))
+    except SchemaError as error:
+        raise wrong from error
+    if marginals not in known:
+        raise wrong

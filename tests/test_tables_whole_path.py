@@ -79,6 +79,8 @@ def test_what_was_looked_up_is_said_in_every_release(dpntk: Command, tmp_path: P
         ["--arch", "cnn_1l", "--width", "3"],
         ["--arch", "cnn_2l", "--width", "3_4"],
         ["--width", "9", "--marginals", "0"],
+        ["--width", "9", "--pairs", "age,town", "--pairs", "pay,age"],
+        ["--width", "9", "--pairs", "all"],
         ["--features", "rff", "--frequencies", "50"],
         ["--features", "hermite"],
     ],
@@ -114,6 +116,7 @@ def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
         ("embed a.csv --schema nothing.toml", "nothing.toml: No such file"),
         ("embed a.csv --schema schema.toml --front scattering", "is for images, not for tables"),
         ("embed a.csv --schema schema.toml --features rff --marginals 0.5", "--features ntk"),
+        ("embed a.csv --schema schema.toml --pairs age,nothing", "--pairs age,nothing: two"),
         ("embed a.csv --schema schema.toml --image-size 9", "are for images"),
     ):
         outcome = dpntk(*arguments.split())
@@ -123,23 +126,26 @@ def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
         assert not Path("embedding.h5").exists()
 
 
-def embedded(path: Path, lines: list[str]) -> Embedding:
+def embedded(path: Path, lines: list[str], pairs: tuple[str, ...]) -> Embedding:
     path.write_text("\n".join(["id,age,pay,grade,town,ill", *lines]) + "\n")
     schema: TableSchema = PEOPLE
-    return embed(path, table=schema, width=7)
+    return embed(path, table=schema, width=7, pairs=pairs)
 
 
+@pytest.mark.parametrize("pairs", [(), ("age,pay", "grade,town")], ids=["columns", "pairs"])
 def test_nothing_but_the_noisy_coordinates_reaches_the_release(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: tuple[str, ...]
 ) -> None:
     """Two tables that differ in all ways, with the same noisy coordinates: the same bytes."""
     one = embedded(
         tmp_path / "a.csv",
         ["1,0,0,low,Ulm,no", "2,99,1000,mid,Bonn,yes", "3,5,,low,,no", "4,7,3,low,Rome,no"],
+        pairs,
     )
     other = embedded(
         tmp_path / "b.csv",
         ["9,50,,high,Bonn,yes", "8,50,1,high,Bonn,yes", "7,50,1,high,Bonn,yes", "6,50,2,mid,,yes"],
+        pairs,
     )
     assert not np.array_equal(one.sums, other.sums)
     random = np.random.default_rng(0)

@@ -46,6 +46,11 @@ def _column(number: int, **change: object) -> Callable[[Document], None]:
     return lambda schema: schema["columns"][number].update(change)
 
 
+def _pairs(*pairs: list[int]) -> Callable[[Document], None]:
+    """Pairs that are not of two columns, in their order."""
+    return lambda feature_map: feature_map["marginals"].update(pairs=pairs)
+
+
 def _renamed(schema: Document) -> None:
     schema["columns"][0]["name"] = "pay"
 
@@ -109,6 +114,11 @@ def test_a_hostile_schema_is_refused(
         _top(weight=-0.4),
         _top(marginals={}),
         _top(tangent={"features": "joint"}),
+        _pairs([0, 1, 1, 20]),
+        _pairs([1, 20, 1, 20]),
+        _pairs([1, 19, 46, 4]),
+        _pairs([46, 4, 1, 20]),
+        _pairs([1, 2**24, 1, 2**24]),
     ],
 )
 def test_a_hostile_map_is_refused(

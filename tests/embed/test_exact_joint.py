@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +24,7 @@ from dpntk.common.marginals import MarginalFeatures
 from dpntk.common.ntk import TangentFeatures
 from dpntk.common.sources import open_source
 from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.drawing import MapOptions
+from dpntk.embed.drawing import MapOptions, read_pairs
 from dpntk.embed.exact_map import exact_map
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
 from tests.tables import PEOPLE, people
@@ -30,6 +33,8 @@ GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
 TANGENT = TangentFeatures.draw(Pixels(PEOPLE.inputs), fc_1l(9), outputs=2, levels=255, seed=0)
 MARGINALS = MarginalFeatures.of(PEOPLE)
 JOINT = JointFeatures(TANGENT, MARGINALS, 0.6)
+PAIRS = (("pay", "town"), ("grade", "age"))
+PAIRED = MarginalFeatures.of(PEOPLE, pairs=PAIRS)
 FOURIER = MapOptions("rff", frequencies=4000).draw(PEOPLE, seed=0)
 assert isinstance(FOURIER, JointFeatures)
 
@@ -61,6 +66,79 @@ def test_marginals_are_histograms_of_the_columns(
         assert pay[:, label].sum() == len(mine)
 
 
+def test_pairs_are_contingency_tables(
+    rows: tuple[NDArray[np.uint8], NDArray[np.int64]],
+) -> None:
+    """Counted from the text of the rows; numbers by the nearest of the 20 points of their bins."""
+    sums = ClassSums(PAIRED, 2, GRID)
+    sums.add(*rows)
+    histogram = np.rint(sums.sums / int(GRID.units_per_one * PAIRED.entry)).astype(int)
+    age_grade, pay_town = (histogram[place] for place in PAIRED.places[4:])
+    lines = [line.split(",") for line in people(300).split()[1:]]
+    grades, towns = ("low", "mid", "high"), ("Ulm", "Bonn", "other", "")
+    for label, ill in enumerate(("no", "yes")):
+        wanted, wanted_pay = np.zeros((20, 3), dtype=int), np.zeros((21, 4), dtype=int)
+        for _, age, pay, grade, town, is_ill in lines:
+            if is_ill == ill:
+                wanted[round(int(age) / 99 * 19), grades.index(grade)] += 1
+                place = np.log1p(float(pay)) / np.log1p(1000) * 19 if pay else 20
+                wanted_pay[round(place), towns.index(town)] += 1
+        assert age_grade[:, label].reshape(20, 3).tolist() == wanted.tolist()
+        assert pay_town[:, label].reshape(21, 4).tolist() == wanted_pay.tolist()
+
+
+@pytest.mark.parametrize("pairs", [(), PAIRS[:1], PAIRS, read_pairs(["all"], PEOPLE)], ids=len)
+def test_a_record_more_changes_marginals_by_no_more_than_their_weight(
+    pairs: Sequence[tuple[str, str]],
+) -> None:
+    """In whole numbers: the squares of what any bytes add to the sums are at most weight^2."""
+    random = np.random.default_rng(0)
+    records = random.integers(0, 256, (50, PEOPLE.inputs)).astype(np.uint8)
+    records[0], records[1] = 0, 255
+    marginals = MarginalFeatures.of(PEOPLE, pairs=pairs)
+    feature_map = JointFeatures(TANGENT, marginals, 0.6)
+    most = Fraction(0.6) ** 2 * Fraction(GRID.units_per_one) ** 2
+    for record in records:
+        sums = ClassSums(feature_map, 2, GRID)
+        sums.add(record[None], np.zeros(1, dtype=np.int64))
+        added = [int(value) for value in sums.sums[TANGENT.dimension :, 0]]
+        assert sum(bool(value) for value in added) == 4 + len(pairs)
+        assert min(added) == 0
+        square = sum(value**2 for value in added)
+        assert most * (1 - Fraction(1, 2**16)) < square <= most
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("age", "two different columns with a comma between them, or all"),
+        ("age,age", "two different columns"),
+        ("age,sex", "there are age, pay, grade, town"),
+        ("ill,age", "ill is the label"),
+        ("id,age", "two different columns"),
+    ],
+)
+def test_pairs_of_other_columns_are_refused(said: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=f"--pairs {said}: .*{message}"):
+        MapOptions(pairs=[said]).draw(PEOPLE, seed=0)
+
+
+def test_pairs_without_marginals_or_twice_are_refused() -> None:
+    for options in (
+        MapOptions(pairs=["age,pay"], marginals=0.0),
+        MapOptions("rff", pairs=["age,pay"]),
+        MapOptions(pairs=["age,pay", "pay,age"]),
+    ):
+        with pytest.raises(SchemaError, match=r"--pairs|there twice"):
+            options.draw(PEOPLE, seed=0)
+
+
+def test_a_name_with_a_comma_may_be_in_a_pair() -> None:
+    first = replace(PEOPLE.columns[0], name="age, in years")
+    schema = replace(PEOPLE, columns=(first, *PEOPLE.columns[1:]))
+    assert read_pairs(["pay,age, in years"], schema) == [("pay", "age, in years")]
+
+
 def test_the_joint_map_is_the_two_maps_side_by_side(
     rows: tuple[NDArray[np.uint8], NDArray[np.int64]],
 ) -> None:
@@ -78,7 +156,7 @@ def test_no_record_whatever_has_a_feature_longer_than_1() -> None:
     random = np.random.default_rng(0)
     records = random.integers(0, 256, (500, PEOPLE.inputs)).astype(np.float64)
     records[0], records[1] = 0, 255
-    for feature_map in (JOINT, MARGINALS, FOURIER):
+    for feature_map in (JOINT, MARGINALS, PAIRED, JointFeatures(TANGENT, PAIRED, 0.6), FOURIER):
         exact = exact_map(feature_map, GRID, torch.device("cpu"))
         norms = exact.features(torch.from_numpy(records)).norms()
         assert norms.max() <= GRID.units_per_one
@@ -118,7 +196,7 @@ def test_sums_do_not_depend_on_order_or_chunks(
 
 
 def test_the_map_travels_as_json_and_weights() -> None:
-    for feature_map in (JOINT, MARGINALS):
+    for feature_map in (JOINT, MARGINALS, PAIRED):
         again = feature_map_from_spec(feature_map.spec(), feature_map.weights())
         assert again.spec() == feature_map.spec()
         assert again.digest() == feature_map.digest()
@@ -145,6 +223,13 @@ def test_the_map_travels_as_json_and_weights() -> None:
         {"marginals": {**MARGINALS.spec(), "columns": [[0, 1, 5, 10**6]]}},
         {"marginals": {**MARGINALS.spec(), "columns": [[0, 1, 5, True]]}},
         {"marginals": {**MARGINALS.spec(), "inputs": 3}},
+        {"marginals": {**MARGINALS.spec(), "pairs": []}},
+        {"marginals": {**MARGINALS.spec(), "pairs": 3}},
+        {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1]]}},
+        {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1, 10**6]]}},
+        {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1, 0]]}},
+        {"marginals": {**MARGINALS.spec(), "pairs": [[-1, 2, 1, 1]]}},
+        {"marginals": {**MARGINALS.spec(), "pairs": 2 * PAIRED.spec()["pairs"]}},
         {"marginals": {**MARGINALS.spec(), "columns": []}},
         {"surprise": 1},
     ],

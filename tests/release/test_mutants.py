@@ -27,7 +27,8 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DpntkError
 from dpntk.common.feature_map import FeatureMap
 from dpntk.common.ledger import Ledger
-from dpntk.embed import exact_tangent, save_embedding, work_folder
+from dpntk.common.marginals import MarginalFeatures
+from dpntk.embed import exact_joint, exact_tangent, save_embedding, work_folder
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.artifact import Embedding
 from dpntk.embed.checkpoint import Progress, Share, save_progress, split
@@ -36,8 +37,8 @@ from dpntk.embed.merge import _contents
 from dpntk.embed.totals import Totals
 from dpntk.release import accountant, composition, discrete_gaussian, mechanism, publishing
 from dpntk.release.mechanism import NoiseScale, NoisySums
+from tests.embed import test_exact_joint, test_merge, test_work_folder
 from tests.embed import test_exact_sums as exact_sums
-from tests.embed import test_merge, test_work_folder
 from tests.release import test_accountant, test_discrete_gaussian, test_ledger, test_merged_ledger
 from tests.release import test_mechanism as mechanism_tests
 from tests.release import test_sensitivity as sensitivity_tests
@@ -181,6 +182,17 @@ def rounding_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_tangent, "SAFETY", 1.0)
     monkeypatch.setattr(torch.Tensor, "trunc_", torch.Tensor.round_)
     monkeypatch.setattr(torch.Tensor, "trunc", torch.Tensor.round)
+
+
+def pairs_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry of a marginal forgets that pairs have one as well."""
+    entry = property(lambda self: 1 / math.sqrt(len(self.columns)))
+    monkeypatch.setattr(MarginalFeatures, "entry", entry)
+
+
+def marginals_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_joint, "SAFETY", 1.0)
+    monkeypatch.setattr(exact_joint, "int", math.ceil, raising=False)
 
 
 def chunk_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,6 +358,16 @@ MUTANTS = [
         mechanism_tests.test_noise_of_different_coordinates_is_independent,
     ),
     Mutant(rounding_left_out, exact_sums.test_no_integer_feature_is_longer_than_one, {"seed": 0}),
+    Mutant(
+        pairs_for_free,
+        test_exact_joint.test_a_record_more_changes_marginals_by_no_more_than_their_weight,
+        {"pairs": test_exact_joint.PAIRS},
+    ),
+    Mutant(
+        marginals_rounded_up,
+        test_exact_joint.test_a_record_more_changes_marginals_by_no_more_than_their_weight,
+        {"pairs": test_exact_joint.PAIRS},
+    ),
     Mutant(
         chunk_counted_twice,
         exact_sums.test_class_sums_equal_the_per_record_gradients,
