@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,8 @@ SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _BLOCK_BYTES: Final = 1 << 22
 _LONGEST_HEADER: Final = 1 << 24
 _BOM: Final = "\ufeff"
+_UNDECODED: Final = re.compile("[\udc80-\udcff]")
+"""What `surrogateescape` makes of bytes that are not in an encoding."""
 
 
 def is_csv(path: Path) -> bool:
@@ -118,20 +121,36 @@ def _reading(path: Path, form: CsvFormat) -> Iterator[None]:
         try:
             yield
         except UnicodeError as error:
-            raise DataError(
-                f"{path}: not in {form.encoding}: say in which encoding it is, such as latin-1, "
-                "with --encoding or in the schema"
-            ) from error
+            raise _not_in_the_encoding(path, form) from error
         except pyarrow.ArrowInvalid as error:
             reason = " ".join(str(error).split())
             if "UTF8" in reason or "UTF-8" in reason:
-                raise DataError(
-                    f"{path}: not in {form.encoding}: say in which encoding it is, such as "
-                    "latin-1, with --encoding or in the schema"
-                ) from error
+                raise _not_in_the_encoding(path, form) from error
             raise DataError(f"{path}: not a whole CSV file: {reason[:300]}") from error
         except OSError as error:
             if error.strerror:
                 raise
             reason = " ".join(str(error).split())
             raise DataError(f"{path}: not a whole file: {reason[:300]}") from error
+
+
+def _not_in_the_encoding(path: Path, form: CsvFormat) -> DataError:
+    return DataError(
+        f"{path}: {_first_undecodable(path, form)}not in {form.encoding}: say in which encoding it "
+        "is, such as latin-1, with --encoding or in the schema"
+    )
+
+
+def _first_undecodable(path: Path, form: CsvFormat) -> str:
+    """Where the first value is that is not in the encoding, as a text; empty if nobody can say."""
+    with contextlib.suppress(UnicodeError, csv.Error, OSError), _opened(path) as stream:
+        text = io.TextIOWrapper(stream, form.encoding, "surrogateescape", newline="")
+        rows = filter(None, csv.reader(text, delimiter=form.separator))
+        header = next(rows, [])
+        if any(map(_UNDECODED.search, header)):
+            return "the header is "
+        for number, row in enumerate(rows, 1):
+            for name, value in zip(header, row, strict=False):
+                if _UNDECODED.search(value):
+                    return f"row {number}, column {name!r} is "
+    return ""

@@ -101,8 +101,11 @@ def test_separator_and_encoding_are_those_of_the_schema(tmp_path: Path) -> None:
     )
     (tmp_path / "a.csv").write_bytes('stadt\nKöln\n"a;b"\n'.encode("latin-1"))
     assert read(tmp_path / "a.csv", schema)[0].tolist() == [[255, 0], [0, 255]]
-    with pytest.raises(DataError, match=r"a.csv: not in utf-8: say in which encoding"):
+    with pytest.raises(DataError, match=r"a.csv: row 1, column 'stadt' is not in utf-8: say in"):
         read(tmp_path / "a.csv", replace(schema, csv=CsvFormat(";")))
+    (tmp_path / "b.csv").write_bytes('staßt\n"a;b"\n'.encode("latin-1"))
+    with pytest.raises(DataError, match=r"b.csv: the header is not in utf-8: say in"):
+        read(tmp_path / "b.csv", replace(schema, csv=CsvFormat(";")))
 
 
 def test_values_beyond_their_bounds_are_clipped_and_counted(
