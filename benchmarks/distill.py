@@ -2,20 +2,24 @@
 
     python -m benchmarks.distill norms [--batch B] [--points M] [--inputs D]
     python -m benchmarks.distill NAME=FOLDER ... [--seeds N] [--epsilons E ...] [--per-class P ...]
+                                 [--methods M ...]
 
 The first compares the norms that clipping needs, by coefficients, with `vmap(grad)`. The second
-distills training images with the preset of the data set, one seed of the start after the other (the
-noise has none), and classifies the real test images by kernel regression from the points, and by
-the ConvNet of `dpntk evaluate`. An interrupted run is gone on with, and finished ones are kept in
-benchmarks/distilled.json; the table goes to benchmarks/results.md.
+makes points of training images, one seed after the other (the noise has none), and classifies the
+real test images by kernel regression from the points, and by the ConvNet of `dpntk evaluate`.
+Points are those of `dpntk distill`, with the preset of the data set, and of `dpntk generate
+--points`, from a release under replace-one, all with default options. An interrupted run is gone on
+with, and finished ones are kept in benchmarks/results-distilled.json; the table goes to
+benchmarks/results.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -23,10 +27,15 @@ import torch
 from dpntk.common.files import write_atomically
 from dpntk.common.sources import open_source
 from dpntk.common.threads import use_threads
+from dpntk.embed import embed, save_embedding
 from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.distilled import classifiers_of
+from dpntk.generate import TrainingSettings, generate
 from dpntk.generate.distilled import export_points
-from dpntk.release import own_key
+from dpntk.generate.export import GENERATOR, load_generator
+from dpntk.generate.pipeline import points_to
+from dpntk.generate.points import PointSettings
+from dpntk.release import Terms, open_release, own_key, publish
 from dpntk.release.distill import PRESETS, Settings, distill
 from dpntk.release.reader import OpenedDistilled, open_any
 from tests.release.distill.problems import draw_problem, plain_gradients
@@ -34,10 +43,11 @@ from tests.release.distill.problems import draw_problem, plain_gradients
 from .sections import put_section, rows_over_seeds
 
 FOLDER = Path(__file__).parent
-RESULTS = FOLDER / "distilled.json"
+RESULTS = FOLDER / "results-distilled.json"
 WORK = FOLDER / "distilled"
 SCORES = ("kernel regression", "ConvNet")
 SEPARATOR = " | "
+CLASSES = 10
 PRESET_OF = {"MNIST": "mnist", "FashionMNIST": "fashion"}
 
 
@@ -48,12 +58,18 @@ class Run:
     data: str
     epsilon: float
     per_class: int
+    method: str
     seed: int
 
     @property
     def key(self) -> str:
-        """Its name in distilled.json."""
-        return SEPARATOR.join([self.data, f"{self.epsilon:g}", str(self.per_class), str(self.seed)])
+        """Its name in results-distilled.json."""
+        numbers = f"{self.epsilon:g}", str(self.per_class)
+        return SEPARATOR.join([self.data, *numbers, self.method, str(self.seed)])
+
+    def file(self, name: str) -> Path:
+        """Where something of it is kept."""
+        return WORK / name.format(**asdict(self)).replace(" ", "-")
 
 
 def compare_norms(batch: int, points: int, inputs: int) -> None:
@@ -75,23 +91,48 @@ def compare_norms(batch: int, points: int, inputs: int) -> None:
     )
 
 
-def result_of(folder: Path, run: Run) -> dict[str, float]:
-    """Distill, or go on with it, and score the points on the real test images."""
-    WORK.mkdir(exist_ok=True)
-    name = run.key.replace(SEPARATOR, "-")
-    output, synthetic = WORK / f"{name}.h5", WORK / name
+def distilled(folder: Path, run: Run, synthetic: Path) -> None:
+    """By noisy gradients of the records; an interrupted run is gone on with."""
+    output = run.file("{data}-{epsilon}-{per_class}-{seed}.h5")
     preset = PRESETS.get(f"{PRESET_OF.get(run.data)}-{run.per_class}", {})
     settings = Settings(**{**preset, "per_class": run.per_class, "seed": run.seed})
-    start = time.perf_counter()
     if not output.exists():
-        source = open_source(folder, class_count=10)
-        ledger = WORK / f"{name}.ledger.json"
+        source = open_source(folder, class_count=CLASSES)
+        ledger = output.with_suffix(".ledger.json")
         distill(source, output, ledger, own_key(), epsilon=run.epsilon, settings=settings)
-    seconds = time.perf_counter() - start
     opened = open_any(output)
     if not isinstance(opened, OpenedDistilled):
         raise TypeError(f"{output} is no distilled set")
     export_points(opened, synthetic)
+
+
+def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
+    """From the generator of a release, which points of any number share."""
+    trained = run.file("{data}-{epsilon}-{seed}")
+    if not trained.exists():
+        embedding = run.file("{data}-{epsilon}-{seed}.embedding.h5")
+        release = run.file("{data}-{epsilon}-{seed}.release.h5")
+        save_embedding(embed(folder, classes=CLASSES, feature_seed=run.seed), embedding)
+        publish(embedding, release, Terms(run.epsilon), own_key())
+        generate(open_release(release), trained, settings=TrainingSettings(seed=run.seed))
+        embedding.unlink()
+    settings = PointSettings(run.per_class, seed=run.seed)
+    points_to(synthetic, load_generator(trained / GENERATOR), settings)
+
+
+METHODS = {
+    "distill, add-remove": distilled,
+    "generate --points, replace-one": of_a_release,
+}
+
+
+def result_of(folder: Path, run: Run) -> dict[str, float]:
+    """Make points and score them on the real test images."""
+    WORK.mkdir(exist_ok=True)
+    synthetic = run.file("{data}-{epsilon}-{per_class}-{method}-{seed}")
+    start = time.perf_counter()
+    METHODS[run.method](folder, run, synthetic)
+    seconds = time.perf_counter() - start
     records = read_synthetic(synthetic)
     test = read_real(folder, "test", records)
     scores = classifiers_of(synthetic, records)
@@ -106,13 +147,14 @@ def table(results: dict[str, dict[str, float]]) -> str:
         "# Distilled sets",
         "",
         "Accuracy on the real test images of what learns from the points alone: mean and standard",
-        "deviation over the seeds; delta 1e-5, add-remove. Written by `benchmarks/distill.py`.",
+        "deviation over the seeds; delta 1e-5. Seconds to make them (where several numbers of",
+        "points share a generator, its training counts once). Written by `benchmarks/distill.py`.",
         "",
-        "| data | epsilon | per class | seeds | " + " | ".join(SCORES) + " | s |",
-        "|---|---|---|---|" + "---|" * (len(SCORES) + 1),
+        "| data | epsilon | per class | method | seeds | " + " | ".join(SCORES) + " | s |",
+        "|---|---|---|---|---|" + "---|" * (len(SCORES) + 1),
     ]
     rows = rows_over_seeds(results, SCORES, SEPARATOR)
-    for row in sorted(rows, key=lambda row: (row[0], float(row[1]), int(row[2]))):
+    for row in sorted(rows, key=lambda row: (row[0], float(row[1]), int(row[2]), row[3])):
         lines.append(f"| {' | '.join(rows[row])} |")
     return "\n".join(lines) + "\n"
 
@@ -127,6 +169,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 10.0])
     parser.add_argument("--per-class", type=int, nargs="+", default=[1, 10])
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     arguments = parser.parse_args()
     if arguments.what == ["norms"]:
         compare_norms(arguments.batch, arguments.points, arguments.inputs)
@@ -136,17 +179,16 @@ def main() -> None:
     results: dict[str, dict[str, float]] = {}
     if RESULTS.exists():
         results = json.loads(RESULTS.read_text())
-    for seed in range(arguments.seeds):
-        for per_class in arguments.per_class:
-            for epsilon in arguments.epsilons:
-                for name, folder in folders.items():
-                    run = Run(name, epsilon, per_class, seed)
-                    if run.key not in results:
-                        results[run.key] = result_of(Path(folder), run)
-                        document = json.dumps(results, indent=1, sort_keys=True) + "\n"
-                        write_atomically(RESULTS, document.encode())
-                        put_section(table(results))
-                    print(run.key, results[run.key], flush=True)
+    numbers = range(arguments.seeds), arguments.per_class, arguments.epsilons
+    for seed, per_class, epsilon in itertools.product(*numbers):
+        for name, method in itertools.product(folders, arguments.methods):
+            run = Run(name, epsilon, per_class, method, seed)
+            if run.key not in results:
+                results[run.key] = result_of(Path(folders[name]), run)
+                document = json.dumps(results, indent=1, sort_keys=True) + "\n"
+                write_atomically(RESULTS, document.encode())
+                put_section(table(results))
+            print(run.key, results[run.key], flush=True)
 
 
 if __name__ == "__main__":

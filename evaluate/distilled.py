@@ -70,9 +70,8 @@ def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
 
 
 def is_distilled(provenance: Mapping[str, Any]) -> bool:
-    """Whether records say that they are a distilled set."""
-    release = provenance.get("release")
-    return isinstance(release, dict) and release.get("kind") == "distilled"
+    """Whether records say that they are points for kernel regression."""
+    return "kernel" in provenance
 
 
 def read_points(folder: Path, provenance: Mapping[str, Any], classes: int) -> Points:

@@ -17,9 +17,10 @@ from ..common.words import counted
 from ..release.acceptance import Acceptance
 from ..release.origin_options import origin_options
 from ..release.reader import OpenedDistilled, open_any
-from .distilled import POINTS, export_points
-from .export import PREVIEW, PROVENANCE, load_generator
-from .pipeline import MOST_BY_DEFAULT, generate, sample_to
+from .distilled import export_points
+from .export import POINTS, PREVIEW, PROVENANCE, load_generator
+from .pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
+from .points import PointSettings
 from .table_export import CSV, holds_table, load_table_generator
 from .table_pipeline import generate_table, sample_table_to
 from .table_training import TableSettings, TableTraining
@@ -39,6 +40,11 @@ _FOR_TABLES = TableSettings()
     "-n", "--records", "count", type=click.IntRange(1),
     help=f"How many records [default: as many as the release was made from, at most "
     f"{MOST_BY_DEFAULT}]",
+)  # fmt: skip
+@click.option(
+    "--points", "per_class", type=click.IntRange(1), metavar="N",
+    help="For images: instead of records, N points of each class from which kernel regression "
+    "learns what it would learn from them.",
 )  # fmt: skip
 @click.option(
     "--steps", type=click.IntRange(1),
@@ -73,6 +79,7 @@ def command(
     release: Path | None,
     generator: Path | None,
     count: int | None,
+    per_class: int | None,
     steps: int | None,
     batch: int | None,
     learning_rate: float | None,
@@ -94,27 +101,36 @@ def command(
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
     if module is not None and generator is not None:
         raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
+    if per_class is not None and count is not None:
+        raise click.UsageError("give either --records or --points, not both")
+    points = None if per_class is None else PointSettings(per_class, seed=seed)
     require_replaceable_folder(output, marker=PROVENANCE)
     given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     look = output / PREVIEW
     if generator is not None:
         records = count or MOST_BY_DEFAULT
+        remark = f", {counted(records, 'record')} without training"
         if holds_table(generator):
+            _refuse_points(points)
             sample_table_to(output, load_table_generator(generator), count=records, seed=seed)
             look = output / CSV
+        elif points is not None:
+            points_to(output, load_generator(generator), points)
+            remark = f", {counted(points.per_class, 'point')} of each class without training"
         else:
             sample_to(output, load_generator(generator), count=records, seed=seed)
-        remark = f", {counted(records, 'record')} without training"
     else:
         opened = open_any(release or Path("release.h5"), acceptance)
         if isinstance(opened, OpenedDistilled):
-            _export(opened, output, for_training={**chosen, "records": count, "module": module})
+            useless = {**chosen, "records": count, "points": per_class, "module": module}
+            _export(opened, output, for_training=useless)
             return
         training: Training | TableTraining
         if isinstance(opened.release.schema, TableSchema):
             if module is not None:
                 raise GeneratorError(f"--module {module}: the release is of a table and needs none")
+            _refuse_points(points)
             settings = replace(TableSettings(seed=seed), **chosen)
             training = generate_table(opened, output, count=count, settings=settings, device=device)
             look = output / CSV
@@ -124,6 +140,7 @@ def command(
                 output,
                 count=count,
                 settings=replace(TrainingSettings(seed=seed), **chosen),
+                points=points,
                 module=module,
                 device=device,
             )
@@ -132,6 +149,14 @@ def command(
             f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}"
         )
     console.print(f"wrote {output}{remark}\nlook at {look}")
+
+
+def _refuse_points(points: PointSettings | None) -> None:
+    if points is not None:
+        raise GeneratorError(
+            "--points: the release is of a table, and they are found for images; 'dpntk distill' "
+            "finds some in a table's rows"
+        )
 
 
 def _export(opened: OpenedDistilled, output: Path, for_training: dict[str, Any]) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,10 @@ from ..common.files import folder_appearing_whole
 from ..common.schema import ImageSchema
 from ..release.distilled import VALUE_LEVELS
 from ..release.reader import OpenedDistilled
-from .export import PROVENANCE, write_images
+from .export import PROVENANCE, write_images, write_points
 from .origin import release_of
 from .table_export import write_rows
 from .table_sampling import to_table
-
-POINTS: Final = "points.npz"
 
 
 def export_points(opened: OpenedDistilled, folder: Path) -> None:
@@ -38,11 +35,9 @@ def export_points(opened: OpenedDistilled, folder: Path) -> None:
     release = opened.release
     schema, labels = release.schema, release.labels
     values = np.clip(np.rint(release.points * VALUE_LEVELS + release.centre), 0, schema.levels)
-    points = io.BytesIO()
-    np.savez_compressed(points, x=release.points, y=labels)
     document = _origin(opened)
     with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
-        (temporary / POINTS).write_bytes(points.getbuffer())
+        write_points(temporary, release.points, labels)
         if isinstance(schema, ImageSchema):
             images = values.astype(np.uint8).reshape(-1, schema.side, schema.side)
             document["classes"] = list(schema.classes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,11 +20,13 @@ from safetensors.torch import save
 from ..common.errors import GeneratorError
 from ..common.files import folder_appearing_whole
 from .generator import ConditionalGenerator, GeneratorSpec
+from .points import Points
 
 PROVENANCE: Final = "provenance.json"
 GENERATOR: Final = "generator.safetensors"
 IMAGES: Final = "images.npz"
 PREVIEW: Final = "preview.png"
+POINTS: Final = "points.npz"
 _PREVIEW_ROWS: Final = 20
 _PREVIEW_COLUMNS: Final = 12
 _PREVIEW_SIDE: Final = 56
@@ -64,13 +68,33 @@ def write_synthetic(
     Raises:
         OutputError: the folder cannot be written.
     """
-    document = {
-        **saved.origin,
-        "classes": list(saved.classes),
-        "sampling": sampling,
-    }
-    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+    with _results(folder, saved, {"sampling": sampling}) as temporary:
         write_images(temporary, images, labels, len(saved.classes))
+
+
+def write_found_points(folder: Path, saved: SavedGenerator, points: Points) -> None:
+    """Write the folder of results with points instead of records, like that of a distilled set.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        saved: the generator that they stand for.
+        points: the points.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    more = {"kernel": points.kernel, "points": points.settings.to_json()}
+    with _results(folder, saved, more) as temporary:
+        write_images(temporary, points.images(), points.labels, len(saved.classes))
+        write_points(temporary, points.values, points.labels)
+
+
+@contextlib.contextmanager
+def _results(folder: Path, saved: SavedGenerator, more: dict[str, Any]) -> Iterator[Path]:
+    """A folder with a generator and its provenance; it appears when all is in it."""
+    document = {**saved.origin, "classes": list(saved.classes), **more}
+    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+        yield temporary
         (temporary / GENERATOR).write_bytes(_serialise(saved))
         (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
@@ -90,6 +114,19 @@ def write_images(
     np.savez_compressed(archive, x=images, y=labels)
     (folder / IMAGES).write_bytes(archive.getbuffer())
     (folder / PREVIEW).write_bytes(_preview(images, labels, classes))
+
+
+def write_points(folder: Path, values: NDArray[np.float32], labels: NDArray[np.int64]) -> None:
+    """Write `points.npz` into a folder: points as they are, for kernel regression.
+
+    Args:
+        folder: that is there.
+        values: float32 (m, D).
+        labels: int64 (m,).
+    """
+    archive = io.BytesIO()
+    np.savez_compressed(archive, x=values, y=labels)
+    (folder / POINTS).write_bytes(archive.getbuffer())
 
 
 def load_generator(path: Path) -> SavedGenerator:

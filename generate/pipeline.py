@@ -7,8 +7,9 @@ from typing import Final
 
 from ..common.device import AUTO
 from ..release.reader import OpenedRelease
-from .export import SavedGenerator, write_synthetic
+from .export import SavedGenerator, write_found_points, write_synthetic
 from .origin import origin_of, warn_unless_private
+from .points import PointSettings, find_points
 from .sampling import sample
 from .training import Training, TrainingSettings, train
 
@@ -21,6 +22,7 @@ def generate(
     *,
     count: int | None = None,
     settings: TrainingSettings | None = None,
+    points: PointSettings | None = None,
     module: Path | None = None,
     device: str = AUTO,
 ) -> Training:
@@ -32,16 +34,19 @@ def generate(
             `provenance.json`.
         count: how many records; as many as the release was made from if None, at most 60,000.
         settings: how to train.
+        points: if they are given, such points are written instead of records.
         module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
     Raises:
         ModuleError: the module is missing, is another one, or failed.
-        GeneratorError: the training diverged.
+        GeneratorError: the training diverged, or there can be no such points.
         OutputError: the folder cannot be written.
     """
     settings = settings or TrainingSettings()
     release = opened.release
+    if points is not None:
+        points.require_usable(len(release.schema.classes))
     training = train(release, settings, module=module, device=device)
     saved = SavedGenerator(
         generator=training.generator,
@@ -49,6 +54,9 @@ def generate(
         class_weights=release.class_weights,
         origin=origin_of(opened, settings, training),
     )
+    if points is not None:
+        points_to(folder, saved, points)
+        return training
     records = min(release.guarantee.records, MOST_BY_DEFAULT) if count is None else count
     sample_to(folder, saved, count=records, seed=settings.seed)
     return training
@@ -63,3 +71,14 @@ def sample_to(folder: Path, saved: SavedGenerator, *, count: int, seed: int) -> 
     warn_unless_private(saved.origin, folder)
     images, labels = sample(saved.generator, count, saved.class_weights, seed)
     write_synthetic(folder, saved, images, labels, {"records": count, "seed": seed})
+
+
+def points_to(folder: Path, saved: SavedGenerator, settings: PointSettings) -> None:
+    """Find the points that stand for a generator's records and write the folder of results.
+
+    Raises:
+        GeneratorError: there can be no such points.
+        OutputError: the folder cannot be written.
+    """
+    warn_unless_private(saved.origin, folder)
+    write_found_points(folder, saved, find_points(saved.generator, settings))

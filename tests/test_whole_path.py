@@ -61,6 +61,13 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
     with np.load(tmp_path / "more" / "images.npz") as more:
         assert more["x"].shape == (7, 8, 8)
 
+    run("generate", "--from", sampler, "--points", "2", "-o", "points")
+    with np.load(tmp_path / "points" / "points.npz") as points:
+        assert points["x"].shape == (20, 64)
+    run("evaluate", "points", "--test", "digits", "-o", "points.json")
+    (scores,) = json.loads((tmp_path / "points.json").read_text())["rows"]
+    assert scores["kernel regression"] > 0.6
+
 
 @pytest.mark.parametrize(
     ("options", "said"),
@@ -184,6 +191,7 @@ def prepared(dpntk: Command, folder: Path) -> Path:
         ("generate release.h5 -o text.h5", "text.h5 is a file"),
         ("generate release.h5 -n 0", "'--records': 0 is not in the range"),
         ("generate --from text.h5", "text.h5: not a generator"),
+        ("generate release.h5 --points 5000", "--points 5000: 15,000 in all classes; at most"),
         ("generate release.h5 --steps 5 --lr 10 --device cuda:99", "no such device"),
         ("evaluate missing --test images", "missing: there is no such folder"),
         ("evaluate empty --test images", "there is no images.npz in it"),
