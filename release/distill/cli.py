@@ -119,6 +119,8 @@ def command(
     any other: 'dpntk generate' writes them as images or as a table, and 'dpntk evaluate' says how
     well one learns from them. DATA is what 'dpntk embed' reads; the records are held in memory.
 
+    Of images, 'dpntk embed', 'dpntk release' and 'dpntk generate --points' make better points.
+
     After an interruption the same command goes on where it stopped, and spends nothing anew.
     """
     given = {name: value for name, value in chosen.items() if value is not None}
