@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ..common.errors import BudgetError
 from ..common.ledger import Entry
+from ..common.words import rounded_up
 from ..embed.artifact import load_embedding
 from .accountant import DEFAULT_DELTA
 from .composition import most_left, strictest, total_of
@@ -49,7 +50,7 @@ def _show_distillations(out: Console, path: Path) -> None:
     for adjacency in sorted({entry.adjacency for entry in entries}, key=lambda a: a.value):
         alone = len(entries) == 1
         spent = entries[0].epsilon if alone else sampled_epsilon(runs, delta, adjacency=adjacency)
-        out.print(f"spent: epsilon {spent:.4g} at delta {delta:g} ({adjacency.value})")
+        out.print(f"spent: epsilon {rounded_up(spent)} at delta {delta:g} ({adjacency.value})")
     out.print("embeddings of the same records have ledgers of their own")
 
 
@@ -60,7 +61,9 @@ def _show_releases(out: Console, embedding: Path) -> None:
     ceiling = limited.ceiling if limited else None
     delta = ceiling.delta if ceiling else DEFAULT_DELTA
     total = total_of(ledger, delta)
-    out.print(f"spent: epsilon {total.epsilon:.4g} at delta {delta:g} ({total.adjacency.value})")
+    out.print(
+        f"spent: epsilon {rounded_up(total.epsilon)} at delta {delta:g} ({total.adjacency.value})"
+    )
     if ledger.parts:
         out.print(
             f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "

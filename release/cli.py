@@ -9,6 +9,7 @@ import click
 from ..common.adjacency import Adjacency
 from ..common.console import console, warning
 from ..common.files import require_absent
+from ..common.words import rounded_up
 from ..embed.artifact import require_embedding
 from .accountant import DEFAULT_DELTA
 from .composition import Total
@@ -102,7 +103,7 @@ def command(
     if promise.total_releases > 1:
         console.print(
             f"release number {promise.total_releases} from {embedding}: together they have "
-            f"epsilon {promise.total_epsilon:.4g} ({promise.total_adjacency.value})"
+            f"epsilon {rounded_up(promise.total_epsilon)} ({promise.total_adjacency.value})"
         )
     console.print(
         f"signed by {key.public.fingerprint}; whoever is to trust it needs this line, from you "
@@ -114,5 +115,5 @@ def _asked(total: Total) -> bool:
     """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
     return confirmed(
         f"This is release number {total.releases}; together they would have epsilon "
-        f"{total.epsilon:.4g} ({total.adjacency.value}). Go on?"
+        f"{rounded_up(total.epsilon)} ({total.adjacency.value}). Go on?"
     )

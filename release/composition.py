@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from ..common.ledger import Ledger
+from ..common.words import rounded_up
 from .accountant import epsilon_for, noise_multiplier
 
 
@@ -102,8 +103,8 @@ def require_below_ceiling(ledger: Ledger) -> None:
             of_part = "" if limited is ledger else " that was set for a part of these records"
             raise BudgetError(
                 f"the budget of epsilon {ceiling.epsilon:g} at delta {ceiling.delta:g}{of_part} "
-                f"does not allow this release: {before.epsilon:.4g} is spent already, and with it "
-                f"the total would be {total.epsilon:.4g}; choose a smaller --eps"
+                f"does not allow this release: {rounded_up(before.epsilon)} is spent already, and "
+                f"with it the total would be {rounded_up(total.epsilon)}; choose a smaller --eps"
             )
 
 

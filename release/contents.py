@@ -187,6 +187,6 @@ def spent_before(releases: int, epsilon: float, adjacency: Adjacency) -> str:
     else:
         spent = (
             f"This is release number {releases} from these records; together they have epsilon "
-            f"{epsilon:.4g} ({adjacency.value})."
+            f"{rounded_up(epsilon)} ({adjacency.value})."
         )
     return f"{spent} Every further one adds to the privacy loss."

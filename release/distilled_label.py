@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from rich.panel import Panel
 
+from ..common.words import rounded_up
 from .distilled import DistilledGuarantee, DistilledRelease, change_in_words
 from .label import labelled, registry_entry, unprotected
 from .reader import OpenedDistilled
@@ -86,5 +87,5 @@ def _total(promise: DistilledGuarantee) -> str:
         return "the first distillation of these records that the owner's ledger knows of"
     return (
         f"distillation number {promise.total_releases} of these records; together epsilon "
-        f"{promise.total_epsilon:.4g} ({promise.adjacency.value})"
+        f"{rounded_up(promise.total_epsilon)} ({promise.adjacency.value})"
     )

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError, OutputError
 from ..common.files import SENSITIVE_MODE, locked, write_atomically
+from ..common.words import rounded_up
 from .sampled_gaussian import SampledGaussian, sampled_epsilon
 
 LEDGER_SUFFIX: Final = ".ledger.json"
@@ -135,8 +136,8 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum
         if before and not compose(total):
             raise BudgetError(
                 f"{path}: these records were distilled before: with this run the total would be "
-                f"epsilon {total.epsilon:.4g} at delta {entry.delta:g} ({total.adjacency.value}); "
-                "add --compose if that is acceptable"
+                f"epsilon {rounded_up(total.epsilon)} at delta {entry.delta:g} "
+                f"({total.adjacency.value}); add --compose if that is acceptable"
             )
         document = {
             "format": _FORMAT,

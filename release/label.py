@@ -215,7 +215,7 @@ def _total(promise: Guarantee) -> str:
         return "the first release from these records that the owner's ledger knows of"
     return (
         f"release number {promise.total_releases} from these records; together epsilon "
-        f"{promise.total_epsilon:.4g} ({promise.total_adjacency.value})"
+        f"{rounded_up(promise.total_epsilon)} ({promise.total_adjacency.value})"
     )
 
 

@@ -16,7 +16,7 @@ from ..common.ledger import Ledger
 from ..common.schema import ImageSchema, Origin
 from ..common.schema_file import read_schema
 from ..common.schemas import Schema
-from ..common.words import counted
+from ..common.words import counted, rounded_up
 from ..embed.artifact import Embedding, load_embedding
 from ..embed.drawing import MapOptions
 from ..embed.grid import DEFAULT_CAPACITY, Grid
@@ -195,7 +195,7 @@ def _show_budget(ledger: Ledger, planned: Plan) -> None:
     total = total_of(ledger, planned.terms.delta)
     line = f"released so far: {total.releases}"
     if total.releases:
-        line += f", together epsilon {total.epsilon:.4g} at delta {total.delta:g}"
+        line += f", together epsilon {rounded_up(total.epsilon)} at delta {total.delta:g}"
         line += f" ({total.adjacency.value}); another one adds to it"
     out.print(line, soft_wrap=True)
     if ledger.ceiling is not None:

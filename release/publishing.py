@@ -22,6 +22,7 @@ from ..common.files import (
 )
 from ..common.ledger import Entry
 from ..common.magnitudes import holds_magnitudes
+from ..common.words import rounded_up
 from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding
 from .accountant import ACCOUNTANT, accountant_version, epsilon_for
 from .composition import Total, require_below_ceiling, total_of
@@ -106,7 +107,7 @@ def enter_release(
     if asked_for and not compose(total):
         raise BudgetError(
             f"{path} was released before: with this release the total would be epsilon "
-            f"{total.epsilon:.4g} at delta {total.delta:g} ({total.adjacency.value}); "
+            f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
             "add --compose if that is acceptable"
         )
     save_embedding(replace(embedding, ledger=ledger), path)

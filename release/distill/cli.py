@@ -14,6 +14,7 @@ from ...common.errors import SchemaError
 from ...common.schema_file import read_schema
 from ...common.sources import open_source
 from ...common.threads import use_threads
+from ...common.words import rounded_up
 from ...embed.source_options import say_what_was_looked_up, source_options
 from ..accountant import DEFAULT_DELTA
 from ..distilled_ledger import Sum, ledger_of
@@ -157,7 +158,7 @@ def command(
     if promise.total_releases > 1:
         console.print(
             f"release number {promise.total_releases} from these records: together they have "
-            f"epsilon {promise.total_epsilon:.4g} ({promise.adjacency.value})"
+            f"epsilon {rounded_up(promise.total_epsilon)} ({promise.adjacency.value})"
         )
     console.print(f"next: dpntk generate {output}")
 
@@ -166,5 +167,5 @@ def _asked(total: Sum) -> bool:
     """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
     return confirmed(
         f"This is distillation number {total.releases}; together they would have epsilon "
-        f"{total.epsilon:.4g} ({total.adjacency.value}). Go on?"
+        f"{rounded_up(total.epsilon)} ({total.adjacency.value}). Go on?"
     )
