@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -110,12 +111,11 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
     """From the generator of a release, which points of any number share."""
     trained = run.file("{data}-{epsilon}-{seed}")
     if not trained.exists():
-        embedding = run.file("{data}-{epsilon}-{seed}.embedding.h5")
-        release = run.file("{data}-{epsilon}-{seed}.release.h5")
-        save_embedding(embed(folder, classes=CLASSES, feature_seed=run.seed), embedding)
-        publish(embedding, release, Terms(run.epsilon), own_key())
-        generate(open_release(release), trained, settings=TrainingSettings(seed=run.seed))
-        embedding.unlink()
+        with tempfile.TemporaryDirectory() as name:
+            embedding, release = Path(name) / "embedding.h5", Path(name) / "release.h5"
+            save_embedding(embed(folder, classes=CLASSES, feature_seed=run.seed), embedding)
+            publish(embedding, release, Terms(run.epsilon), own_key())
+            generate(open_release(release), trained, settings=TrainingSettings(seed=run.seed))
     settings = PointSettings(run.per_class, seed=run.seed)
     points_to(synthetic, load_generator(trained / GENERATOR), settings)
 
