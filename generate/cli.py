@@ -95,7 +95,7 @@ def command(
 
     This costs no privacy, however often it is done, and needs no access to the records. It writes
     images.npz (x, y) and preview.png, or table.csv and table.parquet, and generator.safetensors
-    and provenance.json.
+    and provenance.json. With --points, points.npz holds the points as they are beside their images.
     """
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")

@@ -117,14 +117,13 @@ def distill(
         wanted = _plan(source, epsilon, delta, adjacency, run, settings)
         if plan is None:
             release_id, created = secrets.token_hex(16), _now()
-            entry = Spending(release_id, created, epsilon, delta, run, adjacency)
-            total = enter(ledger, entry, compose)
-            folder.write_plan({"wanted": wanted, "release_id": release_id, "created": created})
         else:
             _require_same(folder, plan, wanted)
             release_id, created = plan["release_id"], plan["created"]
-            entry = Spending(release_id, created, epsilon, delta, run, adjacency)
-            total = enter(ledger, entry, compose)
+        entry = Spending(release_id, created, epsilon, delta, run, adjacency)
+        total = enter(ledger, entry, compose)
+        if plan is None:
+            folder.write_plan({"wanted": wanted, "release_id": release_id, "created": created})
         try:
             state = _descend(source, entry, settings, folder)
         except KeyboardInterrupt as error:
