@@ -90,6 +90,14 @@ def collect_stale(path: Path) -> None:
             temporary.unlink()
 
 
+def followed(path: Path) -> Path:
+    """The file that a symbolic link leads to; the path itself if it is none.
+
+    Replacing a link would leave the file that it led to as it was: a ledger would have an old copy.
+    """
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes that also ask from changing files beside `path`; wait if need be.

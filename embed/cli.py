@@ -11,7 +11,7 @@ import click
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
-from ..common.files import collect_stale, locked, require_absent
+from ..common.files import collect_stale, followed, locked, require_absent
 from ..common.ledger import Ceiling, Ledger
 from ..common.magnitudes import magnitudes, schema_of_magnitudes
 from ..common.ranks import Ranks
@@ -117,7 +117,7 @@ def command(
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
     ceiling = _ceiling(budget_eps, budget_delta)
-    output = output or Path("magnitudes.h5" if private_bounds else "embedding.h5")
+    output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
     table, own_map = None, None
     if schema_path is None:
         for name, said in (

@@ -8,7 +8,7 @@ import click
 
 from ..common.console import console, notice, warning
 from ..common.errors import OutputError
-from ..common.files import collect_stale, require_absent
+from ..common.files import collect_stale, followed, require_absent
 from ..common.words import counted
 from .artifact import load_embedding, require_embedding, save_embedding
 from .merge import all_locked, merge
@@ -33,6 +33,7 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     more than a million records in all. No record may be in two of them. What was released from one
     of them before counts for its records; release from the sum only from now on.
     """
+    embeddings, output = tuple(map(followed, embeddings)), followed(output)
     require_absent(output, overwrite=overwrite, cost=_COST)
     for path in embeddings:
         require_embedding(path)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError, OutputError
-from ..common.files import SENSITIVE_MODE, locked, write_atomically
+from ..common.files import SENSITIVE_MODE, followed, locked, write_atomically
 from ..common.words import rounded_up
 from .sampled_gaussian import SampledGaussian, sampled_epsilon
 
@@ -120,6 +120,7 @@ def enter(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
         BudgetError: `compose` said no, or the ledger cannot be read.
         OutputError: it cannot be written.
     """
+    path = followed(path)
     try:
         return _entered(path, entry, compose)
     except OutputError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import BudgetError, SchemaError
-from ..common.files import locked
+from ..common.files import followed, locked
 from ..common.magnitudes import bounds_from, magnitudes, schema_of_magnitudes
 from ..common.schema_file import Draft
 from ..embed.artifact import load_embedding, require_embedding
@@ -48,6 +48,7 @@ def find_bounds(
         BudgetError: the terms make no sense, or no magnitude stands out of the noise.
     """
     require_embedding(path)
+    path = followed(path)
     with locked(path):
         embedding = load_embedding(path)
         schema = schema_of_magnitudes(draft.schema, draft.private)

@@ -16,6 +16,7 @@ from ..common.errors import BudgetError, OutputError
 from ..common.files import (
     PUBLIC_MODE,
     SENSITIVE_MODE,
+    followed,
     locked,
     require_absent,
     write_atomically,
@@ -66,6 +67,7 @@ def publish(
         OutputError: a file cannot be written.
     """
     require_embedding(embedding_path)
+    embedding_path = followed(embedding_path)
     with locked(embedding_path):
         require_absent(output, overwrite=overwrite, cost=COST)
         embedding = load_embedding(embedding_path)

@@ -70,6 +70,15 @@ def test_shards_in_every_order_make_the_bits_of_one_pass(
     assert len(files) == 1
 
 
+def test_a_link_is_followed_to_the_file_that_is_replaced(
+    shards: list[Path], tmp_path: Path, dpntk: Command
+) -> None:
+    (tmp_path / "sum.h5").symlink_to(tmp_path / "there.h5")
+    assert dpntk("merge", *shards[:2], "-o", "sum.h5").code == 0
+    assert (tmp_path / "sum.h5").is_symlink()
+    assert load_embedding(tmp_path / "there.h5").records == 50
+
+
 def test_merged_embeddings_merge_again(shards: list[Path], tmp_path: Path, dpntk: Command) -> None:
     assert dpntk("merge", *shards[:2], "-o", "ab.h5").code == 0
     assert dpntk("merge", *shards[2:4], "-o", "cd.h5").code == 0

@@ -230,6 +230,23 @@ def test_killed_at_random_moments_no_release_lacks_its_entry(
             assert open_release(made).release.release_id in entered
 
 
+def test_a_link_to_an_embedding_has_no_ledger_of_its_own(
+    dpntk: Command, folder: Path, tmp_path: Path
+) -> None:
+    """Replacing the link would leave what it led to as a copy whose ledger says nothing."""
+    embedding, link = tmp_path / "embedding.h5", tmp_path / "elsewhere" / "link.h5"
+    link.parent.mkdir()
+    link.symlink_to(embedding)
+    assert dpntk("embed", folder, "--width", "5", "-o", link).code == 0
+    assert dpntk("release", link, "--eps", "1").code == 0
+    assert len(load_embedding(embedding).ledger.entries) == 1
+    refused = dpntk("release", embedding, "--eps", "1", "-o", "second.h5")
+    assert "was released before" in refused.stderr
+    assert dpntk("embed", folder, "--width", "7", "-o", link, "--overwrite").code == 0
+    assert link.is_symlink()
+    assert len(load_embedding(embedding).ledger.entries) == 1
+
+
 def test_simultaneous_releases_all_count(embedding_file: Path, tmp_path: Path) -> None:
     children = [in_a_child(embedding_file, tmp_path / f"{number}.h5") for number in range(6)]
     for child in children:

@@ -326,6 +326,14 @@ def test_bad_numbers_are_refused_in_one_line(
     assert not list(folder.parent.glob(".release*"))
 
 
+def test_a_link_to_a_ledger_leads_to_the_one_that_counts(dpntk: Command, folder: Path) -> None:
+    link = folder.parent / "link.json"
+    link.symlink_to(ledger_of(folder))
+    assert dpntk("distill", folder, *OPTIONS, "--ledger", link).code == 0
+    assert len(read_ledger(ledger_of(folder))) == 1
+    assert "distilled before" in refusal(dpntk, "distill", folder, *OPTIONS, "-o", "two.h5")
+
+
 def test_a_damaged_ledger_stops_everything(dpntk: Command, folder: Path) -> None:
     ledger_of(folder).write_text("{}")
     assert "the ledger cannot be read" in refusal(dpntk, "distill", folder, *OPTIONS)
