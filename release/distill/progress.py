@@ -56,23 +56,44 @@ class RunFolder:
             RunError: another one is at work.
             OutputError: the folder cannot be made.
         """
-        with write_failures(self.path):
-            self.path.mkdir(mode=0o700, exist_ok=True)
-            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+        descriptor = self._lock()
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for name in (_PLAN, _BEGUN, _STATE):
                 collect_stale(self.path / name)
             yield
-        except BlockingIOError as error:
-            raise RunError(
-                f"{self.path}: another process is distilling there: wait for it, or end it first"
-            ) from error
         finally:
-            os.close(descriptor)
             with contextlib.suppress(OSError):
-                if not (self.path / _PLAN).exists():
+                # A folder that somebody has made since ours was removed is theirs.
+                if self._is_held(descriptor) and not (self.path / _PLAN).exists():
                     shutil.rmtree(self.path)
+            os.close(descriptor)
+
+    def _lock(self) -> int:
+        """Make the folder if need be, and lock it until the descriptor is closed."""
+        while True:
+            with write_failures(self.path):
+                self.path.mkdir(mode=0o700, exist_ok=True)
+                try:
+                    descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+                except FileNotFoundError:
+                    continue  # a process that came before has finished and removed the folder
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(descriptor)
+                raise RunError(
+                    f"{self.path}: another process is distilling there: wait for it, or end it "
+                    "first"
+                ) from error
+            if self._is_held(descriptor):
+                return descriptor
+            os.close(descriptor)
+
+    def _is_held(self, descriptor: int) -> bool:
+        """Whether a lock is on the folder that is there, and not on one that was removed."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(descriptor), os.stat(self.path / "lock"))
+        return False
 
     def plan(self) -> dict[str, Any] | None:
         """The plan that is there; None if there is none.
@@ -94,7 +115,8 @@ class RunFolder:
     def write_plan(self, document: Mapping[str, Any]) -> None:
         """Begin a run: from here on it can be continued. Nothing of an earlier one is."""
         with write_failures(self.path):
-            for name in (_BEGUN, _STATE):
+            # The plan goes first: without its progress, its run would begin anew under its entry.
+            for name in (_PLAN, _BEGUN, _STATE):
                 (self.path / name).unlink(missing_ok=True)
         self._write(_PLAN, canonical_json(document).encode())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,8 +29,9 @@ from dpntk.evaluate import classifiers
 from dpntk.evaluate import distilled as own
 from dpntk.evaluate.distilled import read_points
 from dpntk.release import OpenedDistilled, SigningKey, own_key
-from dpntk.release.distill import PRESETS, Settings, distill, pipeline
+from dpntk.release.distill import PRESETS, Settings, distill, pipeline, progress
 from dpntk.release.distill.optimiser import State, begin, descend
+from dpntk.release.distill.progress import RunFolder
 from dpntk.release.distill.sampling import poisson_sample
 from dpntk.release.distilled import DistilledRelease
 from dpntk.release.distilled_ledger import ledger_of, read_ledger
@@ -303,6 +306,63 @@ def test_what_an_unfinished_clean_up_has_left_is_not_taken_up(
     assert len(steps.gradients) == 4 + STEPS
     assert made.settings["steps_lost"] == 0
     assert made.guarantee.total_releases == 2
+
+
+def test_no_step_of_a_run_is_taken_again_if_a_restart_dies(
+    folder: Path, tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between what it throws away and its own plan: the earlier run must not begin anew."""
+    steps.die_at = 4
+    with pytest.raises(RunError, match="interrupted"):
+        run(folder, tmp_path)
+
+    def die(*_: object) -> None:
+        raise RunError("killed")
+
+    with monkeypatch.context() as patched, pytest.raises(RunError, match="killed"):
+        patched.setattr(RunFolder, "_write", die)
+        run(folder, tmp_path, restart=True, compose=lambda total: True)
+    made = run(folder, tmp_path, compose=lambda total: True)
+    entries = {entry.release_id for entry in read_ledger(ledger_of(folder))}
+    assert made.guarantee.total_releases == len(entries) == 3
+
+
+def test_who_finds_a_run_at_work_leaves_its_folder_alone(
+    folder: Path, tmp_path: Path, steps: Steps
+) -> None:
+    """Also before the run has a plan, while its owner is asked about the total."""
+    run(folder, tmp_path, output=tmp_path / "first.h5")
+
+    def meanwhile(_: object) -> bool:
+        with pytest.raises(RunError, match="another process"):
+            run(folder, tmp_path, compose=lambda total: True)
+        return True
+
+    run(folder, tmp_path, compose=meanwhile)
+    assert len(read_ledger(ledger_of(folder))) == 2
+    assert len(steps.gradients) == 2 * STEPS
+
+
+def test_a_folder_that_is_removed_while_one_waits_for_it_is_made_anew(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock on a file that is gone keeps nobody else out."""
+    work, right = tmp_path / ".release.h5.distill", fcntl.flock
+    seen: list[int] = []
+
+    def removed_before(descriptor: int, operation: int) -> None:
+        if not seen:
+            seen.append(os.fstat(descriptor).st_ino)
+            shutil.rmtree(work)
+        right(descriptor, operation)
+
+    monkeypatch.setattr(progress.fcntl, "flock", removed_before)
+    with RunFolder(tmp_path / "release.h5").held():
+        held = os.stat(work / "lock")
+        with (work / "lock").open() as other, pytest.raises(BlockingIOError):
+            right(other.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert seen
+    assert held.st_nlink == 1
 
 
 @pytest.mark.parametrize(
