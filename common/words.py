@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Final
 
 _DIGITS: Final = 4
+_MORE_DIGITS: Final = 6
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -21,5 +22,14 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 def rounded_up(number: float) -> str:
     """A number above 0 with four digits, never below it: a promise must not be rounded down."""
-    rounded = Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(repr(number))
+    rounded = _rounded_up(number, _DIGITS)
     return format(rounded.normalize(), "f") if rounded.is_finite() else str(number)
+
+
+def promised(number: float) -> str:
+    """An epsilon or delta that was asked for, `1` or `1e-05`: six digits, and never below it."""
+    return f"{float(_rounded_up(number, _MORE_DIGITS)):g}"
+
+
+def _rounded_up(number: float, digits: int) -> Decimal:
+    return Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(number)))

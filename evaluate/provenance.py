@@ -8,6 +8,7 @@ from typing import Any
 
 from ..common.console import console
 from ..common.errors import DataError
+from ..common.words import promised
 from ..release.acceptance import Acceptance
 from ..release.reader import open_any
 
@@ -26,7 +27,7 @@ def described(provenance: Mapping[str, Any]) -> str:
     if not private:
         return "synthetic (NOT PRIVATE)"
     epsilon = provenance["release"].get("epsilon")
-    return f"synthetic (epsilon {epsilon:g})" if isinstance(epsilon, float) else "synthetic"
+    return f"synthetic (epsilon {promised(epsilon)})" if isinstance(epsilon, float) else "synthetic"
 
 
 def require_made_from(path: Path, acceptance: Acceptance, provenance: Mapping[str, Any]) -> None:

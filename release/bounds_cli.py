@@ -10,6 +10,7 @@ from ..common.adjacency import Adjacency
 from ..common.console import console
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
 from ..common.schema_file import read_draft
+from ..common.words import promised
 from .accountant import DEFAULT_DELTA
 from .private_bounds import find_bounds
 from .terms import ClassCounts, Terms
@@ -65,6 +66,7 @@ def command(
         if column.name in draft.private:
             console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")
     console.print(
-        f"wrote {output}: epsilon {epsilon:g} was spent on bounds, delta {delta:g}, {adjacency}\n"
+        f"wrote {output}: epsilon {promised(epsilon)} was spent on bounds, delta "
+        f"{promised(delta)}, {adjacency}\n"
         f"next: dpntk embed DATA --schema {output}"
     )

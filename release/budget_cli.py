@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..common.errors import BudgetError
 from ..common.ledger import Entry
-from ..common.words import rounded_up
+from ..common.words import promised, rounded_up
 from ..embed.artifact import load_embedding
 from .accountant import DEFAULT_DELTA
 from .composition import most_left, strictest, total_of
@@ -88,8 +88,8 @@ def _grid(title: str, entries: Iterable[Entry | Spending]) -> Table:
         table.add_row(
             entry.created,
             entry.release_id[:12],
-            "NOT PRIVATE" if math.isinf(entry.epsilon) else f"{entry.epsilon:g}",
-            f"{entry.delta:g}",
+            "NOT PRIVATE" if math.isinf(entry.epsilon) else promised(entry.epsilon),
+            promised(entry.delta),
             entry.adjacency.value,
         )
     return table

@@ -9,7 +9,7 @@ import click
 from ..common.adjacency import Adjacency
 from ..common.console import console, warning
 from ..common.files import require_absent
-from ..common.words import rounded_up
+from ..common.words import promised, rounded_up
 from ..embed.artifact import require_embedding
 from .accountant import DEFAULT_DELTA
 from .composition import Total
@@ -97,7 +97,7 @@ def command(
     if not promise.private:
         warning(f"{output} is {NOT_PRIVATE}; only you can read it (0600)")
     console.print(
-        f"released {output}: epsilon {promise.epsilon:g}, delta {promise.delta:g}, "
+        f"released {output}: epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "
         f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"
     )
     if promise.total_releases > 1:

@@ -14,7 +14,7 @@ from ..common.feature_map import FeatureMap
 from ..common.perceptual import PerceptualFeatures
 from ..common.schemas import Schema
 from ..common.table_schema import TableSchema
-from ..common.words import rounded_up
+from ..common.words import promised, rounded_up
 
 NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
@@ -144,22 +144,23 @@ def statement_of(
         ""
         if guarantee.epsilon_replace_one is None
         else " For exchanging one record for another, epsilon is "
-        f"{guarantee.epsilon_replace_one:.4g}."
+        f"{rounded_up(guarantee.epsilon_replace_one)}."
     )
     spent = spent_before(
         guarantee.total_releases, guarantee.total_epsilon, guarantee.total_adjacency
     )
     promise = (
-        f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
-        f"for {guarantee.adjacency.meaning}."
+        f"This file satisfies ({promised(guarantee.epsilon)}, {promised(guarantee.delta)}) "
+        f"differential privacy for {guarantee.adjacency.meaning}."
     )
     if isinstance(schema, TableSchema) and schema.spent:
         bounded = ", ".join(column.name for column in schema.private_bounds)
         promise = (
-            f"This file satisfies ({rounded_up(guarantee.total_epsilon)}, {guarantee.delta:g}) "
-            f"differential privacy for {guarantee.total_adjacency.meaning}: epsilon "
-            f"{guarantee.epsilon:g} for its matrix, and the rest for what was released before, the "
-            f"bounds of {bounded} among it, which were found in the records with differential "
+            f"This file satisfies ({rounded_up(guarantee.total_epsilon)}, "
+            f"{promised(guarantee.delta)}) differential privacy for "
+            f"{guarantee.total_adjacency.meaning}: epsilon {promised(guarantee.epsilon)} for its "
+            "matrix, and the rest for what was released before, the bounds of "
+            f"{bounded} among it, which were found in the records with differential "
             "privacy."
         )
         if exchanged:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.schemas import Schema
+from ..common.words import promised
 from .contents import NOT_COVERED_OPTIONS, looked_up_in_records, spent_before
 
 KIND: Final = "distilled"
@@ -124,8 +125,8 @@ def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
     if guarantee.adjacency is Adjacency.REPLACE_ONE:
         outside = f"the number of records, {outside}"
     return (
-        f"This file satisfies ({guarantee.epsilon:g}, {guarantee.delta:g}) differential privacy "
-        f"for {change_in_words(guarantee.adjacency)}. The unit of "
+        f"This file satisfies ({promised(guarantee.epsilon)}, {promised(guarantee.delta)}) "
+        f"differential privacy for {change_in_words(guarantee.adjacency)}. The unit of "
         "privacy is one record: whoever contributed several is protected less. Everything computed "
         "from this file alone is covered by the same guarantee. Not covered, and treated as "
         f"public: {outside}, the sampling rate, {NOT_COVERED_OPTIONS}."

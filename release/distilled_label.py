@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from rich.panel import Panel
 
-from ..common.words import rounded_up
+from ..common.words import promised, rounded_up
 from .distilled import DistilledGuarantee, DistilledRelease, change_in_words
 from .label import labelled, registry_entry, unprotected
 from .reader import OpenedDistilled
@@ -19,8 +19,8 @@ def distilled_panel(opened: OpenedDistilled) -> Panel:
     rows = {
         "kind": f"distilled: {len(release.points):,} points to learn from by kernel regression",
         "data": release.schema.summary,
-        "epsilon": f"{promise.epsilon:g}",
-        "delta": f"{promise.delta:g}",
+        "epsilon": promised(promise.epsilon),
+        "delta": promised(promise.delta),
         "adjacency": f"{promise.adjacency.value}: {change_in_words(promise.adjacency)}",
         "in total": _total(promise),
         "noise": f"sigma {promise.sigma:.6g} on every coordinate of a step's sum, "

@@ -20,7 +20,7 @@ from ..common.console import printable
 from ..common.perceptual import PerceptualFeatures
 from ..common.schemas import Schema
 from ..common.table_schema import TableSchema
-from ..common.words import counted, rounded_up
+from ..common.words import counted, promised, rounded_up
 from .contents import Guarantee, Release
 from .reader import OpenedDistilled, OpenedRelease
 
@@ -31,7 +31,7 @@ def as_panel(opened: OpenedRelease) -> Panel:
     rows = {
         "data": _data(release),
         "epsilon": _epsilon(release),
-        "delta": f"{promise.delta:g}",
+        "delta": promised(promise.delta),
         "adjacency": f"{promise.adjacency.value}: {promise.adjacency.meaning}",
         "in total": _total(promise),
         "noise": f"sigma {promise.sigma:.6g} on every sum, {release.noise_per_coordinate:.3g} on "
@@ -44,7 +44,10 @@ def as_panel(opened: OpenedRelease) -> Panel:
         "sha-256": opened.digest,
     }
     if promise.epsilon_replace_one is not None:
-        rows["exchange"] = f"epsilon {promise.epsilon_replace_one:.4g} under replace-one"
+        alone = " for the matrix alone" if release.schema.spent else ""
+        rows["exchange"] = (
+            f"epsilon {rounded_up(promise.epsilon_replace_one)} under replace-one{alone}"
+        )
     return labelled(rows, release.statement, private=promise.private)
 
 
@@ -179,7 +182,7 @@ def _epsilon(release: Release) -> str:
         return "none: NOT PRIVATE"
     if release.schema.spent:
         return f"{rounded_up(release.epsilon)}, of which the bounds of columns have a part"
-    return f"{promise.epsilon:g}"
+    return promised(promise.epsilon)
 
 
 def _data(release: Release) -> str:

@@ -14,7 +14,7 @@ from ...common.errors import SchemaError
 from ...common.schema_file import read_schema
 from ...common.sources import open_source
 from ...common.threads import use_threads
-from ...common.words import rounded_up
+from ...common.words import promised, rounded_up
 from ...embed.source_options import say_what_was_looked_up, source_options
 from ..accountant import DEFAULT_DELTA
 from ..distilled_ledger import Sum, ledger_of
@@ -153,7 +153,8 @@ def command(
     say_what_was_looked_up(schema)
     console.print(
         f"distilled {output}: {len(made.points):,} points in {len(schema.classes)} classes; "
-        f"epsilon {promise.epsilon:g}, delta {promise.delta:g}, {promise.adjacency.value}"
+        f"epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "
+        f"{promise.adjacency.value}"
     )
     if promise.total_releases > 1:
         console.print(

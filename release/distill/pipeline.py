@@ -20,6 +20,7 @@ from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.files import require_absent
 from ...common.relu_kernel import ReluKernel, class_targets
 from ...common.sources import Source
+from ...common.words import rounded_up
 from ..accountant import DEFAULT_DELTA
 from ..distilled import (
     DISTILLED_MECHANISM,
@@ -241,7 +242,7 @@ def _spent(entry: Spending, steps: int) -> str:
         return "epsilon 0 so far"
     so_far = replace(entry.run, steps=steps)
     spent = sampled_epsilon([so_far], entry.delta, grid=1e-3, adjacency=entry.adjacency)
-    return f"epsilon {spent:.3f} so far"
+    return f"epsilon {rounded_up(spent)} so far"
 
 
 def _require_usable(source: Source, delta: float) -> None:

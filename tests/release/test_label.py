@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -31,6 +32,25 @@ def test_people_read_what_matters(dpntk: Command, made: Release) -> None:
         "fc_1l, width 13", "signed by this-machine (SHA256:", made.release_id, made.statement,
     ):  # fmt: skip
         assert words in shown
+
+
+@pytest.mark.parametrize("epsilon", [1.2345641, 0.7654323, 2.0])
+def test_no_figure_of_the_promise_is_below_the_one_that_is_kept(
+    dpntk: Command, embedding: Embedding, tmp_path: Path, epsilon: float
+) -> None:
+    terms = Terms(epsilon, delta=1 / 70001, adjacency=Adjacency.ADD_REMOVE)
+    made = release(embedding, terms)
+    save_release(made, tmp_path / "release.h5", own_key())
+    shown = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
+    for pattern, least in (
+        (r"satisfies \(([^ ]+), ", epsilon), (r"satisfies \([^ ]+ ([^ ]+)\)", terms.delta),
+        (r"record for another, epsilon is (\S+)\. ", made.guarantee.epsilon_replace_one),
+        (r"epsilon (\S+) delta", epsilon), (r"delta (\S+) adjacency", terms.delta),
+        (r"exchange epsilon (\S+) under", made.guarantee.epsilon_replace_one),
+    ):  # fmt: skip
+        (said,) = re.findall(pattern, shown)
+        assert least is not None
+        assert least <= float(said) < least * 1.001
 
 
 def test_programs_read_everything_but_the_matrix(dpntk: Command, made: Release) -> None:

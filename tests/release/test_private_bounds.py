@@ -24,7 +24,7 @@ from dpntk.common.magnitudes import (
     widest_bounds,
 )
 from dpntk.common.schema_file import Draft
-from dpntk.common.words import rounded_up
+from dpntk.common.words import promised, rounded_up
 from dpntk.embed import embed
 from dpntk.embed.artifact import load_embedding
 from dpntk.release import Terms, open_any, private_bounds, release
@@ -254,6 +254,15 @@ def test_magnitudes_are_for_bounds_alone(dpntk: Command, table: Path) -> None:
 def test_a_promise_is_not_rounded_down(number: float, text: str) -> None:
     assert rounded_up(number) == text
     assert float(rounded_up(number)) >= number
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1.0, "1"), (0.1, "0.1"), (1e-5, "1e-05"), (1.2345641, "1.23457"), (1 / 70001, "1.42856e-05")],
+)
+def test_neither_is_what_was_asked_for(number: float, text: str) -> None:
+    assert promised(number) == text
+    assert float(promised(number)) >= number
 
 
 def test_an_embedding_of_something_else_is_refused(dpntk: Command, table: Path) -> None:
