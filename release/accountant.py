@@ -22,6 +22,9 @@ DEFAULT_DELTA: Final = 1e-5
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
 """By how much results are rounded to the safe side; far above the error of autodp's log-delta."""
+_SMALLEST_EPSILON: Final = 1e-4
+"""Below about 1e-5 the two terms of delta are so nearly equal that float64 cannot tell them apart
+well enough, and noise would be off by more than the margin, to either side."""
 _LARGEST_EPSILON: Final = 1e9
 _LARGEST_MULTIPLIER: Final = 1e9
 _SMALLEST_MULTIPLIER: Final = 1e-3
@@ -94,10 +97,13 @@ def require_budget(epsilon: float, delta: float) -> None:
     """Refuse values of epsilon and delta that promise nothing or cannot be kept.
 
     Raises:
-        BudgetError: epsilon is not a positive finite number, or delta not between 0 and 1.
+        BudgetError: epsilon is not a positive finite number or below 1e-4, or delta not between 0
+            and 1.
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BudgetError(f"--eps {epsilon:g}: epsilon must be a positive number, such as 1")
+    if epsilon < _SMALLEST_EPSILON:
+        raise BudgetError(f"--eps {epsilon:g}: {_SMALLEST_EPSILON:g} is the least there is")
     if not 0 < delta < 1:
         raise BudgetError(f"--delta {delta:g}: delta must lie between 0 and 1, such as 1e-5")
 

@@ -21,7 +21,7 @@ def test_known_values(epsilon: float, expected: float) -> None:
 
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
-    list(itertools.product((1e-3, 0.01, 0.1, 1, 10, 100, 1000), (0.1, 1e-5, 1e-16, 1e-30))),
+    list(itertools.product((1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1000), (0.1, 1e-5, 1e-16, 1e-30))),
 )
 def test_agrees_with_dp_accounting_and_is_never_below(epsilon: float, delta: float) -> None:
     ours = noise_multiplier(epsilon, delta)
@@ -33,6 +33,12 @@ def test_agrees_with_dp_accounting_and_is_never_below(epsilon: float, delta: flo
 def test_epsilon_must_be_a_positive_number(epsilon: float) -> None:
     with pytest.raises(BudgetError, match="--eps"):
         noise_multiplier(epsilon, 1e-5)
+
+
+def test_an_epsilon_that_float64_cannot_tell_from_nothing_is_refused() -> None:
+    """Its noise came out too small by more than the margin: 5e-7 of delta here."""
+    with pytest.raises(BudgetError, match=r"--eps 1\.61771e-06: 0\.0001 is the least"):
+        noise_multiplier(1.6177060066403412e-06, 9.086239285687949e-41)
 
 
 @pytest.mark.parametrize("delta", [0, -1e-5, 1, 2, math.nan])
