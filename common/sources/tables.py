@@ -377,15 +377,27 @@ def _plain(values: pa.Array) -> pa.Array:
 
 
 def _as_texts(values: pa.Array, at: _Place) -> pa.Array:
-    """Values as their categories are written."""
+    """Values as their categories are written.
+
+    Numbers are written as those of the schema's dtype are, not of the file's: programs store whole
+    numbers as floats where one of them is missing, and that a record lacks one must not change how
+    others are read.
+    """
     import pyarrow
-    from pyarrow import types
+    from pyarrow import compute, types
 
     kind = values.type
     if not (types.is_string(kind) or types.is_integer(kind) or types.is_floating(kind)
             or types.is_boolean(kind)):  # fmt: skip
         raise SchemaError(f"{at.where}: column {at.column.name!r} is {kind}, not categories")
-    return values.cast(pyarrow.string())
+    texts = values.cast(pyarrow.string())
+    if types.is_floating(kind) and "int" in at.column.dtype:
+        whole = values.cast(pyarrow.int64(), safe=False)
+        same = compute.equal(whole.cast(kind, safe=False), values)
+        return compute.if_else(same, whole.cast(pyarrow.string()), texts)
+    if types.is_integer(kind) and "float" in at.column.dtype:
+        return values.cast(pyarrow.float64(), safe=False).cast(pyarrow.string())
+    return texts
 
 
 def _first_no_number(texts: Any) -> int:  # noqa: ANN401 - pyarrow is untyped

@@ -94,6 +94,30 @@ def test_all_forms_give_the_same_records(tmp_path: Path, form: Callable[[Path], 
     assert np.array_equal(np.concatenate([batch.records for batch in some]), wanted[1:3])
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_a_number_that_is_missing_does_not_change_how_others_are_read(
+    tmp_path: Path, dtype: str
+) -> None:
+    """Programs store whole numbers as floats then, whose texts differ from 10^10 on."""
+    codes: list[int | None] = [7, 10**10, 123_456_789_012, 8]
+    names = pa.array(codes, pa.type_for_alias(dtype)).cast(pa.string()).to_pylist()
+    code = Column(
+        "code", ColumnKind.CATEGORICAL, dtype, categories=(*names[:3], "0"), other="0",
+        missing=Missing.CATEGORY,
+    )  # fmt: skip
+    schema = TableSchema((code,))
+    for name, stored, values in (
+        ("all", pa.int64(), codes), ("lacking", pa.float64(), [*codes[:3], None])
+    ):  # fmt: skip
+        table = pa.table({"code": pa.array(values, stored)})
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+    places = [
+        read(tmp_path / f"{name}.parquet", schema)[0].argmax(axis=1).tolist()
+        for name in ("all", "lacking")
+    ]
+    assert places == [[0, 1, 2, 3], [0, 1, 2, 4]]
+
+
 def test_separator_and_encoding_are_those_of_the_schema(tmp_path: Path) -> None:
     schema = TableSchema(
         (Column("stadt", ColumnKind.CATEGORICAL, "string", categories=("Köln", "a;b")),),
