@@ -34,9 +34,9 @@ from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
 from dpntk.release.distill.sampling import poisson_sample
 from dpntk.release.distilled import DistilledRelease
-from dpntk.release.distilled_ledger import ledger_of, read_ledger
+from dpntk.release.distilled_ledger import Spending, enter, ledger_of, read_ledger
 from dpntk.release.reader import open_any
-from dpntk.release.sampled_gaussian import sampled_epsilon
+from dpntk.release.sampled_gaussian import SampledGaussian, sampled_epsilon
 from tests.conftest import Command, draw_records
 
 STEPS = 6
@@ -392,6 +392,22 @@ def test_a_link_to_a_ledger_leads_to_the_one_that_counts(dpntk: Command, folder:
     assert dpntk("distill", folder, *OPTIONS, "--ledger", link).code == 0
     assert len(read_ledger(ledger_of(folder))) == 1
     assert "distilled before" in refusal(dpntk, "distill", folder, *OPTIONS, "-o", "two.h5")
+
+
+def test_simultaneous_entries_all_count(tmp_path: Path) -> None:
+    """Each process looks at the ledger, works out a total, and writes it anew."""
+    ledger, step = tmp_path / "ledger.json", SampledGaussian(1.0, 20.0, 1)
+    children = []
+    for number in range(6):
+        if not (child := os.fork()):
+            try:
+                enter(ledger, Spending(f"{number}", "now", 1.0, 1e-3, step), lambda total: True)
+            finally:
+                os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    assert sorted(entry.release_id for entry in read_ledger(ledger)) == list("012345")
 
 
 def test_a_damaged_ledger_stops_everything(dpntk: Command, folder: Path) -> None:
