@@ -33,8 +33,9 @@ DEFAULT_ORDER: Final = 20
 DEFAULT_PAIR_ORDER: Final = 8
 DEFAULT_PAIRS: Final = 200
 _MOST_LEVELS_TRIED: Final = 1023
-_MARGIN: Final = 1e-6
-"""Far more than cutting a feature to whole grid units changes an inner product by."""
+MARGIN: Final = 1e-6
+"""Least kernel of a nonnegative map: half of it is more than cutting features to whole grid units
+may change an inner product by."""
 
 
 def hermite(values: NDArray[np.float64], order: int, rho: float) -> NDArray[np.float64]:
@@ -140,7 +141,7 @@ class HermiteFeatures:
             return False
         terms = hermite(np.arange(self.levels + 1) / self.levels, self._terms, self.rho)
         cut = (terms[:, : self.order + 1], terms[:, : self.pair_order + 1])
-        return all(bool((part @ part.T).min() > _MARGIN) for part in cut)
+        return all(bool((part @ part.T).min() > MARGIN) for part in cut)
 
     @property
     def _terms(self) -> int:

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..common.hermite import HermiteFeatures, hermite
+from ..common.errors import SchemaError
+from ..common.hermite import MARGIN, HermiteFeatures, hermite
 from .explicit import SAFETY, ExplicitFeatures
 from .grid import Grid
 
@@ -26,12 +27,23 @@ class ExactHermite:
 
     Guarantee:
         As for `ExactTangentFeatures`: a feature depends on its record's bytes, the weights, the
-        grid and the tables alone, and its norm is at most 1. (docs/privacy.md, statement 3.)
+        grid and the tables alone, and its norm is at most 1. Terms have either sign, so what keeps
+        inner products of a nonnegative map from falling below 0 is that they are MARGIN / 2 at
+        least before cuts, each of which changes a term by less than 1. (docs/privacy.md,
+        statement 3.)
+
+    Raises:
+        SchemaError: the grid is so coarse that cuts could.
     """
 
     def __init__(self, feature_map: HermiteFeatures, grid: Grid, device: torch.device) -> None:
         values = np.arange(feature_map.levels + 1) / feature_map.levels
         size = SAFETY * grid.units_per_one
+        if feature_map.nonnegative and 3 * math.sqrt(feature_map.dimension) > size * MARGIN / 2:
+            raise SchemaError(
+                f"a capacity of {grid.capacity} records: too many for --features hermite, whose "
+                "terms would be cut too coarsely"
+            )
         single = hermite(values, feature_map.order, feature_map.rho)
         scaled = np.trunc(single * (size / math.sqrt(2 * feature_map.record_size)))
         self._single = torch.from_numpy(scaled.astype(np.int64)).to(device)

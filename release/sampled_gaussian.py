@@ -40,8 +40,8 @@ _COARSE_GRID: Final = 1e-3
 _MARGIN: Final = 1e-4
 """By how much noise is rounded up, relative to itself."""
 _LOST_PER_STEP: Final = 2.0**-50
-"""Of delta, to rounding where Fourier transforms are raised to the power of the steps. What was seen
-of it, where the exact figure is known, is below a tenth of this."""
+"""Of delta, to rounding where Fourier transforms are raised to the power of the steps. What was
+seen of it, where the exact figure is known, is below a tenth of this."""
 
 
 @dataclass(frozen=True)

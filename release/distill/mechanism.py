@@ -31,6 +31,8 @@ PLACES: Final = 1 << 16
 """Support points are whole multiples of one over this."""
 FARTHEST: Final = 8.0
 """Largest value of a support point."""
+MOST_INPUTS: Final = 1 << 15
+"""Of a record, so that inner products of support points are exact: 2^15 (8 2^16)^2 = 2^53."""
 ONE: Final = 1 << 40
 """The clip norm in units of the whole numbers that are added up: the sensitivity."""
 MOST_RECORDS: Final = 1 << 21

@@ -39,7 +39,7 @@ from ..sampled_gaussian import (
     sampled_multiplier,
 )
 from .gradients import SupportLoss, require_memory
-from .mechanism import MOST_RECORDS, ONE, noise_sigma, noisy_gradient
+from .mechanism import MOST_INPUTS, MOST_RECORDS, ONE, noise_sigma, noisy_gradient
 from .optimiser import State, begin, descend
 from .progress import RunFolder
 from .sampling import poisson_sample
@@ -101,7 +101,7 @@ def distill(
         restart: throw away what an interrupted run has left; what it has spent stays spent.
 
     Raises:
-        DataError: the records cannot be read, or are too many.
+        DataError: the records cannot be read, are too many, or too long.
         BudgetError: the numbers make no sense, or `compose` said no.
         RunError: the progress that is there is of another run, or this one was interrupted.
         OutputError: a file cannot be written.
@@ -248,6 +248,11 @@ def _spent(entry: Spending, steps: int) -> str:
 def _require_usable(source: Source, delta: float) -> None:
     if len(source) > MOST_RECORDS:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
+    if source.schema.inputs > MOST_INPUTS:
+        raise DataError(
+            f"records have {source.schema.inputs:,} values when encoded, at most {MOST_INPUTS:,} "
+            "are distilled: leave columns with many categories out"
+        )
     if len(source.schema.classes) < 2:
         raise DataError("all records are of one class: there is nothing to tell apart")
     if source.schema.spent:

@@ -16,6 +16,7 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.feature_maps import feature_map_from_spec
 from dpntk.common.hermite import HermiteFeatures, hermite
 from dpntk.embed.accumulate import ClassSums
+from dpntk.embed.exact_hermite import ExactHermite
 from dpntk.embed.grid import Grid
 from dpntk.generate.kernels import kernel_of
 from dpntk.release import open_release
@@ -90,6 +91,13 @@ def test_non_negativity_is_found_out() -> None:
     assert HermiteFeatures.draw(64, levels=255, seed=0).nonnegative
     assert not HermiteFeatures.draw(64, levels=255, seed=0, order=20, rho=0.9).nonnegative
     assert not HermiteFeatures.draw(64, levels=5000, seed=0).nonnegative
+
+
+def test_a_grid_on_which_cuts_could_make_an_inner_product_negative_is_refused() -> None:
+    small = Grid.for_capacity(255, 10**9)
+    assert ExactHermite(MAP, small, torch.device("cpu")).chunk_size
+    with pytest.raises(SchemaError, match="capacity of 100000000000 records: too many"):
+        ExactHermite(MAP, Grid.for_capacity(255, 10**11), torch.device("cpu"))
 
 
 def test_the_generator_sees_the_same_features() -> None:

@@ -201,6 +201,19 @@ def test_an_interrupted_run_goes_on_and_counts_every_step_once(
     assert not work.exists()
 
 
+def test_a_run_that_goes_on_is_entered_where_the_ledger_lacks_it(
+    folder: Path, tmp_path: Path, steps: Steps
+) -> None:
+    """Whatever became of the ledger meanwhile."""
+    steps.die_at = 3
+    with pytest.raises(RunError, match="interrupted"):
+        run(folder, tmp_path)
+    spent = ledger_of(folder).read_bytes()
+    ledger_of(folder).unlink()
+    run(folder, tmp_path)
+    assert ledger_of(folder).read_bytes() == spent
+
+
 def test_a_step_is_on_the_disk_before_its_batch_is_drawn(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,9 +332,10 @@ def test_no_step_of_a_run_is_taken_again_if_a_restart_dies(
     def die(*_: object) -> None:
         raise RunError("killed")
 
-    with monkeypatch.context() as patched, pytest.raises(RunError, match="killed"):
+    with monkeypatch.context() as patched:
         patched.setattr(RunFolder, "_write", die)
-        run(folder, tmp_path, restart=True, compose=lambda total: True)
+        with pytest.raises(RunError, match="killed"):
+            run(folder, tmp_path, restart=True, compose=lambda total: True)
     made = run(folder, tmp_path, compose=lambda total: True)
     entries = {entry.release_id for entry in read_ledger(ledger_of(folder))}
     assert made.guarantee.total_releases == len(entries) == 3

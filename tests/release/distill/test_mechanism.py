@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from dpntk.common.errors import BudgetError
+from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.mechanism import (
     LEVELS,
     ONE,
     PLACES,
     _rounding,
+    clip_weights,
     clipped_sum,
     noise_sigma,
     noisy_gradient,
@@ -77,6 +80,54 @@ def test_the_sum_is_that_of_clipped_gradients(clip: float) -> None:
     expected = (gradients * (clip / norms).clamp_max(1)[:, None, None]).sum(0)
     found = torch.from_numpy(sums_of(problem, clip)) * (clip / ONE)
     assert (found - expected).norm() < 1e-3 * len(problem.records) * min(clip, float(norms.max()))
+
+
+def norms_are(monkeypatch: pytest.MonkeyPatch, square: float, error: float) -> None:
+    """Whatever coefficients are."""
+
+    def said(_: SupportLoss, found: Coefficients) -> tuple[Tensor, Tensor]:
+        return torch.full_like(found.squares, square), torch.full_like(found.squares, error)
+
+    monkeypatch.setattr(SupportLoss, "norms", said)
+
+
+def weights_of(problem: Problem, longest: float, unit: float, **changed: Tensor) -> Tensor:
+    loss = problem.loss
+    found = loss.coefficients(problem.values, problem.record_targets)
+    return clip_weights(loss, replace(found, **changed), longest, unit)
+
+
+def test_a_gradient_is_as_long_as_its_bound_and_not_as_its_norm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By how much the computed norm may be off counts in full."""
+    norms_are(monkeypatch, 3.0, 1.0)
+    assert weights_of(draw_problem(), 1.0, 1.0).unique().tolist() == [0.5]
+    norms_are(monkeypatch, -1e-20, 4.0)
+    assert weights_of(draw_problem(), 1.0, 1.0).unique().tolist() == [0.5]
+
+
+@pytest.mark.parametrize("name", ["u", "v", "own", "of_record"])
+@pytest.mark.parametrize("value", [2.0**60, math.inf, math.nan])
+def test_a_record_whose_sums_would_not_be_exact_counts_nothing(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: float
+) -> None:
+    """However short its gradient is said to be; and the others count."""
+    problem = draw_problem()
+    found = problem.loss.coefficients(problem.values, problem.record_targets)
+    norms_are(monkeypatch, 1.0, 0.0)
+    values = getattr(found, name).clone()
+    values[5] = value
+    weights = weights_of(problem, 1.0, 1.0, **{name: values})
+    assert np.flatnonzero(weights == 0).tolist() == [5]
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_record_whose_norm_is_unknown_counts_nothing(
+    monkeypatch: pytest.MonkeyPatch, value: float
+) -> None:
+    norms_are(monkeypatch, value, 0.0)
+    assert not weights_of(draw_problem(), 1.0, 1.0).any()
 
 
 def test_an_empty_batch_is_noise_only() -> None:
