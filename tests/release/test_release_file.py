@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.container import EMBEDDING_MAGIC, build
 from dpntk.common.errors import ReleaseError
 from dpntk.embed import Embedding, save_embedding
 from dpntk.release import (
@@ -82,6 +84,28 @@ def test_any_hdf5_reader_opens_it(made: Release, path: Path) -> None:
 
 def test_equal_releases_are_equal_bytes(made: Release) -> None:
     assert bytes(serialise(made)) == bytes(serialise(made))
+
+
+def test_what_was_in_memory_before_is_not_in_the_file(made: Release) -> None:
+    """HDF5 keeps blocks that it has read, and writes blocks that it has not filled."""
+    clean = bytes(serialise(made))
+    for times in (1, 50, 490):
+        secret = "SENSITIVE" * times
+
+        def fill(file: h5py.File, secret: str = secret) -> None:
+            file.attrs["ledger"] = secret
+            for number in range(20):
+                file.attrs[f"SENSITIVE{number}"] = secret[: 9 * number]
+                values = np.frombuffer(secret.encode(), np.uint8)
+                file.create_dataset(f"SENSITIVE/{number}", data=values)
+
+        with h5py.File(io.BytesIO(build(EMBEDDING_MAGIC, fill)), "r") as file:
+            read = [file.attrs[name] for name in file.attrs]
+            read += [dataset[...] for dataset in file["SENSITIVE"].values()]
+        assert len(read) == 41
+        del read
+        assert bytes(serialise(made)) == clean
+    assert b"SENSITIVE" not in clean
 
 
 def test_nothing_exact_is_in_the_file(embedding: Embedding, made: Release, path: Path) -> None:
