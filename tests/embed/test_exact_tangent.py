@@ -17,7 +17,7 @@ from dpntk.embed.exact_tangent import ExactTangentFeatures, _products_of_integer
 from dpntk.embed.grid import Grid
 from dpntk.embed.reference import features, network_of
 from tests.conftest import CLASSES, draw_records
-from tests.networks import NETWORKS
+from tests.networks import NETWORKS, VECTOR, paper
 
 CPU = torch.device("cpu")
 DEVICES = [CPU] + ([torch.device("cuda")] if torch.cuda.is_available() else [])
@@ -137,6 +137,14 @@ def test_the_map_says_whether_features_may_oppose(network: TangentFeatures, grid
     if network.nonnegative:
         assert (phi @ phi.T).min() >= 0
     assert network.nonnegative == (network in (NETWORKS["fc_1l"], NETWORKS["fc_1l behind a front"]))
+
+
+def test_a_map_whose_activations_may_be_negative_claims_nothing() -> None:
+    claims = {
+        function: paper("fc_1l", VECTOR, 9, activation=function).nonnegative
+        for function in ("relu", "relu6", "leaky_relu", "softsign")
+    }
+    assert claims == {"relu": True, "relu6": True, "leaky_relu": False, "softsign": False}
 
 
 def test_features_of_a_deeper_network_do_oppose() -> None:

@@ -29,7 +29,7 @@ from dpntk.evaluate import classifiers
 from dpntk.evaluate import distilled as own
 from dpntk.evaluate.distilled import read_points
 from dpntk.release import OpenedDistilled, SigningKey, own_key
-from dpntk.release.distill import PRESETS, Settings, distill, pipeline, progress
+from dpntk.release.distill import PRESETS, Settings, distill, pipeline
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
 from dpntk.release.distill.sampling import poisson_sample
@@ -370,7 +370,7 @@ def test_a_folder_that_is_removed_while_one_waits_for_it_is_made_anew(
             shutil.rmtree(work)
         right(descriptor, operation)
 
-    monkeypatch.setattr(progress.fcntl, "flock", removed_before)
+    monkeypatch.setattr(fcntl, "flock", removed_before)
     with RunFolder(tmp_path / "release.h5").held():
         held = os.stat(work / "lock")
         with (work / "lock").open() as other, pytest.raises(BlockingIOError):
