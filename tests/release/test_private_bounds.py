@@ -124,6 +124,13 @@ def test_from_private_bounds_to_a_release_that_counts_them(dpntk: Command, table
     assert "add --compose" in again.stderr
 
 
+def test_a_link_to_magnitudes_has_no_ledger_of_its_own(dpntk: Command, table: Path) -> None:
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
+    Path("link.h5").symlink_to("magnitudes.h5")
+    assert dpntk("bounds", "link.h5", "--schema", "schema.toml", "--eps", 1).code == 0
+    assert len(load_embedding(Path("magnitudes.h5")).ledger.entries) == 1
+
+
 def test_spending_again_on_bounds_is_asked_about_and_adds_up(dpntk: Command, table: Path) -> None:
     find(dpntk)
     arguments = ("bounds", "--schema", "schema.toml", "--eps", 1, "-o", "second.toml")
