@@ -171,6 +171,10 @@ def test_bounds_bind_the_release_to_their_adjacency(dpntk: Command, table: Path)
     assert refused.code == 1
     assert "found under add-remove" in refused.stderr
     assert dpntk("release", "--eps", 1, "--adjacency", "add-remove").code == 0
+    # What exchanging a record costs is known of the matrix, and the bounds are not in it.
+    shown = " ".join(dpntk("inspect", "release.h5").stdout.replace("│", " ").split())
+    assert "under replace-one for the matrix alone" in shown
+    assert "epsilon of the matrix alone is" in shown
 
 
 def test_a_ledger_without_the_bounds_is_refused(dpntk: Command, table: Path) -> None:
