@@ -26,6 +26,7 @@ from dpntk.common import feature_map as feature_maps
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DpntkError
 from dpntk.common.feature_map import FeatureMap
+from dpntk.common.files import followed
 from dpntk.common.ledger import Ledger
 from dpntk.common.marginals import MarginalFeatures
 from dpntk.embed import exact_joint, exact_tangent, save_embedding, work_folder
@@ -37,6 +38,7 @@ from dpntk.embed.merge import _contents
 from dpntk.embed.totals import Totals
 from dpntk.release import accountant, composition, discrete_gaussian, mechanism, publishing
 from dpntk.release.mechanism import NoiseScale, NoisySums
+from tests.conftest import CLASSES
 from tests.embed import test_exact_joint, test_merge, test_work_folder
 from tests.embed import test_exact_sums as exact_sums
 from tests.release import test_accountant, test_discrete_gaussian, test_ledger, test_merged_ledger
@@ -149,6 +151,25 @@ def multiplier_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
 def sigma_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
     careless = types.SimpleNamespace(ceil=math.floor, floor=math.floor, hypot=math.hypot)
     monkeypatch.setattr(mechanism, "math", careless)
+
+
+def smoothing_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mechanism, "SMOOTHING", 0.0)
+
+
+def counts_share_the_noise_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = discrete_gaussian.discrete_gaussian
+
+    def repeated(size: int, sigma: int) -> Integers:
+        drawn = right(size, sigma)
+        drawn[-CLASSES:] = drawn[:CLASSES]
+        return drawn
+
+    everywhere(monkeypatch, right, repeated)
+
+
+def links_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    everywhere(monkeypatch, followed, lambda path: path)
 
 
 def ledger_after_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,6 +370,12 @@ MUTANTS = [
         sigma_rounded_down,
         mechanism_tests.test_sigma_is_rounded_up_on_grids_so_coarse_that_it_matters,
     ),
+    Mutant(
+        smoothing_forgotten,
+        mechanism_tests.test_sigma_is_rounded_up_on_grids_so_coarse_that_it_matters,
+    ),
+    Mutant(counts_share_the_noise_of_sums, mechanism_tests.test_counts_have_noise_of_their_own),
+    Mutant(links_replaced, test_ledger.test_a_link_to_an_embedding_has_no_ledger_of_its_own),
     Mutant(
         ledger_after_the_file,
         test_ledger.test_the_entry_is_on_the_disk_before_any_noise_is_drawn,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import _pytest.outcomes
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import DpntkError
 from dpntk.common.sources import open_source
-from dpntk.release import sampled_gaussian
+from dpntk.release import distilled_ledger, sampled_gaussian
 from dpntk.release.discrete_gaussian import discrete_gaussian
 from dpntk.release.distill import mechanism, optimiser, pipeline, products
 from dpntk.release.distill.gradients import Coefficients, SupportLoss
@@ -210,6 +211,31 @@ def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Public, "after", lambda self, left: left @ matrices[self])
 
 
+def rounding_of_transforms_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampled_gaussian, "_LOST_PER_STEP", 0.0)
+
+
+def nobody_waits_for_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distilled_ledger, "locked", contextlib.nullcontext)
+
+
+def bound_without_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = mechanism.clip_weights
+
+    class Exact:
+        def __init__(self, loss: SupportLoss) -> None:
+            self.loss, self.first = loss, loss.first
+
+        def norms(self, found: Coefficients) -> tuple[torch.Tensor, torch.Tensor]:
+            squares, error = self.loss.norms(found)
+            return squares, torch.zeros_like(error)
+
+    def careless(loss: SupportLoss, *rest: Any) -> torch.Tensor:  # noqa: ANN401
+        return right(cast("SupportLoss", Exact(loss)), *rest)
+
+    everywhere(monkeypatch, right, careless)
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A mistake, and the test that must fail with it in place.
@@ -284,6 +310,16 @@ MUTANTS = [
     Mutant(
         exchange_taken_for_addition,
         path_tests.test_a_record_that_is_exchanged_can_be_what_is_hidden,
+    ),
+    Mutant(
+        rounding_of_transforms_forgotten,
+        accountant_tests.test_without_sampling_it_is_the_gaussian_mechanism,
+        {"steps": 1000, "multiplier": 60.0, "delta": 1e-11},
+    ),
+    Mutant(nobody_waits_for_the_ledger, path_tests.test_simultaneous_entries_all_count),
+    Mutant(
+        bound_without_its_error,
+        mechanism_tests.test_a_gradient_is_as_long_as_its_bound_and_not_as_its_norm,
     ),
     Mutant(company_matters, gradient_tests.test_a_records_numbers_do_not_depend_on_its_company),
 ]
