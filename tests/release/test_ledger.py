@@ -64,6 +64,20 @@ def test_a_second_release_needs_consent_and_states_the_total(
     assert guarantee.total_epsilon >= expected
 
 
+def test_a_total_is_taken_at_the_delta_of_the_release_that_states_it(
+    embedding_file: Path, tmp_path: Path
+) -> None:
+    publish(embedding_file, tmp_path / "first.h5", ONE, own_key())
+    stricter = Terms(1.0, delta=1e-8)
+    promise = publish(
+        embedding_file, tmp_path / "second.h5", stricter, own_key(), compose=yes
+    ).guarantee
+    together = [entry.multiplier for entry in load_embedding(embedding_file).ledger.entries]
+    multiplier = 1 / math.hypot(*(1 / each for each in together))
+    expected = dp_accounting.get_epsilon_gaussian(multiplier, 1e-8)
+    assert promise.total_epsilon == pytest.approx(expected, rel=1e-6)
+
+
 def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
     """Different releases compose as Gaussians do: compared with privacy loss distributions."""
     ledger = ledger_of(embedding, Terms(0.5), Terms(1.0), Terms(2.0, delta=1e-7))
