@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from ..common.encoding import blocks_of
-from ..common.errors import GeneratorError, SchemaError
+from ..common.errors import GeneratorError
 from ..common.files import folder_appearing_whole
 from ..common.table_schema import TableSchema
-from .export import GENERATOR, PROVENANCE
+from . import generator_file
+from .export import PROVENANCE
+from .generator_file import GENERATOR
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_marginals import ColumnMarginal
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CSV: Final = "table.csv"
 PARQUET: Final = "table.parquet"
+_KIND: Final = "table"
 _MARGINALS: Final = "marginals"
 
 
@@ -110,9 +111,8 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
 def holds_table(path: Path) -> bool:
     """Whether a generator file is of a table; no if it is no such file."""
     try:
-        with safe_open(path, framework="pt") as file:
-            return bool(json.loads((file.metadata() or {})["dpntk"]).get("kind") == "table")
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError):
+        return generator_file.read(path, lambda description, _: bool(description["kind"] == _KIND))
+    except GeneratorError:
         return False
 
 
@@ -120,20 +120,17 @@ def load_table_generator(path: Path) -> SavedTableGenerator:
     """Read a generator that `write_table` wrote.
 
     Raises:
-        GeneratorError: it is damaged.
+        GeneratorError: there is none, or it is damaged.
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            document = json.loads((file.metadata() or {})["dpntk"])
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        spec = TableGeneratorSpec.from_json(document["spec"])
-        schema = TableSchema.from_json(document["schema"])
-        class_weights = np.array(document["class_weights"], dtype=np.float64)
-        origin = dict(document["origin"])
-    except (GeneratorError, SchemaError) as error:
-        raise GeneratorError(f"{path}: {error}") from error
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
+    return generator_file.read(path, _understand)
+
+
+def _understand(
+    description: generator_file.Description, weights: generator_file.Weights
+) -> SavedTableGenerator:
+    spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
+    schema = TableSchema.from_json(description["schema"])
+    class_weights = np.array(description["class_weights"], dtype=np.float64)
     blocks = blocks_of(schema)
     stored = [weights.pop(f"{_MARGINALS}.{number}", None) for number in range(len(blocks))]
     noise = weights.pop(f"{_MARGINALS}.noise", torch.empty(0)).numpy()
@@ -143,17 +140,15 @@ def load_table_generator(path: Path) -> SavedTableGenerator:
         if shares is not None
     )
     classes = len(schema.classes)
-    if class_weights.shape != (classes,) or not np.isfinite(class_weights).all():
-        raise GeneratorError(f"{path}: its classes and weights contradict each other")
-    if class_weights.min() <= 0 or not all(_is_marginal(m, classes) for m in marginals):
-        raise GeneratorError(f"{path}: its classes and weights contradict each other")
-    with torch.device("meta"):
-        generator = TableGenerator(spec, schema)
-    try:
-        generator.load_state_dict(weights, strict=True, assign=True)
-    except RuntimeError as error:
-        raise GeneratorError(f"{path}: its weights do not fit its description") from error
-    return SavedTableGenerator(generator.eval(), class_weights, marginals, origin)
+    if (
+        class_weights.shape != (classes,)
+        or not np.isfinite(class_weights).all()
+        or class_weights.min() <= 0
+        or not all(_is_marginal(marginal, classes) for marginal in marginals)
+    ):
+        raise GeneratorError("its classes and weights contradict each other")
+    generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
+    return SavedTableGenerator(generator, class_weights, marginals, dict(description["origin"]))
 
 
 def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
@@ -168,18 +163,17 @@ def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
 
 
 def _serialise(saved: SavedTableGenerator) -> bytes:
-    document = {
-        "kind": "table",
+    description = {
+        "kind": _KIND,
         "spec": saved.generator.spec.to_json(),
         "schema": saved.generator.schema.to_json(),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,
     }
-    tensors = dict(saved.generator.state_dict())
+    weights = dict(saved.generator.state_dict())
     blocks = blocks_of(saved.generator.schema)
     for marginal in saved.marginals:
         number = blocks.index(marginal.block)
-        tensors[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
-        tensors[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
-    content: bytes = save(tensors, metadata={"dpntk": json.dumps(document)})
-    return content
+        weights[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
+        weights[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
+    return generator_file.serialise(description, weights)
