@@ -13,8 +13,9 @@ from ..common.console import progress
 from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ..common.table_schema import TableSchema
 from .sampling import split_by_shares
+from .table_correction import correct
 from .table_generator import TableGenerator
-from .table_marginals import ColumnMarginal, corrected
+from .table_marginals import ColumnMarginal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +58,7 @@ def sample_rows(
                 records[part] = generator(code, torch.tensor([label]), random)[0].numpy()
                 advance(len(part), "")
     if marginals:
-        corrected(records, labels, marginals, np.random.default_rng(seed))
+        correct(records, labels, marginals, np.random.default_rng(seed))
     return to_table(schema, records, labels)
 
 
