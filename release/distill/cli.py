@@ -16,9 +16,10 @@ from ...common.sources import open_source
 from ...common.threads import use_threads
 from ...common.words import rounded_up
 from ...embed.source_options import say_what_was_looked_up, source_options
-from ..accountant import DEFAULT_DELTA
-from ..distilled_ledger import Sum, ledger_of
-from ..signing_options import confirmed, key_option, signing_key
+from ..distilled_ledger import ledger_of
+from ..promise_options import promise_options
+from ..questions import accepts_total
+from ..signing_options import key_option, signing_key
 from .pipeline import distill
 from .settings import PRESETS, Settings
 
@@ -27,20 +28,11 @@ _DEFAULTS = Settings()
 
 @click.command("distill", short_help="Release a few labelled points made for classification.")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
-    help="Privacy loss to spend: 1 is strong, 10 is weak.",
-)  # fmt: skip
-@click.option(
-    "--delta", type=float, default=DEFAULT_DELTA, show_default=True,
-    help="Chance, roughly, that the guarantee fails; must be below 1/n.",
-)  # fmt: skip
-@click.option(
-    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
-    default=Adjacency.ADD_REMOVE.value, show_default=True,
-    help="What is hidden: adding or removing one record, or exchanging one (their number is "
+@promise_options(
+    adjacency="What is hidden: adding or removing one record, or exchanging one (their number is "
     "public), which needs about twice the noise.",
-)  # fmt: skip
+    default=Adjacency.ADD_REMOVE,
+)
 @click.option(
     "--per-class", type=int, help=f"Points in each class [default: {_DEFAULTS.per_class}]"
 )
@@ -98,7 +90,7 @@ def command(
     data: Path,
     epsilon: float,
     delta: float,
-    adjacency: str,
+    adjacency: Adjacency,
     preset: str | None,
     output: Path,
     ledger: Path | None,
@@ -143,9 +135,9 @@ def command(
         signing_key(key_path),
         epsilon=epsilon,
         delta=delta,
-        adjacency=Adjacency(adjacency),
+        adjacency=adjacency,
         settings=settings,
-        compose=lambda total: compose or _asked(total),
+        compose=lambda total: compose or accepts_total("distillation", total),
         overwrite=overwrite,
         restart=restart,
     )
@@ -161,11 +153,3 @@ def command(
             f"epsilon {rounded_up(promise.total_epsilon)} ({promise.adjacency.value})"
         )
     console.print(f"next: dpntk generate {output}")
-
-
-def _asked(total: Sum) -> bool:
-    """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
-    return confirmed(
-        f"This is distillation number {total.releases}; together they would have epsilon "
-        f"{rounded_up(total.epsilon)} ({total.adjacency.value}). Go on?"
-    )

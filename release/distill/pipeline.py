@@ -21,6 +21,7 @@ from ...common.files import require_absent
 from ...common.relu_kernel import ReluKernel, class_targets
 from ...common.sources import Source
 from ..accountant import DEFAULT_DELTA
+from ..composition import Total
 from ..distilled import (
     DISTILLED_MECHANISM,
     DistilledGuarantee,
@@ -28,7 +29,7 @@ from ..distilled import (
     distilled_statement,
 )
 from ..distilled_file import save_distilled
-from ..distilled_ledger import Spending, Sum, enter
+from ..distilled_ledger import Spending, enter
 from ..keys import SigningKey
 from ..sampled_gaussian import (
     SAMPLED_ACCOUNTANT,
@@ -73,7 +74,7 @@ def distill(
     delta: float = DEFAULT_DELTA,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     settings: Settings | None = None,
-    compose: Callable[[Sum], bool] = lambda total: False,
+    compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
     restart: bool = False,
 ) -> DistilledRelease:
@@ -186,7 +187,7 @@ def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
 
 
 def _release(
-    source: Source, state: State, entry: Spending, settings: Settings, total: Sum
+    source: Source, state: State, entry: Spending, settings: Settings, total: Total
 ) -> DistilledRelease:
     run = entry.run
     grid = settings.clip / ONE

@@ -12,7 +12,7 @@ import yaml
 from dpntk.common.adjacency import Adjacency
 from dpntk.embed import Embedding
 from dpntk.release import Release, Terms, make_key, own_key, release, save_release
-from dpntk.release import origin_options as asking
+from dpntk.release import questions as asking
 from tests.conftest import Command
 
 
