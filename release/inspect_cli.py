@@ -10,8 +10,8 @@ from rich.console import Console
 from ..common.console import warning
 from .acceptance import Acceptance
 from .contents import NOT_PRIVATE
-from .distilled_label import distilled_json, distilled_panel, distilled_registry_entry
-from .label import as_json, as_panel, as_registry_entry
+from .distilled_label import distilled_label
+from .embedding_label import embedding_label
 from .origin_options import origin_options
 from .reader import OpenedDistilled, open_any
 
@@ -29,19 +29,14 @@ def command(release: Path, json_wanted: bool, registry: bool, acceptance: Accept
     if json_wanted and registry:
         raise click.UsageError("give either --json or --registry, not both")
     opened = open_any(release, acceptance)
-    if isinstance(opened, OpenedDistilled):
-        if json_wanted:
-            click.echo(distilled_json(opened))
-        elif registry:
-            click.echo(distilled_registry_entry(opened), nl=False)
-        else:
-            Console(markup=False, highlight=False).print(distilled_panel(opened))
-        return
     if not opened.release.guarantee.private:
         warning(f"{release} is {NOT_PRIVATE}")
+    label = (
+        distilled_label(opened) if isinstance(opened, OpenedDistilled) else embedding_label(opened)
+    )
     if json_wanted:
-        click.echo(as_json(opened))
+        click.echo(label.as_json())
     elif registry:
-        click.echo(as_registry_entry(opened), nl=False)
+        click.echo(label.as_registry_entry(), nl=False)
     else:
-        Console(markup=False, highlight=False).print(as_panel(opened))
+        Console(markup=False, highlight=False).print(label.as_panel())
