@@ -12,7 +12,7 @@ from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
 from ..common.files import collect_stale, locked, require_absent
-from ..common.ledger import Ceiling, Ledger
+from ..common.ledger import DEFAULT_DELTA, Ceiling, Ledger
 from ..common.magnitudes import magnitudes, schema_of_magnitudes
 from ..common.ranks import Ranks
 from ..common.schema_file import read_draft, read_schema
@@ -45,7 +45,7 @@ _COST = "is an embedding that releases may refer to"
 )  # fmt: skip
 @click.option(
     "--budget-delta", type=float, metavar="DELTA",
-    help="Delta at which the ceiling is taken [default: 1e-05]",
+    help=f"Delta at which the ceiling is taken [default: {DEFAULT_DELTA}]",
 )  # fmt: skip
 @map_options
 @click.option(
@@ -196,4 +196,4 @@ def _ceiling(epsilon: float | None, delta: float | None) -> Ceiling | None:
         if delta is not None:
             raise BudgetError("--budget-delta means nothing without --budget-eps")
         return None
-    return Ceiling(epsilon, 1e-5 if delta is None else delta)
+    return Ceiling(epsilon, DEFAULT_DELTA if delta is None else delta)

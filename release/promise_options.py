@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 
 from ..common.adjacency import Adjacency
-from .accountant import DEFAULT_DELTA
+from ..common.ledger import DEFAULT_DELTA
 
 _Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 

@@ -18,9 +18,10 @@ from ...common.adjacency import Adjacency
 from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.files import require_absent
+from ...common.ledger import DEFAULT_DELTA
 from ...common.relu_kernel import ReluKernel, class_targets
+from ...common.schema import ImageSchema
 from ...common.sources import Source
-from ..accountant import DEFAULT_DELTA
 from ..composition import Total
 from ..distilled import (
     DISTILLED_MECHANISM,
@@ -155,7 +156,7 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
     classes = len(schema.classes)
     targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
     record_targets = class_targets(torch.from_numpy(records.labels), classes)
-    side = getattr(schema, "side", None)
+    side = schema.side if isinstance(schema, ImageSchema) else None
     every = max(1, run.steps // _REMARKS)
     spent = _spent(entry, state.begun)
     with progress("distilling", run.steps, "steps") as advance:
