@@ -12,16 +12,17 @@ from ..common.console import console
 from ..common.device import AUTO
 from ..common.errors import GeneratorError
 from ..common.files import require_replaceable_folder
+from ..common.synthetic_folder import CSV, POINTS, PREVIEW, PROVENANCE
 from ..common.table_schema import TableSchema
 from ..common.words import counted
 from ..release.acceptance import Acceptance
 from ..release.origin_options import origin_options
 from ..release.reader import OpenedDistilled, open_any
 from .distilled import export_points
-from .export import POINTS, PREVIEW, PROVENANCE, load_generator
+from .export import load_generator
 from .pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
 from .points import PointSettings
-from .table_export import CSV, holds_table, load_table_generator
+from .table_export import holds_table, load_table_generator
 from .table_pipeline import generate_table, sample_table_to
 from .table_training import TableSettings, TableTraining
 from .training import Training, TrainingSettings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +14,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..common.errors import GeneratorError
-from ..common.files import folder_appearing_whole
+from ..common.synthetic_folder import IMAGES, POINTS, PREVIEW
 from . import generator_file
 from .generator import ConditionalGenerator, GeneratorSpec
 from .generator_file import GENERATOR
 from .points import Points
+from .results import results
 
-PROVENANCE: Final = "provenance.json"
-IMAGES: Final = "images.npz"
-PREVIEW: Final = "preview.png"
-POINTS: Final = "points.npz"
 _PREVIEW_ROWS: Final = 20
 _PREVIEW_COLUMNS: Final = 12
 _PREVIEW_SIDE: Final = 56
@@ -66,7 +62,7 @@ def write_synthetic(
     Raises:
         OutputError: the folder cannot be written.
     """
-    with _results(folder, saved, {"sampling": sampling}) as temporary:
+    with _with_generator(folder, saved, {"sampling": sampling}) as temporary:
         write_images(temporary, images, labels, len(saved.classes))
 
 
@@ -82,19 +78,17 @@ def write_found_points(folder: Path, saved: SavedGenerator, points: Points) -> N
         OutputError: the folder cannot be written.
     """
     more = {"kernel": points.kernel, "points": points.settings.to_json()}
-    with _results(folder, saved, more) as temporary:
+    with _with_generator(folder, saved, more) as temporary:
         write_images(temporary, points.images(), points.labels, len(saved.classes))
         write_points(temporary, points.values, points.labels)
 
 
 @contextlib.contextmanager
-def _results(folder: Path, saved: SavedGenerator, more: dict[str, Any]) -> Iterator[Path]:
-    """A folder with a generator and its provenance; it appears when all is in it."""
-    document = {**saved.origin, "classes": list(saved.classes), **more}
-    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+def _with_generator(folder: Path, saved: SavedGenerator, more: dict[str, Any]) -> Iterator[Path]:
+    """A folder of results with the generator and its origin in it."""
+    with results(folder, {**saved.origin, "classes": list(saved.classes), **more}) as temporary:
         yield temporary
         (temporary / GENERATOR).write_bytes(_serialise(saved))
-        (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
 def write_images(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,19 +12,17 @@ from numpy.typing import NDArray
 
 from ..common.encoding import blocks_of
 from ..common.errors import GeneratorError
-from ..common.files import folder_appearing_whole
+from ..common.synthetic_folder import CSV, PARQUET
 from ..common.table_schema import TableSchema
 from . import generator_file
-from .export import PROVENANCE
 from .generator_file import GENERATOR
+from .results import results
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_marginals import ColumnMarginal
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CSV: Final = "table.csv"
-PARQUET: Final = "table.parquet"
 _KIND: Final = "table"
 _MARGINALS: Final = "marginals"
 
@@ -62,11 +59,10 @@ def write_table(
         OutputError: the folder cannot be written.
     """
     schema = saved.generator.schema
-    document = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
-    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+    provenance = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
+    with results(folder, provenance) as temporary:
         write_rows(temporary, table, schema)
         (temporary / GENERATOR).write_bytes(_serialise(saved))
-        (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
 def write_rows(folder: Path, table: pa.Table, schema: TableSchema) -> None:
