@@ -11,8 +11,9 @@ import click
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
-from ..common.files import collect_stale, locked, require_absent
+from ..common.files import collect_stale, require_absent
 from ..common.ledger import DEFAULT_DELTA, Ceiling, Ledger
+from ..common.locks import locked
 from ..common.magnitudes import magnitudes, schema_of_magnitudes
 from ..common.ranks import Ranks
 from ..common.schema_file import read_draft, read_schema

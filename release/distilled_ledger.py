@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError, OutputError
-from ..common.files import SENSITIVE_MODE, locked, write_atomically
+from ..common.files import SENSITIVE_MODE, write_atomically
+from ..common.locks import locked
 from ..common.words import rounded_up
 from .composition import Total
 from .sampled_gaussian import SampledGaussian, sampled_epsilon

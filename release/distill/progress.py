@@ -18,9 +18,7 @@ Guarantee:
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -33,6 +31,7 @@ from safetensors.numpy import load, save
 
 from ...common.errors import RunError
 from ...common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
+from ...common.locks import LOCK, held
 from ...common.schema import canonical_json
 from .optimiser import State
 
@@ -58,21 +57,16 @@ class RunFolder:
         """
         with write_failures(self.path):
             self.path.mkdir(mode=0o700, exist_ok=True)
-            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for name in (_PLAN, _BEGUN, _STATE):
-                collect_stale(self.path / name)
-            yield
-        except BlockingIOError as error:
-            raise RunError(
-                f"{self.path}: another process is distilling there: wait for it, or end it first"
-            ) from error
-        finally:
-            os.close(descriptor)
-            with contextlib.suppress(OSError):
-                if not (self.path / _PLAN).exists():
-                    shutil.rmtree(self.path)
+        busy = f"{self.path}: another process is distilling there: wait for it, or end it first"
+        with held(self.path / LOCK, busy=busy):
+            try:
+                for name in (_PLAN, _BEGUN, _STATE):
+                    collect_stale(self.path / name)
+                yield
+            finally:
+                with contextlib.suppress(OSError):
+                    if not (self.path / _PLAN).exists():
+                        shutil.rmtree(self.path)
 
     def plan(self) -> dict[str, Any] | None:
         """The plan that is there; None if there is none.

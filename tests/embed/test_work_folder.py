@@ -15,11 +15,12 @@ import pytest
 
 from dpntk.common.errors import OutputError, RunError, SchemaError
 from dpntk.common.ranks import Ranks
-from dpntk.embed import embed, load_embedding, work_folder
+from dpntk.embed import counting, embed, load_embedding
 from dpntk.embed.artifact import Embedding
 from dpntk.embed.checkpoint import Progress, Share, load_progress, save_progress, split
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.job import Job
+from dpntk.embed.pause import Pause
 from dpntk.embed.run_plan import RunPlan
 from dpntk.embed.totals import Totals
 from dpntk.embed.work_folder import NothingLeft, WorkFolder
@@ -256,7 +257,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_pass(
         else:
             save_progress(progress, path, run)
 
-    monkeypatch.setattr(work_folder, "save_progress", save)
+    monkeypatch.setattr(counting, "save_progress", save)
     outcome = dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5"))
     assert outcome.code == 0
     assert outcome.stderr.count("no checkpoint, going on without: cannot write") == 1
@@ -280,7 +281,7 @@ def test_a_full_disk_and_then_a_kill_lose_one_chunk(
                 os.kill(os.getpid(), signal.SIGKILL)
             save_progress(progress, path, run)
 
-        pytest.MonkeyPatch().setattr(work_folder, "save_progress", save)
+        pytest.MonkeyPatch().setattr(counting, "save_progress", save)
 
     assert finish(start(embed_arguments(many_records, output), prepare=prepare)) == -signal.SIGKILL
     work = tmp_path / ".embedding.h5.work"
@@ -298,7 +299,7 @@ def test_the_pause_between_checkpoints_grows_with_their_cost(
 ) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    pause = work_folder._Pause(None)
+    pause = Pause(None)
     ends = []
     for cost in (0.1, 2.0):
         while not pause.over:
@@ -454,9 +455,9 @@ def test_a_second_process_on_the_same_output_is_refused(
             os.write(ready[1], b"x")
             os.read(go[0], 1)
             save_progress(progress, path, run)
-            pytest.MonkeyPatch().setattr(work_folder, "save_progress", save_progress)
+            pytest.MonkeyPatch().setattr(counting, "save_progress", save_progress)
 
-        pytest.MonkeyPatch().setattr(work_folder, "save_progress", save)
+        pytest.MonkeyPatch().setattr(counting, "save_progress", save)
 
     child = start(embed_arguments(many_records, output), prepare=wait_in_the_middle)
     os.read(ready[0], 1)
@@ -484,7 +485,7 @@ def test_an_interruption_says_what_is_safe(
         if progress.done > RECORDS / 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(work_folder, "save_progress", save)
+    monkeypatch.setattr(counting, "save_progress", save)
     outcome = dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5"))
     refused(outcome, "interrupted: ", "of 60,000 records are counted and saved")
     monkeypatch.undo()

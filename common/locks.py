@@ -1,0 +1,94 @@
+"""Locks between processes. They belong to living ones: a killed process leaves none behind."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from .errors import RunError
+from .files import SENSITIVE_MODE, write_failures
+
+LOCK: Final = "lock"
+"""Name of the file that `folder_locked` locks."""
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes that also ask from changing files beside `path`; wait if need be.
+
+    The lock is on the folder, so no lock file is left behind and replacing `path` keeps it.
+
+    Raises:
+        OutputError: the folder is missing or cannot be locked.
+    """
+    with write_failures(path.parent):
+        descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        with write_failures(path.parent):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def folder_locked(folder: Path) -> Iterator[None]:
+    """Make a folder (0700) if need be, and keep out others that also ask; wait if need be.
+
+    Whoever holds the lock may remove the folder: those who wait make it anew.
+
+    Raises:
+        OutputError: the folder cannot be made or locked.
+    """
+    with write_failures(folder):
+        descriptor = _make_and_lock(folder)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _make_and_lock(folder: Path) -> int:
+    """The descriptor that holds the lock."""
+    lock = folder / LOCK
+    while True:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.fstat(descriptor).st_ino == lock.stat().st_ino:
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def held(lock: Path, *, busy: str) -> Iterator[None]:
+    """Hold a lock file, in a folder that is there, until the end of the block; do not wait.
+
+    Args:
+        lock: the file, made if there is none.
+        busy: what to say if another process holds it.
+
+    Raises:
+        RunError: another process does.
+        OutputError: the file cannot be made or locked.
+    """
+    with write_failures(lock):
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+    try:
+        with write_failures(lock):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunError(busy) from error
+        yield
+    finally:
+        os.close(descriptor)
