@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..common.container import EMBEDDING_MAGIC, build
 from ..common.errors import EmbeddingError, SchemaError
-from ..common.feature_map import FeatureMap
+from ..common.feature_map import FeatureMap, weights_digest
 from ..common.feature_maps import feature_map_from_spec
 from ..common.files import SENSITIVE_MODE, write_atomically
 from ..common.ledger import Ledger
@@ -89,7 +89,7 @@ def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, An
         "format": FORMAT_VERSION,
         "schema": schema.to_json(),
         "feature_map": feature_map.spec(),
-        "weights": feature_map.digest(),
+        "weights": weights_digest(feature_map),
         "grid": {"levels": grid.levels, "shift": grid.shift, "capacity": grid.capacity},
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..common.adjacency import Adjacency
+from ..common.feature_map import weights_digest
 from ..common.perceptual import PerceptualFeatures
 from ..common.table_schema import TableSchema
 from ..common.words import counted, rounded_up
@@ -35,7 +36,10 @@ def embedding_label(opened: OpenedRelease) -> Label:
         opened,
         rows,
         entries={
-            "feature_map": {**release.feature_map.spec(), "digest": release.feature_map.digest()},
+            "feature_map": {
+                **release.feature_map.spec(),
+                "digest": weights_digest(release.feature_map),
+            },
             "embedding_shape": list(release.embedding.shape),
             "class_weights": dict(
                 zip(release.schema.classes, release.class_weights.tolist(), strict=True)
