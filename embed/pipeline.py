@@ -84,6 +84,7 @@ def embed(
         DataError: the records cannot be read.
         SchemaError: they do not fit what is declared of them.
         ModuleError: the module cannot be used.
+        DeviceError: there is no such device here.
     """
     if isinstance(data, (str, Path)):
         source = open_source(

@@ -70,6 +70,7 @@ def train_table(
 
     Raises:
         GeneratorError: the training diverged, or the release is not of a table.
+        DeviceError: there is no such device here.
     """
     settings = settings or TableSettings()
     schema = release.schema

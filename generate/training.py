@@ -81,6 +81,7 @@ def train(
     Raises:
         ModuleError: the module is missing, is another one, or failed.
         GeneratorError: the training diverged.
+        DeviceError: there is no such device here.
     """
     settings = settings or TrainingSettings()
     place = choose_device(device)
