@@ -16,14 +16,15 @@ from ..common.ledger import DEFAULT_DELTA, Ceiling, Ledger
 from ..common.locks import locked
 from ..common.magnitudes import magnitudes, schema_of_magnitudes
 from ..common.ranks import Ranks
-from ..common.schema_file import read_draft, read_schema
+from ..common.schema_file import read_draft
+from ..common.table_schema import TableSchema
 from ..common.threads import use_threads
 from ..common.words import counted
 from .artifact import load_embedding, save_embedding
 from .drawing import MapOptions
 from .map_options import map_options
 from .pipeline import embed
-from .source_options import say_what_was_looked_up, source_options
+from .source_options import given_schema, say_what_was_looked_up, source_options
 from .work_folder import NothingLeft, WorkFolder
 
 _COST = "is an embedding that releases may refer to"
@@ -119,19 +120,16 @@ def command(
     """
     ceiling = _ceiling(budget_eps, budget_delta)
     output = output or Path("magnitudes.h5" if private_bounds else "embedding.h5")
-    table, own_map = None, None
-    if schema_path is None:
-        for name, said in (
-            ("--accept-from-data", accept_from_data), ("--private-bounds", private_bounds)
-        ):  # fmt: skip
-            if said:
-                raise SchemaError(f"{name} means nothing without --schema")
-    elif private_bounds:
+    table: TableSchema | None
+    own_map = None
+    if private_bounds:
+        if schema_path is None:
+            raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
         table = schema_of_magnitudes(draft.schema, draft.private)
         own_map = magnitudes(table)
     else:
-        table = read_schema(schema_path, accept_from_data=accept_from_data)
+        table = given_schema(schema_path, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
     may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
     if not work.may_be_finished:

@@ -10,12 +10,10 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.console import console
-from ...common.errors import SchemaError
-from ...common.schema_file import read_schema
 from ...common.sources import open_source
 from ...common.threads import use_threads
 from ...common.words import rounded_up
-from ...embed.source_options import say_what_was_looked_up, source_options
+from ...embed.source_options import given_schema, say_what_was_looked_up, source_options
 from ..distilled_ledger import ledger_of
 from ..promise_options import promise_options
 from ..questions import accepts_total
@@ -121,11 +119,7 @@ def command(
     if preset and set(given) - {"seed"}:
         names = ", ".join(sorted(given))
         settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
-    table = None
-    if schema_path is not None:
-        table = read_schema(schema_path, accept_from_data=accept_from_data)
-    elif accept_from_data:
-        raise SchemaError("--accept-from-data means nothing without --schema")
+    table = given_schema(schema_path, accept_from_data=accept_from_data)
     use_threads(threads)
     source = open_source(data, split=split, image_size=image_size, class_count=classes, table=table)
     made = distill(
