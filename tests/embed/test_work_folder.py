@@ -25,7 +25,7 @@ from dpntk.embed.run_plan import RunPlan
 from dpntk.embed.totals import Totals
 from dpntk.embed.work_folder import NothingLeft, WorkFolder
 from tests.common.test_files import full_disk
-from tests.conftest import Command
+from tests.conftest import Command, refused
 from tests.embed.processes import (
     RECORDS,
     embed_arguments,
@@ -334,15 +334,6 @@ def test_other_options_are_refused_and_named(
     outcome = dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5", *options))
     refused(outcome, f"{work}: holds the progress of another pass: ", words, "--restart")
     assert {file: file.read_bytes() for file in work.iterdir()} == before
-
-
-def refused(outcome: object, *words: str) -> None:
-    assert getattr(outcome, "code", None) == 1
-    stderr = str(getattr(outcome, "stderr", ""))
-    assert stderr.startswith("error: ")
-    assert stderr.count("\n") == 1
-    for word in words:
-        assert word in stderr
 
 
 def test_changed_data_are_refused(tmp_path: Path, dpntk: Command) -> None:
