@@ -14,8 +14,8 @@ from ..common.console import warning
 from ..common.errors import SchemaError
 from ..common.files import require_absent
 from ..release.acceptance import Acceptance
+from ..release.acceptance_options import acceptance_options
 from ..release.contents import NOT_PRIVATE
-from ..release.origin_options import origin_options
 from .classifiers import CLASSIFIERS, in_words
 from .distilled import Points, classifiers_of, is_distilled, read_points
 from .provenance import described, is_private, require_made_from
@@ -64,7 +64,7 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     "--release", type=click.Path(path_type=Path), metavar="FILE",
     help="Check that SYNTHETIC was generated from this release, and that its signer is trusted.",
 )  # fmt: skip
-@origin_options
+@acceptance_options
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the classifiers."
 )

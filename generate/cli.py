@@ -16,7 +16,7 @@ from ..common.synthetic_folder import CSV, POINTS, PREVIEW, PROVENANCE
 from ..common.table_schema import TableSchema
 from ..common.words import counted
 from ..release.acceptance import Acceptance
-from ..release.origin_options import origin_options
+from ..release.acceptance_options import acceptance_options
 from ..release.reader import OpenedDistilled, open_any
 from .distilled import export_points
 from .export import load_generator
@@ -70,7 +70,7 @@ _FOR_TABLES = TableSettings()
     help="For a release with perceptual features: the module that they were made with. It is a "
     "program and will be run; the release says which SHA-256 the file must have.",
 )  # fmt: skip
-@origin_options
+@acceptance_options
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="synthetic", show_default=True,

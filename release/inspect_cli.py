@@ -9,10 +9,10 @@ from rich.console import Console
 
 from ..common.console import warning
 from .acceptance import Acceptance
+from .acceptance_options import acceptance_options
 from .contents import NOT_PRIVATE
 from .distilled_label import distilled_label
 from .embedding_label import embedding_label
-from .origin_options import origin_options
 from .reader import OpenedDistilled, open_any
 
 
@@ -23,7 +23,7 @@ from .reader import OpenedDistilled, open_any
     "--registry", is_flag=True,
     help="An entry for OpenDP's registry of deployments, as far as the file knows, as YAML.",
 )  # fmt: skip
-@origin_options
+@acceptance_options
 def command(release: Path, json_wanted: bool, registry: bool, acceptance: Acceptance) -> None:
     """Show the label of RELEASE (default: release.h5): what it promises, and who says so."""
     if json_wanted and registry:

@@ -12,7 +12,7 @@ from .acceptance import Acceptance
 from .questions import accepts_signer
 
 
-def origin_options(command: Callable[..., None]) -> Callable[..., None]:
+def acceptance_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add --signer and --allow-unsigned, and hand their meaning over as `acceptance`."""
 
     @click.option("--signer", metavar="NAME", help="Accept only what this trusted signer signed.")
