@@ -168,7 +168,7 @@ class MarginalFeatures:
                 cells = values if values <= MOST_CELLS else usual
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
-        return cls(tuple(columns), schema.inputs, _pairs_of(schema, pairs))
+        return cls(tuple(columns), schema.record_size, _pairs_of(schema, pairs))
 
     @property
     def tables(self) -> tuple[MarginalColumn | MarginalPair, ...]:

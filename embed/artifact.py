@@ -64,7 +64,7 @@ class Embedding:
             raise SchemaError("embedding: the sums do not have the shape that the plan gives them")
         if self.counts.min() < 0 or self.records > self.grid.capacity:
             raise SchemaError("embedding: impossible class counts")
-        if self.schema.inputs != self.feature_map.record_size:
+        if self.schema.record_size != self.feature_map.record_size:
             raise SchemaError("embedding: schema and feature map disagree about a record's size")
 
     @property

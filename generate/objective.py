@@ -48,7 +48,7 @@ class MeanEmbeddingDistance:
         """The distance of a batch.
 
         Args:
-            records: (c, b, inputs), values 0..1, b >= 2 of each class.
+            records: (c, b, record size), values 0..1, b >= 2 of each class.
 
         Returns:
             A scalar. Its expectation is the distance of the generator that made the batch.

@@ -25,7 +25,7 @@ def correct(
     categories that are too frequent, random rows change to those that are too rare.
 
     Args:
-        records: float32 (n, inputs), values 0..1: only the value of numeric columns and the
+        records: float32 (n, record size), values 0..1: only the value of numeric columns and the
             categories and missing values are looked at, and changed.
         labels: int64 (n,).
         marginals: of the release.

@@ -84,7 +84,7 @@ class TableGenerator(nn.Module):
             random: draws the categories.
 
         Returns:
-            (k, b, inputs), values 0..1.
+            (k, b, record size), values 0..1.
         """
         one_hot = nn.functional.one_hot(classes, len(self.schema.classes)).to(code)
         given = torch.cat([code, one_hot[:, None, :].expand(-1, code.shape[1], -1)], dim=-1)

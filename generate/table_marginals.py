@@ -35,7 +35,7 @@ class ColumnMarginal:
         return int(self.shares.shape[1]) - self.block.missing_place
 
     def cells(self, records: NDArray[np.float32]) -> NDArray[np.int64]:
-        """The cell of each generated row (n, inputs) of values 0..1."""
+        """The cell of each generated row (n, record size) of values 0..1."""
         if not isinstance(self.block.encoding, NumericEncoding):
             most: NDArray[np.int64] = records[:, self.block.shares].argmax(axis=1)
             return most

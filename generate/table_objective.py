@@ -59,7 +59,7 @@ class TableDistance:
         """The distance of a batch.
 
         Args:
-            records: (c, b, inputs), values 0..1, b >= 2 of each class.
+            records: (c, b, record size), values 0..1, b >= 2 of each class.
 
         Returns:
             Two scalars: the distance to be made small, and its part without the marginals.

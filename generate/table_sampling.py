@@ -45,7 +45,7 @@ def sample_rows(
     """
     random = torch.Generator().manual_seed(seed)
     schema = generator.schema
-    records = np.empty((count, schema.inputs), dtype=np.float32)
+    records = np.empty((count, schema.record_size), dtype=np.float32)
     labels = np.empty(count, dtype=np.int64)
     with progress("sampling", count, "rows") as advance, torch.inference_mode():
         for label, places in places_by_class(count, class_weights, _BATCH, random):
@@ -65,7 +65,7 @@ def to_table(
 
     Args:
         schema: of the table.
-        records: float32 (n, inputs), values 0..1.
+        records: float32 (n, record size), values 0..1.
         labels: int64 (n,).
     """
     import pyarrow

@@ -104,7 +104,7 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     _require_consistent(guarantee)
     points, labels = body.arrays["points"], body.arrays["labels"]
     classes = len(schema.classes)
-    if points.ndim != 2 or points.shape[1] != schema.inputs or len(points) != len(labels):
+    if points.ndim != 2 or points.shape[1] != schema.record_size or len(points) != len(labels):
         raise FormatError("the points are not as many as the labels, or not of the schema's size")
     if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > _FARTHEST:
         raise FormatError("a label or a point is out of range")

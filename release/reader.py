@@ -191,7 +191,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         raise FormatError("there is not one weight for each class")
     if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
         raise FormatError("the class weights are not positive shares of 1")
-    if schema.inputs != feature_map.record_size or schema.levels != feature_map.levels:
+    if schema.record_size != feature_map.record_size or schema.levels != feature_map.levels:
         raise FormatError("schema and feature map disagree about a record's size")
     _require_marginals_of(schema, feature_map)
     equal_classes = bool((class_weights == 1 / classes).all())

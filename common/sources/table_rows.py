@@ -38,7 +38,7 @@ class RowReader:
             first: number of the first row in its file, from 0.
             where: the file, for messages.
         """
-        records = np.empty((len(rows), self._schema.inputs), dtype=np.uint8)
+        records = np.empty((len(rows), self._schema.record_size), dtype=np.uint8)
         labels = np.zeros(len(rows), dtype=np.int64)
         for block in self._blocks:
             at = _Place(where, first, block.column)

@@ -50,8 +50,8 @@ class Table:
         return labels
 
     def records(self) -> NDArray[np.uint8]:
-        """The rows as a release sees them, uint8 (n, inputs); see `dpntk.common.encoding`."""
-        found = np.empty((len(self), self.schema.inputs), dtype=np.uint8)
+        """The rows as a release sees them, uint8 (n, record size); see `dpntk.common.encoding`."""
+        found = np.empty((len(self), self.schema.record_size), dtype=np.uint8)
         for block in blocks_of(self.schema):
             values = self.columns[block.column.name]
             match block.encoding:

@@ -146,13 +146,13 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
     """Take all steps that are left, and count each before it is taken."""
     run = entry.run
     schema = source.schema
-    state = folder.resume(begin(settings, len(schema.classes), schema.inputs))
+    state = folder.resume(begin(settings, len(schema.classes), schema.record_size))
     if state.begun:
         notice(f"going on after step {state.begun:,} of {run.steps:,}")
     if state.begun == run.steps:
         return state
     records = _read(source)
-    kernel = ReluKernel(schema.inputs, settings.bias_variance)
+    kernel = ReluKernel(schema.record_size, settings.bias_variance)
     classes = len(schema.classes)
     targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
     record_targets = class_targets(torch.from_numpy(records.labels), classes)
@@ -264,7 +264,7 @@ def _require_usable(source: Source, delta: float) -> None:
 
 
 def _read(source: Source) -> Records:
-    values = np.empty((len(source), source.schema.inputs), dtype=np.uint8)
+    values = np.empty((len(source), source.schema.record_size), dtype=np.uint8)
     labels = np.empty(len(source), dtype=np.int64)
     start = 0
     with progress("reading", len(source), "records") as advance:

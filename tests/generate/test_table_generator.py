@@ -102,7 +102,7 @@ def test_a_record_in_training_is_encoded_as_a_row_is() -> None:
 def test_gradients_reach_all_outputs() -> None:
     generator = random_generator(PEOPLE)
     records = generator(torch.randn(2, 50, 4), torch.arange(2))
-    (records * torch.linspace(0, 1, PEOPLE.inputs)).sum().backward()
+    (records * torch.linspace(0, 1, PEOPLE.record_size)).sum().backward()
     gradient = generator.by_class.grad
     assert gradient is not None
     # knots that are never chosen have none
