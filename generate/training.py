@@ -30,7 +30,7 @@ class TrainingSettings:
     Attributes:
         steps: optimisation steps.
         batch: records a step, the same number of every class.
-        seed: of the generator's weights and latent codes.
+        seed: of the generator's weights, latent codes and draws.
         learning_rate: of Adam at the start; it falls to 0 along a cosine.
     """
 
