@@ -22,9 +22,9 @@ MARGINALS_LOSS: Final = 30.0
 class TableDistance:
     """Mean over classes of the squared distance of mean embeddings, estimated without bias.
 
-    `MeanEmbeddingDistance`; where the release holds marginals, of columns and perhaps
-    of pairs, their distances are added with a weight of their own, which is free to choose: the
-    noise is in the release already.
+    `MeanEmbeddingDistance`; where the release holds marginals, of columns and perhaps of pairs,
+    their distances are added with a weight of their own, which is free to choose: the noise is in
+    the release already.
     """
 
     def __init__(

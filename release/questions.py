@@ -33,7 +33,7 @@ def accepts_signer(key: PublicKey) -> bool:
     )
 
 
-def passphrase() -> str | None:
+def ask_passphrase() -> str | None:
     """Ask for a key's passphrase; None where nobody answers."""
     if not _is_terminal():
         return None

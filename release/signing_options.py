@@ -10,7 +10,7 @@ import click
 from ..common.console import notice
 from ..common.errors import OutputError
 from .keys import SigningKey, default_key_path, load_key, own_key
-from .questions import passphrase
+from .questions import ask_passphrase
 from .trust import remember_own
 
 key_option: Final = click.option(
@@ -24,11 +24,11 @@ def signing_key(path: Path | None) -> SigningKey:
     """The key to sign with; made if none is named and there is none."""
     if path is None:
         made = not default_key_path().exists()
-        key = own_key(passphrase)
+        key = own_key(ask_passphrase)
         if made:
             notice(f"made a signing key: {default_key_path()}; only you can read it (0600)")
         return key
-    key = load_key(path, passphrase)
+    key = load_key(path, ask_passphrase)
     try:
         remember_own(key.public)
     except OutputError as error:
