@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 import click
 
 from ..common.architectures import ARCHITECTURES
+from ..common.console import notice
 from ..common.feature_maps import FEATURES
 from ..common.front import FRONTS
 from ..common.layers import ACTIVATIONS
@@ -20,6 +21,7 @@ from .drawing import (
     DEFAULT_MARGINALS,
     MapOptions,
 )
+from .presets import PRESETS
 
 OF_THE_MAP: Final = tuple(entry.name for entry in fields(MapOptions))
 """Names of the parameters that `map_options` adds."""
@@ -75,9 +77,18 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
         help="For tables: two columns whose two-way marginal is taken as well, out of the same "
         "weight; may be given several times. Or all.",
     )  # fmt: skip
+    @click.option(
+        "--preset", type=click.Choice(list(PRESETS)),
+        help="The network that DP-NTK's authors tuned on that data set, instead of --arch, --width "
+        "and --front. For these data no guarantee covers the choice.",
+    )  # fmt: skip
     @functools.wraps(command)
-    def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on
+    def with_options(preset: str | None, **given: Any) -> None:  # noqa: ANN401 - handed on
         options = MapOptions(**{name: given.pop(name) for name in OF_THE_MAP})
+        if preset:
+            options.refuse_network(f"--preset {preset} says which network")
+            options = replace(options, **PRESETS[preset])
+            notice(f"--preset {preset}: tuned on that data set, for which no guarantee covers it")
         command(options=options, **given)
 
     return with_options

@@ -77,6 +77,7 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
         (["--arch", "cnn_1l", "--width", "3"], "cnn_1l, width 3, on pixels"),
         (["--arch", "cnn_2l", "--width", "3_4"], "cnn_2l, width 3_4, on pixels"),
         (["--width", "9", "--activation", "softsign"], "fc_1l, width 9, on scattering"),
+        (["--preset", "mnist"], "fc_1l, width 800, on pixels"),
     ],
     ids=str,
 )
@@ -98,6 +99,8 @@ def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -
         (["--width", "9_5"], "has 1 hidden layer(s)"),
         (["--width", "many"], "write 400, or 3000_200"),
         (["--arch", "cnn_1l", "--front", "scattering"], "takes the pixels themselves"),
+        (["--preset", "mnist", "--width", "9"], "--preset mnist says which network"),
+        (["--preset", "mnist", "--features", "rff"], "it goes with --features ntk, not rff"),
         (["--features", "hermite", "--width", "5"], "goes with --features ntk, not hermite"),
     ):
         outcome = dpntk("embed", folder, *options)
