@@ -33,7 +33,8 @@ from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.distilled import classifiers_of
 from dpntk.generate import TrainingSettings, generate
 from dpntk.generate.distilled import export_points
-from dpntk.generate.export import GENERATOR, load_generator
+from dpntk.generate.export import load_generator
+from dpntk.generate.generator_file import GENERATOR
 from dpntk.generate.pipeline import points_to
 from dpntk.generate.points import PointSettings
 from dpntk.release import Terms, open_release, own_key, publish

@@ -37,7 +37,7 @@ from rich.table import Table
 from dpntk.common.ranks import Ranks
 from dpntk.common.sources import open_source
 from dpntk.common.threads import use_threads
-from dpntk.embed import embed, save_embedding, work_folder
+from dpntk.embed import counting, embed, save_embedding
 from dpntk.embed.checkpoint import Progress, save_progress
 from dpntk.embed.work_folder import NothingLeft, WorkFolder
 
@@ -82,7 +82,7 @@ def one_pass(
         if path.suffix == ".checkpoint":
             costs.append(time.perf_counter() - start)
 
-    work_folder.__dict__["save_progress"] = timed
+    counting.__dict__["save_progress"] = timed
     ready.wait()
     start, began = time.perf_counter(), time.process_time()
     with WorkFolder(output, ranks, pause=pause) as work:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .errors import DataError
+from .errors import DeviceError
 from .ranks import Ranks
 
 AUTO = "auto"
@@ -17,7 +17,7 @@ def choose_device(name: str = AUTO) -> torch.device:
     by its local rank; processes share devices if there are not enough.
 
     Raises:
-        DataError: there is no such device here.
+        DeviceError: there is no such device here.
         RunError: the environment describes no set of processes.
     """
     ranks = Ranks.from_environment()
@@ -31,7 +31,7 @@ def choose_device(name: str = AUTO) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise DataError(f"--device {name}: no such device here; try cpu") from error
+        raise DeviceError(f"--device {name}: no such device here; try cpu") from error
     if device.type not in {"cpu", "cuda"}:
-        raise DataError(f"--device {name}: cpu and cuda are supported")
+        raise DeviceError(f"--device {name}: cpu and cuda are supported")
     return device

@@ -15,7 +15,8 @@
     ├── TrustError      a list of signers, or a public key, that cannot be used
     ├── ModuleError     a module file that cannot be used
     ├── AuditError      a guarantee that an audit has refuted
-    ├── GeneratorError  a generator file that cannot be used
+    ├── GeneratorError  a generator that cannot be trained, read or used for what is asked
+    ├── DeviceError     a device that is not here
     └── OutputError     a result that cannot be written where it should go
 
 Every message is one line that says what failed, where, and what to do. The command line prints
@@ -28,6 +29,7 @@ __all__ = [
     "AuditError",
     "BudgetError",
     "DataError",
+    "DeviceError",
     "DpntkError",
     "EmbeddingError",
     "FormatError",
@@ -106,7 +108,11 @@ class AuditError(DpntkError):
 
 
 class GeneratorError(DpntkError):
-    """A saved generator that cannot be used, or a request that it cannot serve."""
+    """Training that diverged, a saved generator that cannot be used, or a request out of place."""
+
+
+class DeviceError(DpntkError):
+    """A device to compute on that is not here, or of a kind that is not supported."""
 
 
 class OutputError(DpntkError):

@@ -51,10 +51,6 @@ class FeatureMap(Protocol):
         """The drawn weights by name; they travel in the release file."""
         ...
 
-    def digest(self) -> str:
-        """Of the weights: see `weights_digest`."""
-        ...
-
 
 def weights_digest(feature_map: FeatureMap) -> str:
     """SHA-256 over the weights' names, shapes and bytes (little-endian), in hexadecimal."""

@@ -81,7 +81,7 @@ def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUB
 def collect_stale(path: Path) -> None:
     """Delete the temporary files that killed processes left while they wrote `path`.
 
-    The caller keeps others from beginning to write it, with `locked` or a lock of its own; a file
+    The caller keeps others from beginning to write it, with a lock (`dpntk.common.locks`); a file
     whose writer lives all the same is locked, and left alone. What cannot be deleted is left too.
     """
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
@@ -96,25 +96,6 @@ def followed(path: Path) -> Path:
     Replacing a link would leave the file that it led to as it was: a ledger would have an old copy.
     """
     return Path(os.path.realpath(path)) if path.is_symlink() else path
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other processes that also ask from changing files beside `path`; wait if need be.
-
-    The lock is on the folder, so no lock file is left behind and replacing `path` keeps it.
-
-    Raises:
-        OutputError: the folder is missing or cannot be locked.
-    """
-    with write_failures(path.parent):
-        descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        with write_failures(path.parent):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

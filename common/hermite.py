@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
-from .feature_map import weights_digest
 
 DEFAULT_RHO: Final = 0.7
 DEFAULT_ORDER: Final = 20
@@ -161,10 +160,6 @@ class HermiteFeatures:
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The drawn pairs."""
         return {"pairs": self.pairs}
-
-    def digest(self) -> str:
-        """Of the weights: see `weights_digest`."""
-        return weights_digest(self)
 
     @classmethod
     def from_spec(

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
-from .feature_map import weights_digest
 from .marginals import MarginalFeatures
 from .ntk import TangentFeatures
 from .rff import RandomFourierFeatures
@@ -97,10 +96,6 @@ class JointFeatures:
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Those of psi."""
         return self.main.weights()
-
-    def digest(self) -> str:
-        """Of the weights: see `weights_digest`."""
-        return weights_digest(self)
 
     @classmethod
     def from_spec(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from .adjacency import Adjacency
 from .errors import BudgetError, SchemaError
+
+DEFAULT_DELTA: Final = 1e-5
+"""Of releases, and of the ceiling on them."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Ceiling:
     """
 
     epsilon: float
-    delta: float
+    delta: float = DEFAULT_DELTA
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):

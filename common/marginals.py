@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from .column import ColumnKind, Missing, Transform
 from .encoding import Block, blocks_of
 from .errors import SchemaError
-from .feature_map import weights_digest
 from .table_schema import LEVELS, TableSchema
 
 CELLS: Final = 64
@@ -169,7 +168,7 @@ class MarginalFeatures:
                 cells = values if values <= MOST_CELLS else usual
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
-        return cls(tuple(columns), schema.inputs, _pairs_of(schema, pairs))
+        return cls(tuple(columns), schema.record_size, _pairs_of(schema, pairs))
 
     @property
     def tables(self) -> tuple[MarginalColumn | MarginalPair, ...]:
@@ -242,10 +241,6 @@ class MarginalFeatures:
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """It has none."""
         return {}
-
-    def digest(self) -> str:
-        """Of no weights: see `weights_digest`."""
-        return weights_digest(self)
 
     @classmethod
     def from_spec(

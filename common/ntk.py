@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from .architectures import name_of
 from .errors import SchemaError
-from .feature_map import weights_digest
 from .front import Front, front_from_spec
 from .layers import (
     Activation,
@@ -253,10 +252,6 @@ class TangentFeatures:
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The drawn weights by name."""
         return {**self._own_weights(), **self.front.weights()}
-
-    def digest(self) -> str:
-        """Of the weights: see `weights_digest`."""
-        return weights_digest(self)
 
     @classmethod
     def from_spec(

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
-from .feature_map import weights_digest
 from .layers import Shape
 
 _LARGEST: Final = 1 << 24
@@ -99,10 +98,6 @@ class PerceptualFeatures:
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The probe; the module's own weights stay in its file."""
         return {"probe": self.probe}
-
-    def digest(self) -> str:
-        """Of the weights: see `weights_digest`."""
-        return weights_digest(self)
 
     @classmethod
     def from_spec(

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
-from .feature_map import weights_digest
 from .ntk import EXACT
 
 TURN: Final = 2**32
@@ -120,10 +119,6 @@ class RandomFourierFeatures:
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """The drawn frequencies."""
         return {"turns": self.turns}
-
-    def digest(self) -> str:
-        """Of the weights: see `weights_digest`."""
-        return weights_digest(self)
 
     @classmethod
     def from_spec(

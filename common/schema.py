@@ -74,7 +74,7 @@ class ImageSchema:
         return ()
 
     @property
-    def inputs(self) -> int:
+    def record_size(self) -> int:
         """Number of values in one record."""
         return self.side * self.side
 

@@ -141,9 +141,9 @@ class TableSchema:
                     f"column {column.name!r}: {self.csv.encoding} cannot write its name or one of "
                     "its categories: choose another encoding"
                 ) from error
-        if self.inputs > MOST_INPUTS:
+        if self.record_size > MOST_INPUTS:
             raise SchemaError(
-                f"records have {self.inputs} values when encoded, at most {MOST_INPUTS} are "
+                f"records have {self.record_size} values when encoded, at most {MOST_INPUTS} are "
                 "supported: leave columns with many categories out, or list fewer and name an other"
             )
 
@@ -180,7 +180,7 @@ class TableSchema:
         return column.choices + (column.kind is ColumnKind.ORDINAL)
 
     @cached_property
-    def inputs(self) -> int:
+    def record_size(self) -> int:
         """Number of values in an encoded record."""
         return sum(map(self.width, self.features))
 

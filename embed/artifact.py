@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..common.container import EMBEDDING_MAGIC, build
 from ..common.errors import EmbeddingError, SchemaError
-from ..common.feature_map import FeatureMap
+from ..common.feature_map import FeatureMap, weights_digest
 from ..common.feature_maps import feature_map_from_spec
 from ..common.files import SENSITIVE_MODE, write_atomically
 from ..common.ledger import Ledger
@@ -64,7 +64,7 @@ class Embedding:
             raise SchemaError("embedding: the sums do not have the shape that the plan gives them")
         if self.counts.min() < 0 or self.records > self.grid.capacity:
             raise SchemaError("embedding: impossible class counts")
-        if self.schema.inputs != self.feature_map.record_size:
+        if self.schema.record_size != self.feature_map.record_size:
             raise SchemaError("embedding: schema and feature map disagree about a record's size")
 
     @property
@@ -89,7 +89,7 @@ def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, An
         "format": FORMAT_VERSION,
         "schema": schema.to_json(),
         "feature_map": feature_map.spec(),
-        "weights": feature_map.digest(),
+        "weights": weights_digest(feature_map),
         "grid": {"levels": grid.levels, "shift": grid.shift, "capacity": grid.capacity},
     }
 

@@ -11,18 +11,20 @@ import click
 from ..common.console import console, notice, warning
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
-from ..common.files import collect_stale, followed, locked, require_absent
-from ..common.ledger import Ceiling, Ledger
+from ..common.files import collect_stale, followed, require_absent
+from ..common.ledger import DEFAULT_DELTA, Ceiling, Ledger
+from ..common.locks import locked
 from ..common.magnitudes import magnitudes, schema_of_magnitudes
 from ..common.ranks import Ranks
-from ..common.schema_file import read_draft, read_schema
+from ..common.schema_file import read_draft
+from ..common.table_schema import TableSchema
 from ..common.threads import use_threads
 from ..common.words import counted
 from .artifact import load_embedding, save_embedding
 from .drawing import MapOptions
 from .map_options import map_options
 from .pipeline import embed
-from .source_options import say_what_was_looked_up, source_options
+from .source_options import given_schema, say_what_was_looked_up, source_options
 from .work_folder import NothingLeft, WorkFolder
 
 _COST = "is an embedding that releases may refer to"
@@ -45,7 +47,7 @@ _COST = "is an embedding that releases may refer to"
 )  # fmt: skip
 @click.option(
     "--budget-delta", type=float, metavar="DELTA",
-    help="Delta at which the ceiling is taken [default: 1e-05]",
+    help=f"Delta at which the ceiling is taken [default: {DEFAULT_DELTA}]",
 )  # fmt: skip
 @map_options
 @click.option(
@@ -118,19 +120,16 @@ def command(
     """
     ceiling = _ceiling(budget_eps, budget_delta)
     output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
-    table, own_map = None, None
-    if schema_path is None:
-        for name, said in (
-            ("--accept-from-data", accept_from_data), ("--private-bounds", private_bounds)
-        ):  # fmt: skip
-            if said:
-                raise SchemaError(f"{name} means nothing without --schema")
-    elif private_bounds:
+    table: TableSchema | None
+    own_map = None
+    if private_bounds:
+        if schema_path is None:
+            raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
         table = schema_of_magnitudes(draft.schema, draft.private)
         own_map = magnitudes(table)
     else:
-        table = read_schema(schema_path, accept_from_data=accept_from_data)
+        table = given_schema(schema_path, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
     may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
     if not work.may_be_finished:
@@ -196,4 +195,4 @@ def _ceiling(epsilon: float | None, delta: float | None) -> Ceiling | None:
         if delta is not None:
             raise BudgetError("--budget-delta means nothing without --budget-eps")
         return None
-    return Ceiling(epsilon, 1e-5 if delta is None else delta)
+    return Ceiling(epsilon, DEFAULT_DELTA if delta is None else delta)

@@ -29,8 +29,6 @@ _SPREAD: Final = 20
 _LARGE: Final = 1000
 """Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
 logarithmic scale."""
-_NUMBERS: Final = "number"
-_TEXTS: Final = "text"
 
 
 @dataclass

@@ -89,7 +89,7 @@ class MapOptions:
             return network
         self.refuse_network(f"it goes with --features ntk, not {self.features}")
         if self.features == "hermite":
-            return HermiteFeatures.draw(schema.inputs, levels=schema.levels, seed=seed)
+            return HermiteFeatures.draw(schema.record_size, levels=schema.levels, seed=seed)
         if self.features == "rff":
             return self._fourier(schema, seed)
         if self.features == "perceptual":
@@ -121,7 +121,7 @@ class MapOptions:
 
     def _fourier(self, schema: Schema, seed: int) -> FeatureMap:
         """Of images all values; of tables numbers, and categories beside them in one-hot form."""
-        places: Sequence[int] = range(schema.inputs)
+        places: Sequence[int] = range(schema.record_size)
         categories = None
         if isinstance(schema, TableSchema):
             numeric = [block for block in blocks_of(schema) if block.column.kind.numeric]
@@ -132,7 +132,7 @@ class MapOptions:
             if categories is not None and not numeric:
                 return categories
         numbers = RandomFourierFeatures.draw(
-            schema.inputs,
+            schema.record_size,
             frequencies=self.frequencies,
             length_scale=self.length_scale or math.sqrt(len(places) / _VALUES_PER_SQUARED_LENGTH),
             levels=schema.levels,
@@ -162,7 +162,7 @@ class MapOptions:
         if not isinstance(schema, ImageSchema):
             if self.front not in (None, "pixels"):
                 raise SchemaError(f"--front {self.front}: it is for images, not for tables")
-            inputs = schema.inputs
+            inputs = schema.record_size
             return Pixels(inputs), (inputs,) if takes_vectors(arch) else (1, inputs)
         front = make_front(self.front or default_front(arch), schema.side)
         if takes_vectors(arch):

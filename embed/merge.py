@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import MergeError, SchemaError
-from ..common.files import locked, write_failures
+from ..common.files import write_failures
 from ..common.ledger import Ledger
+from ..common.locks import locked
 from .artifact import Embedding, load_embedding, plan_of
 from .run_plan import changes
 

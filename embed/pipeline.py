@@ -84,6 +84,7 @@ def embed(
         DataError: the records cannot be read.
         SchemaError: they do not fit what is declared of them.
         ModuleError: the module cannot be used.
+        DeviceError: there is no such device here.
     """
     if isinstance(data, (str, Path)):
         source = open_source(
@@ -118,9 +119,9 @@ def embed(
     else:
         file.require_nothing(f"it goes with --features perceptual, not {features}")
         feature_map = options.draw(schema, feature_seed)
-    if feature_map.record_size != schema.inputs:
+    if feature_map.record_size != schema.record_size:
         raise SchemaError(
-            f"records have {schema.inputs} values, but the feature map takes "
+            f"records have {schema.record_size} values, but the feature map takes "
             f"{feature_map.record_size}"
         )
     grid = Grid.for_capacity(schema.levels, capacity or max(len(source), DEFAULT_CAPACITY))

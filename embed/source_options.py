@@ -9,6 +9,8 @@ from typing import Final
 import click
 
 from ..common.console import notice
+from ..common.errors import SchemaError
+from ..common.schema_file import read_schema
 from ..common.schemas import Schema
 from ..common.table_schema import TableSchema
 
@@ -48,6 +50,19 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def given_schema(path: Path | None, *, accept_from_data: bool) -> TableSchema | None:
+    """The schema that --schema and --accept-from-data speak of; None if there is no table.
+
+    Raises:
+        SchemaError: it cannot be used as it is, or there is nothing to accept.
+    """
+    if path is not None:
+        return read_schema(path, accept_from_data=accept_from_data)
+    if accept_from_data:
+        raise SchemaError("--accept-from-data means nothing without --schema")
+    return None
 
 
 def say_what_was_looked_up(schema: Schema) -> None:

@@ -16,34 +16,28 @@ one leaves none behind.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import glob
-import os
 import secrets
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from ..common.console import Advance, notice, progress, warning
+from ..common.console import Advance, progress, warning
 from ..common.errors import OutputError, RunError
 from ..common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
+from ..common.locks import LOCK, folder_locked, held
 from ..common.ranks import Ranks
-from .accumulate import ClassSums
 from .artifact import Embedding, run_of
 from .checkpoint import Progress, Share, load_progress, save_progress, split
+from .counting import ShareCount
 from .job import Job
 from .run_plan import RunPlan, parse_plan, write_plan
 from .totals import Totals
 
 _PLAN: Final = "plan.json"
-DEFAULT_PAUSE: Final = 30.0
-"""Seconds between checkpoints, unless they are so large that this would cost too much."""
-_LARGEST_SHARE_OF_TIME: Final = 1 / 50
-"""Of the time, that writing checkpoints may take where the user has not said how often."""
 
 
 class NothingLeft(Exception):
@@ -83,7 +77,7 @@ class WorkFolder:
         Args:
             output: where the embedding will be written.
             ranks: which of several processes this is; the only one if None.
-            pause: seconds between checkpoints; `DEFAULT_PAUSE`, or more if they take long, if None.
+            pause: seconds between checkpoints; see `dpntk.embed.pause`.
             restart: throw away what an interrupted pass has left.
 
         Raises:
@@ -95,7 +89,6 @@ class WorkFolder:
         self._pause = pause
         self._restart = restart
         self._came_late = bool(self._remains()) and not restart
-        self._warned = False
         self._held = ExitStack()
         if restart and self._ranks.count > 1:
             raise RunError(
@@ -140,7 +133,7 @@ class WorkFolder:
             SchemaError: a record does not fit the schema.
         """
         plan = RunPlan.of(job)
-        with self._locked():
+        with folder_locked(self.path):
             shares = split(len(job.source), self._begin(plan, may_write))
             mine = shares[self._ranks.rank :: self._ranks.count]
             for share in mine:
@@ -149,7 +142,8 @@ class WorkFolder:
         last: Progress | None = None
         with self._bar(sum(share.size for share in left)) as advance:
             for share in left:
-                last = self._count(job, plan, share, advance)
+                checkpoint = self._checkpoint(share)
+                last = ShareCount(job, share, checkpoint, plan.digest, self._pause).finish(advance)
                 if share != left[-1]:
                     self._save_whole(last, plan)
                     last = None  # memory holds one share at a time
@@ -210,7 +204,7 @@ class WorkFolder:
 
     def _remove_if_unused(self) -> None:
         """Leave no folder behind if there is no progress in it and no process at work on it."""
-        with self._locked():
+        with folder_locked(self.path):
             progress = any(file.suffix in {".checkpoint", ".whole"} for file in self.path.iterdir())
             if progress or self._at_work():
                 return
@@ -219,42 +213,22 @@ class WorkFolder:
     def _at_work(self) -> bool:
         """Whether another process holds a share."""
         try:
-            with ExitStack() as held:
+            with ExitStack() as holding:
                 for lock in self.path.glob("*.lock"):
-                    self._try_to_hold(lock, held)
+                    self._try_to_hold(lock, holding)
         except RunError:
             return True
         return False
 
     def _empty(self) -> None:
         """Delete all progress, unless a process is at work on it."""
-        with ExitStack() as held:
+        with ExitStack() as holding:
             for lock in self.path.glob("*.lock"):
-                self._try_to_hold(lock, held)
+                self._try_to_hold(lock, holding)
         with write_failures(self.path):
             for file in self.path.iterdir():
-                if file.name != "lock":
+                if file.name != LOCK:
                     file.unlink()
-
-    def _locked(self) -> ExitStack:
-        """Make the folder if need be and keep other processes from planning or adding up."""
-        while True:
-            with write_failures(self.path):
-                self.path.mkdir(mode=0o700, exist_ok=True)
-                lock = self.path / "lock"
-                held = ExitStack()
-                try:
-                    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
-                    held.callback(os.close, descriptor)
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
-                    if os.fstat(descriptor).st_ino == lock.stat().st_ino:
-                        return held
-                except FileNotFoundError:
-                    pass  # a process that came before has finished and removed the folder
-                except BaseException:
-                    held.close()
-                    raise
-                held.close()
 
     def _hold(self, share: Share) -> None:
         """Take a share until the end of the context, and clean up after one who was killed."""
@@ -262,70 +236,18 @@ class WorkFolder:
         collect_stale(self._checkpoint(share))
         collect_stale(self._whole(share))
 
-    def _try_to_hold(self, lock: Path, held: ExitStack) -> None:
-        with write_failures(lock):
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
-            held.callback(os.close, descriptor)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise RunError(
-                    f"{self.path}: another process is at work on {self.output}: "
-                    "wait for it, or end it first"
-                ) from error
+    def _try_to_hold(self, lock: Path, holding: ExitStack) -> None:
+        busy = (
+            f"{self.path}: another process is at work on {self.output}: wait for it, or end it "
+            "first"
+        )
+        holding.enter_context(held(lock, busy=busy))
 
     def _checkpoint(self, share: Share) -> Path:
         return self.path / f"{share.name}.checkpoint"
 
     def _whole(self, share: Share) -> Path:
         return self.path / f"{share.name}.whole"
-
-    def _count(self, job: Job, plan: RunPlan, share: Share, advance: Advance) -> Progress:
-        """Count one share to its end."""
-        sums = job.class_sums()
-        done = self._resume(sums, job, plan, share)
-        safe = done - share.start
-        advance(safe, "")
-        pause = _Pause(self._pause)
-        try:
-            for batch in job.source.batches(sums.chunk_size, done, share.stop):
-                sums.add(batch.records, batch.labels)
-                done += len(batch.labels)
-                advance(len(batch.labels), "")
-                if done < share.stop and pause.over:
-                    with pause.renewed():
-                        saved = self._save(Progress(share, done, sums.totals), plan)
-                    safe = done - share.start if saved else safe
-        except KeyboardInterrupt as error:
-            raise RunError(
-                f"interrupted: {safe:,} of {share.size:,} records are counted and saved; "
-                "the same command goes on from there"
-            ) from error
-        return Progress(share, share.stop, sums.totals)
-
-    def _resume(self, sums: ClassSums, job: Job, plan: RunPlan, share: Share) -> int:
-        """Take over what a checkpoint holds; returns the number of the record that comes next."""
-        if not self._checkpoint(share).exists():
-            return share.start
-        found = load_progress(self._checkpoint(share), share, job.grid, plan.digest)
-        sums.resume(found.totals)
-        part = f" (share {share.number} of {share.of})" if share.of > 1 else ""
-        notice(
-            f"going on after {found.totals.records:,} of {share.size:,} records{part}, "
-            "which were counted before an interruption"
-        )
-        return found.done
-
-    def _save(self, reached: Progress, plan: RunPlan) -> bool:
-        """Write a checkpoint; a full disk costs the checkpoint and not the pass."""
-        try:
-            save_progress(reached, self._checkpoint(reached.share), plan.digest)
-        except OutputError as error:
-            if not self._warned:
-                warning(f"no checkpoint, going on without: {error}")
-            self._warned = True
-            return False
-        return True
 
     def _save_whole(self, counted: Progress, plan: RunPlan) -> None:
         save_progress(counted, self._whole(counted.share), plan.digest)
@@ -347,7 +269,7 @@ class WorkFolder:
         """
         others = [share for share in shares if last is None or share != last.share]
         with ExitStack() as lock:
-            lock.push(self._locked())
+            lock.enter_context(folder_locked(self.path))
             names = {file.name for file in self.path.iterdir()}
             if others and _PLAN not in names:
                 self.remove()
@@ -386,25 +308,3 @@ class WorkFolder:
         if self._ranks.rank == 0:
             return progress("embedding", records, "records")
         return nullcontext(lambda units, remark="": None)
-
-
-class _Pause:
-    """The time between two checkpoints."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
-        self._end = time.monotonic() + (DEFAULT_PAUSE if seconds is None else seconds)
-
-    @property
-    def over(self) -> bool:
-        """Whether it is time for a checkpoint."""
-        return time.monotonic() >= self._end
-
-    @contextlib.contextmanager
-    def renewed(self) -> Iterator[None]:
-        """Write a checkpoint in the block; the more it takes, the longer is the next pause."""
-        start = time.monotonic()
-        yield
-        end = time.monotonic()
-        long_enough = max(DEFAULT_PAUSE, (end - start) / _LARGEST_SHARE_OF_TIME)
-        self._end = end + (long_enough if self._seconds is None else self._seconds)

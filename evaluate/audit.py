@@ -229,7 +229,7 @@ def _pairs(
     embedding: Embedding, module: PublicModule | None, adjacency: Adjacency, canaries: int
 ) -> Iterator[_Pair]:
     """Neighbouring data sets: far apart by construction, or with random canaries."""
-    inputs, classes = embedding.schema.inputs, len(embedding.schema.classes)
+    inputs, classes = embedding.schema.record_size, len(embedding.schema.classes)
     levels = embedding.schema.levels
     if not canaries:
         dark = np.zeros(inputs, dtype=np.uint8)

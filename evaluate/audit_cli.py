@@ -10,23 +10,15 @@ from rich.table import Table
 
 from ..common.adjacency import Adjacency
 from ..common.errors import AuditError
-from ..release.accountant import DEFAULT_DELTA
+from ..release.promise_options import promise_options
 from .audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
 
 
 @click.command("audit", short_help="Try to refute the guarantee by attacking the mechanism.")
 @click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
-@click.option(
-    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
-    help="Epsilon of the guarantee to be tested.",
-)  # fmt: skip
-@click.option(
-    "--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Its delta.",
-)  # fmt: skip
-@click.option(
-    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
-    default=Adjacency.REPLACE_ONE.value, show_default=True, help="Its adjacency.",
-)  # fmt: skip
+@promise_options(
+    epsilon="Epsilon of the guarantee to be tested.", delta="Its delta.", adjacency="Its adjacency."
+)
 @click.option(
     "--runs", type=click.IntRange(100), default=DEFAULT_RUNS, show_default=True,
     help="Runs of the mechanism on each of two neighbouring data sets.",
@@ -48,7 +40,7 @@ def command(
     embedding: Path,
     epsilon: float,
     delta: float,
-    adjacency: str,
+    adjacency: Adjacency,
     runs: int,
     canaries: int,
     confidence: float,
@@ -63,7 +55,7 @@ def command(
         embedding,
         epsilon=epsilon,
         delta=delta,
-        adjacency=Adjacency(adjacency),
+        adjacency=adjacency,
         runs=runs,
         canaries=canaries,
         confidence=confidence,

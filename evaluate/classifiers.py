@@ -24,6 +24,7 @@ _MLP_STEPS: Final = 7500
 _MLP_BATCH: Final = 200
 _CNN_STEPS: Final = 2000
 _CNN_BATCH: Final = 128
+_CHUNK: Final = 1000
 
 Classifier = Callable[[Records, Records, int], float]
 """Takes records to train on, records to test on and a seed; gives the accuracy."""
@@ -43,11 +44,10 @@ def multilayer_perceptron(train: Records, test: Records, seed: int) -> float:
 
 def convolutional_network(train: Records, test: Records, seed: int) -> float:
     """Two 3x3 convolutions of 16 and 32 channels with max pooling, 2,000 steps of Adam."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        side = train.side
-        network = nn.Sequential(
-            nn.Unflatten(1, (1, side)),
+
+    def network() -> nn.Sequential:
+        return nn.Sequential(
+            nn.Unflatten(1, (1, train.side)),
             nn.Conv2d(1, 16, 3, padding=1),
             nn.ReLU(),
             nn.MaxPool2d(2),
@@ -55,21 +55,12 @@ def convolutional_network(train: Records, test: Records, seed: int) -> float:
             nn.ReLU(),
             nn.MaxPool2d(2),
             nn.Flatten(),
-            nn.Linear(32 * (side // 4) ** 2, train.classes),
+            nn.Linear(32 * (train.side // 4) ** 2, train.classes),
         )
-        optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
-        images = torch.from_numpy(train.images()).view(-1, side, side)
-        labels = torch.from_numpy(train.labels)
-        for _ in range(_CNN_STEPS):
-            part = torch.randint(len(labels), (_CNN_BATCH,))
-            loss = nn.functional.cross_entropy(network(images[part]), labels[part])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-        held_out = torch.from_numpy(test.images()).view(-1, side, side)
-        with torch.inference_mode():
-            guesses = torch.cat([network(part).argmax(dim=1) for part in held_out.split(1000)])
-    return _accuracy(guesses.numpy(), test.labels)
+
+    return score_network(
+        network, train, test, seed, steps=_CNN_STEPS, batch=_CNN_BATCH, learning_rate=2e-3
+    )
 
 
 CLASSIFIERS: Final[dict[str, Classifier]] = {
@@ -83,6 +74,45 @@ def in_words(classifiers: Mapping[str, Classifier]) -> dict[str, str]:
     """What classifiers are: the first line of what they say of themselves."""
     plain = {name: getattr(score, "func", score) for name, score in classifiers.items()}
     return {name: (score.__doc__ or "").strip() for name, score in plain.items()}
+
+
+def score_network(
+    make: Callable[[], nn.Module],
+    train: Records,
+    test: Records,
+    seed: int,
+    *,
+    steps: int,
+    batch: int,
+    learning_rate: float,
+) -> float:
+    """Train a network by Adam on the cross entropy of random batches; its accuracy.
+
+    Args:
+        make: the network with random weights, from images float32 (b, side, side) to (b, classes).
+        train: records to train on.
+        test: records to test on.
+        seed: of weights and batches.
+        steps: how many.
+        batch: records in a step, drawn with replacement.
+        learning_rate: of Adam.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = make()
+        optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
+        images = torch.from_numpy(train.images()).view(-1, train.side, train.side)
+        labels = torch.from_numpy(train.labels)
+        for _ in range(steps):
+            part = torch.randint(len(labels), (batch,))
+            loss = nn.functional.cross_entropy(network(images[part]), labels[part])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        held_out = torch.from_numpy(test.images()).view(-1, train.side, train.side)
+        with torch.inference_mode():
+            guesses = torch.cat([network(part).argmax(dim=1) for part in held_out.split(_CHUNK)])
+    return _accuracy(guesses.numpy(), test.labels)
 
 
 def _fit(model: LogisticRegression | MLPClassifier, train: Records, test: Records) -> float:

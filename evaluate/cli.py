@@ -14,15 +14,15 @@ from ..common.console import warning
 from ..common.errors import SchemaError
 from ..common.files import require_absent
 from ..release.acceptance import Acceptance
+from ..release.acceptance_options import acceptance_options
 from ..release.contents import NOT_PRIVATE
-from ..release.origin_options import origin_options
 from .classifiers import CLASSIFIERS, in_words
-from .distilled import Points, classifiers_of, is_distilled, read_points
+from .distilled import classifiers_of
 from .provenance import described, is_private, require_made_from
 from .records import read_real, read_synthetic
 from .report import as_table, write_report
 from .tables.baselines import independent_columns
-from .tables.points import KERNEL_REGRESSION, regression_row
+from .tables.points import regression_rows
 from .tables.report import as_table as as_grid
 from .tables.report import write_table_report
 from .tables.table import Table, is_table, read_real_table, read_synthetic_table
@@ -64,7 +64,7 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     "--release", type=click.Path(path_type=Path), metavar="FILE",
     help="Check that SYNTHETIC was generated from this release, and that its signer is trusted.",
 )  # fmt: skip
-@origin_options
+@acceptance_options
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the classifiers."
 )
@@ -120,16 +120,10 @@ def command(
     # Of the real rows where there are any: what their one-way marginals alone are worth.
     name, (*_, last) = list(training_sets.items())[-1]
     training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
+    # Quick, and first: damaged points are found out before anything is trained for long.
+    by_kernel = regression_rows(synthetic, tables, held_out, task, seed)
     rows = evaluate_tables(training_sets, held_out, task, seed)
-    by_kernel: dict[str, list[Points]] = {}
-    for path, table in zip(synthetic, tables, strict=True):
-        if is_distilled(table.provenance) and task.measures:
-            found = read_points(path, table.provenance, len(task.classes))
-            by_kernel.setdefault(described(table.provenance), []).append(found)
-    rows[kinds:kinds] = [
-        regression_row(f"{kind}: {KERNEL_REGRESSION}", sets, held_out, task, seed)
-        for kind, sets in by_kernel.items()
-    ]
+    rows[kinds:kinds] = by_kernel
     write_table_report(output, rows, tables, held_out, task, seed)
     Console().print(as_grid(rows, held_out, task))
 

@@ -15,10 +15,10 @@ from torch import nn
 
 from ..common.errors import DataError
 from ..common.relu_kernel import KernelRidge, ReluKernel, class_targets
-from .classifiers import Classifier
+from ..common.synthetic_folder import POINTS
+from .classifiers import Classifier, score_network
 from .records import Records
 
-_POINTS: Final = "points.npz"
 _CHUNK: Final = 1000
 _STEPS: Final = 600
 _BATCH: Final = 100
@@ -80,7 +80,7 @@ def read_points(folder: Path, provenance: Mapping[str, Any], classes: int) -> Po
     Raises:
         DataError: they are missing or damaged.
     """
-    file = folder / _POINTS
+    file = folder / POINTS
     try:
         with np.load(file, allow_pickle=False) as archive:
             points, labels = torch.from_numpy(archive["x"]), torch.from_numpy(archive["y"])
@@ -103,8 +103,8 @@ def kernel_regression(points: Points, train: Records, test: Records, seed: int) 
 
 def convnet(train: Records, test: Records, seed: int) -> float:
     """Three blocks of 128 3x3 filters, instance normalisation, ReLU, mean pooling; 600 steps."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+
+    def network() -> nn.Sequential:
         blocks: list[nn.Module] = []
         side, channels = train.side, 1
         for _ in range(3):
@@ -117,22 +117,12 @@ def convnet(train: Records, test: Records, seed: int) -> float:
             side, channels = side // 2, _FILTERS
             if side < 4:  # instance normalisation needs more than one place
                 break
-        network = nn.Sequential(
+        return nn.Sequential(
             nn.Unflatten(1, (1, train.side)),
             *blocks,
             nn.Flatten(),
             nn.Linear(_FILTERS * side**2, train.classes),
         )
-        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
-        images = torch.from_numpy(train.images()).view(-1, train.side, train.side)
-        labels = torch.from_numpy(train.labels)
-        for _ in range(_STEPS):
-            part = torch.randint(len(labels), (min(_BATCH, len(labels)),))
-            loss = nn.functional.cross_entropy(network(images[part]), labels[part])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-        held_out = torch.from_numpy(test.images()).view(-1, train.side, train.side)
-        with torch.inference_mode():
-            guesses = torch.cat([network(part).argmax(dim=1) for part in held_out.split(_CHUNK)])
-    return float((guesses.numpy() == test.labels).mean())
+
+    batch = min(_BATCH, len(train))
+    return score_network(network, train, test, seed, steps=_STEPS, batch=batch, learning_rate=1e-3)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ..common.errors import DataError
 from ..common.sources import Source, open_source
+from ..common.synthetic_folder import IMAGES, PROVENANCE
 
-_IMAGES: Final = "images.npz"
-_PROVENANCE: Final = "provenance.json"
 _BATCH: Final = 4096
 
 
@@ -61,12 +60,12 @@ def read_synthetic(path: Path) -> Records:
     """
     if not path.exists():
         raise DataError(f"{path}: there is no such folder; 'dpntk generate' makes one")
-    images = path / _IMAGES if path.is_dir() else path
+    images = path / IMAGES if path.is_dir() else path
     if not images.is_file():
-        raise DataError(f"{path}: there is no {_IMAGES} in it; 'dpntk generate' writes one")
+        raise DataError(f"{path}: there is no {IMAGES} in it; 'dpntk generate' writes one")
     provenance: dict[str, Any] = {}
     names: tuple[str, ...] | None = None
-    document = images.parent / _PROVENANCE
+    document = images.parent / PROVENANCE
     if path.is_dir() and document.is_file():
         try:
             provenance = json.loads(document.read_text())

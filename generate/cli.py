@@ -12,16 +12,17 @@ from ..common.console import console
 from ..common.device import AUTO
 from ..common.errors import GeneratorError
 from ..common.files import require_replaceable_folder
+from ..common.synthetic_folder import CSV, POINTS, PREVIEW, PROVENANCE
 from ..common.table_schema import TableSchema
 from ..common.words import counted
 from ..release.acceptance import Acceptance
-from ..release.origin_options import origin_options
+from ..release.acceptance_options import acceptance_options
 from ..release.reader import OpenedDistilled, open_any
 from .distilled import export_points
-from .export import POINTS, PREVIEW, PROVENANCE, load_generator
+from .export import load_generator
 from .pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
 from .points import PointSettings
-from .table_export import CSV, holds_table, load_table_generator
+from .table_export import holds_table, load_table_generator
 from .table_pipeline import generate_table, sample_table_to
 from .table_training import TableSettings, TableTraining
 from .training import Training, TrainingSettings
@@ -69,7 +70,7 @@ _FOR_TABLES = TableSettings()
     help="For a release with perceptual features: the module that they were made with. It is a "
     "program and will be run; the release says which SHA-256 the file must have.",
 )  # fmt: skip
-@origin_options
+@acceptance_options
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="synthetic", show_default=True,
@@ -105,50 +106,62 @@ def command(
         raise click.UsageError("give either --records or --points, not both")
     points = None if per_class is None else PointSettings(per_class, seed=seed)
     require_replaceable_folder(output, marker=PROVENANCE)
+    if generator is not None:
+        _sample_again(generator, output, count or MOST_BY_DEFAULT, points, seed)
+        return
+    opened = open_any(release or Path("release.h5"), acceptance)
     given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    look = output / PREVIEW
-    if generator is not None:
-        records = count or MOST_BY_DEFAULT
-        remark = f", {counted(records, 'record')} without training"
-        if holds_table(generator):
-            _refuse_points(points)
-            sample_table_to(output, load_table_generator(generator), count=records, seed=seed)
-            look = output / CSV
-        elif points is not None:
-            points_to(output, load_generator(generator), points)
-            remark = f", {counted(points.per_class, 'point')} of each class without training"
-        else:
-            sample_to(output, load_generator(generator), count=records, seed=seed)
+    if isinstance(opened, OpenedDistilled):
+        useless = {**chosen, "records": count, "points": per_class, "module": module}
+        _export(opened, output, for_training=useless)
+        return
+    training: Training | TableTraining
+    is_table = isinstance(opened.release.schema, TableSchema)
+    if is_table:
+        if module is not None:
+            raise GeneratorError(f"--module {module}: the release is of a table and needs none")
+        _refuse_points(points)
+        settings = replace(TableSettings(seed=seed), **chosen)
+        training = generate_table(opened, output, count=count, settings=settings, device=device)
     else:
-        opened = open_any(release or Path("release.h5"), acceptance)
-        if isinstance(opened, OpenedDistilled):
-            useless = {**chosen, "records": count, "points": per_class, "module": module}
-            _export(opened, output, for_training=useless)
-            return
-        training: Training | TableTraining
-        if isinstance(opened.release.schema, TableSchema):
-            if module is not None:
-                raise GeneratorError(f"--module {module}: the release is of a table and needs none")
-            _refuse_points(points)
-            settings = replace(TableSettings(seed=seed), **chosen)
-            training = generate_table(opened, output, count=count, settings=settings, device=device)
-            look = output / CSV
-        else:
-            training = generate(
-                opened,
-                output,
-                count=count,
-                settings=replace(TrainingSettings(seed=seed), **chosen),
-                points=points,
-                module=module,
-                device=device,
-            )
-        remark = (
-            f"; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
-            f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}"
+        training = generate(
+            opened,
+            output,
+            count=count,
+            settings=replace(TrainingSettings(seed=seed), **chosen),
+            points=points,
+            module=module,
+            device=device,
         )
-    console.print(f"wrote {output}{remark}\nlook at {look}")
+    console.print(
+        f"wrote {output}; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
+        f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}\n"
+        f"look at {_look_at(output, is_table=is_table)}"
+    )
+
+
+def _sample_again(
+    generator: Path, output: Path, count: int, points: PointSettings | None, seed: int
+) -> None:
+    """Write records of a generator that was trained earlier, or the points that stand for them."""
+    made = counted(count, "record")
+    is_table = holds_table(generator)
+    if is_table:
+        _refuse_points(points)
+        sample_table_to(output, load_table_generator(generator), count=count, seed=seed)
+    elif points is not None:
+        points_to(output, load_generator(generator), points)
+        made = f"{counted(points.per_class, 'point')} of each class"
+    else:
+        sample_to(output, load_generator(generator), count=count, seed=seed)
+    console.print(
+        f"wrote {output}, {made} without training\nlook at {_look_at(output, is_table=is_table)}"
+    )
+
+
+def _look_at(output: Path, *, is_table: bool) -> Path:
+    return output / (CSV if is_table else PREVIEW)
 
 
 def _refuse_points(points: PointSettings | None) -> None:
@@ -166,8 +179,8 @@ def _export(opened: OpenedDistilled, output: Path, for_training: dict[str, Any])
             option = {"learning_rate": "lr"}.get(name, name)
             raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
     export_points(opened, output)
-    look = CSV if isinstance(opened.release.schema, TableSchema) else PREVIEW
+    look = _look_at(output, is_table=isinstance(opened.release.schema, TableSchema))
     console.print(
         f"wrote {output}, the release's {len(opened.release.labels):,} points as they are in "
-        f"{POINTS}\nthe release is {opened.signed_by}\nlook at {output / look}"
+        f"{POINTS}\nthe release is {opened.signed_by}\nlook at {look}"
     )

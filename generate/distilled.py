@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..common.files import folder_appearing_whole
 from ..common.schema import ImageSchema
 from ..release.distilled import VALUE_LEVELS
 from ..release.reader import OpenedDistilled
-from .export import PROVENANCE, write_images, write_points
+from .export import write_images, write_points
 from .origin import release_of
+from .results import results
 from .table_export import write_rows
 from .table_sampling import to_table
 
@@ -35,22 +34,19 @@ def export_points(opened: OpenedDistilled, folder: Path) -> None:
     release = opened.release
     schema, labels = release.schema, release.labels
     values = np.clip(np.rint(release.points * VALUE_LEVELS + release.centre), 0, schema.levels)
-    document = _origin(opened)
-    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+    with results(folder, _provenance(opened)) as temporary:
         write_points(temporary, release.points, labels)
         if isinstance(schema, ImageSchema):
             images = values.astype(np.uint8).reshape(-1, schema.side, schema.side)
-            document["classes"] = list(schema.classes)
             write_images(temporary, images, labels, len(schema.classes))
         else:
-            document["schema"] = schema.to_json()
             rows = to_table(schema, (values / schema.levels).astype(np.float32), labels)
             write_rows(temporary, rows, schema)
-        (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _origin(opened: OpenedDistilled) -> dict[str, Any]:
-    release = opened.release
+def _provenance(opened: OpenedDistilled) -> dict[str, Any]:
+    release, schema = opened.release, opened.release.schema
+    is_images = isinstance(schema, ImageSchema)
     return {
         "release": {**release_of(opened), "kind": "distilled"},
         "kernel": {
@@ -61,4 +57,5 @@ def _origin(opened: OpenedDistilled) -> dict[str, Any]:
         },
         "settings": dict(release.settings),
         "versions": {"dpntk": version("dpntk")},
+        **({"classes": list(schema.classes)} if is_images else {"schema": schema.to_json()}),
     }

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from ..common.errors import GeneratorError
-from ..common.files import folder_appearing_whole
+from ..common.synthetic_folder import IMAGES, POINTS, PREVIEW
+from . import generator_file
 from .generator import ConditionalGenerator, GeneratorSpec
+from .generator_file import GENERATOR
 from .points import Points
+from .results import results
 
-PROVENANCE: Final = "provenance.json"
-GENERATOR: Final = "generator.safetensors"
-IMAGES: Final = "images.npz"
-PREVIEW: Final = "preview.png"
-POINTS: Final = "points.npz"
 _PREVIEW_ROWS: Final = 20
 _PREVIEW_COLUMNS: Final = 12
 _PREVIEW_SIDE: Final = 56
@@ -68,7 +62,7 @@ def write_synthetic(
     Raises:
         OutputError: the folder cannot be written.
     """
-    with _results(folder, saved, {"sampling": sampling}) as temporary:
+    with _with_generator(folder, saved, {"sampling": sampling}) as temporary:
         write_images(temporary, images, labels, len(saved.classes))
 
 
@@ -84,19 +78,17 @@ def write_found_points(folder: Path, saved: SavedGenerator, points: Points) -> N
         OutputError: the folder cannot be written.
     """
     more = {"kernel": points.kernel, "points": points.settings.to_json()}
-    with _results(folder, saved, more) as temporary:
+    with _with_generator(folder, saved, more) as temporary:
         write_images(temporary, points.images(), points.labels, len(saved.classes))
         write_points(temporary, points.values, points.labels)
 
 
 @contextlib.contextmanager
-def _results(folder: Path, saved: SavedGenerator, more: dict[str, Any]) -> Iterator[Path]:
-    """A folder with a generator and its provenance; it appears when all is in it."""
-    document = {**saved.origin, "classes": list(saved.classes), **more}
-    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+def _with_generator(folder: Path, saved: SavedGenerator, more: dict[str, Any]) -> Iterator[Path]:
+    """A folder of results with the generator and its origin in it."""
+    with results(folder, {**saved.origin, "classes": list(saved.classes), **more}) as temporary:
         yield temporary
         (temporary / GENERATOR).write_bytes(_serialise(saved))
-        (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
 def write_images(
@@ -135,45 +127,34 @@ def load_generator(path: Path) -> SavedGenerator:
     Raises:
         GeneratorError: there is none, or it is damaged.
     """
-    if not path.is_file():
-        raise GeneratorError(f"{path}: there is no such file; 'dpntk generate' writes {GENERATOR}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            document = json.loads((file.metadata() or {})["dpntk"])
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        spec = GeneratorSpec.from_json(document["spec"])
-        classes = tuple(map(str, document["classes"]))
-        class_weights = np.array(document["class_weights"], dtype=np.float64)
-        origin = dict(document["origin"])
-    except GeneratorError as error:
-        raise GeneratorError(f"{path}: {error}") from error
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
+    return generator_file.read(path, _understand)
+
+
+def _understand(
+    description: generator_file.Description, weights: generator_file.Weights
+) -> SavedGenerator:
+    spec = generator_file.spec_from(GeneratorSpec, description["spec"])
+    classes = tuple(map(str, description["classes"]))
+    class_weights = np.array(description["class_weights"], dtype=np.float64)
     if (
         len(classes) != spec.classes
         or class_weights.shape != (spec.classes,)
         or not np.isfinite(class_weights).all()
         or class_weights.min() <= 0
     ):
-        raise GeneratorError(f"{path}: its classes and weights contradict each other")
-    with torch.device("meta"):
-        generator = ConditionalGenerator(spec)
-    try:
-        generator.load_state_dict(weights, strict=True, assign=True)
-    except RuntimeError as error:
-        raise GeneratorError(f"{path}: its weights do not fit its description") from error
-    return SavedGenerator(generator.eval(), classes, class_weights, origin)
+        raise GeneratorError("its classes and weights contradict each other")
+    generator = generator_file.restored(lambda: ConditionalGenerator(spec), weights)
+    return SavedGenerator(generator, classes, class_weights, dict(description["origin"]))
 
 
 def _serialise(saved: SavedGenerator) -> bytes:
-    document = {
+    description = {
         "spec": saved.generator.spec.to_json(),
         "classes": list(saved.classes),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,
     }
-    content: bytes = save(saved.generator.state_dict(), metadata={"dpntk": json.dumps(document)})
-    return content
+    return generator_file.serialise(description, saved.generator.state_dict())
 
 
 def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:

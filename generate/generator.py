@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-
-from ..common.errors import GeneratorError
 
 _FACTOR_SCALE: Final = 0.1
 _FLOW_SCALE: Final = 0.03
@@ -40,24 +37,8 @@ class GeneratorSpec:
         return self.factors + self.flows
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping that `from_json` reads back."""
+        """A plain mapping."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> GeneratorSpec:
-        """Read what `to_json` wrote.
-
-        Raises:
-            GeneratorError: it is no such document.
-        """
-        try:
-            spec = cls(**document)
-            numbers: list[Any] = [spec.side, spec.classes, spec.factors, spec.flows]
-        except TypeError as error:
-            raise GeneratorError("the generator's description is not one of dpntk's") from error
-        if not all(isinstance(n, int) and 0 < n <= 1 << 16 for n in numbers):
-            raise GeneratorError("the generator's description is out of range")
-        return spec
 
 
 class ConditionalGenerator(nn.Module):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ..release.contents import Release
+from ..common.feature_map import FeatureMap
 from .kernels import Features, kernel_of
 
 
@@ -16,23 +18,37 @@ class MeanEmbeddingDistance:
     of b records of a class, ||mean phi||^2 is larger than ||E phi||^2 by 1/b of what the variance
     is, which would pull the generator towards sameness; leaving out the pairs of a record with
     itself removes that (Gretton et al. 2012, "A Kernel Two-Sample Test", lemma 6).
+
+    Args:
+        feature_map: phi.
+        embedding: the released matrix, or its rows that are phi's, float32 (d, c).
+        shares: what a feature of phi stands with in the columns: the released share of each class,
+            times phi's weight if it is a part of a longer vector, float32 (c,).
+        noise: standard deviation of the noise on each entry of `embedding`.
+
+    Attributes:
+        target: mu, float32 (c, d).
+        noise_floor: what the release's noise alone adds to the distance, in expectation.
     """
 
-    def __init__(self, release: Release, device: torch.device) -> None:
-        shares = torch.as_tensor(release.class_weights, device=device)
-        columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
+    def __init__(
+        self,
+        feature_map: FeatureMap,
+        embedding: NDArray[np.float32],
+        shares: Tensor,
+        noise: float,
+    ) -> None:
+        columns = torch.as_tensor(embedding, device=shares.device).T / shares[:, None]
         self.target = columns.contiguous()
-        self._target_norm = self.target.double().square().sum(dim=1).float()
-        self._kernel = kernel_of(release.feature_map, device)
-        variance = (release.noise_per_coordinate / shares) ** 2
-        self.noise_floor = float(variance.mean()) * release.embedding.shape[0]
-        """What the release's noise alone adds to the distance, in expectation."""
+        self._target_norm = columns.double().square().sum(dim=1).float()
+        self._kernel = kernel_of(feature_map, shares.device)
+        self.noise_floor = float((noise / shares).square().mean()) * embedding.shape[0]
 
     def __call__(self, records: Tensor) -> Tensor:
         """The distance of a batch.
 
         Args:
-            records: (c, b, inputs), values 0..1, b >= 2 of each class.
+            records: (c, b, record size), values 0..1, b >= 2 of each class.
 
         Returns:
             A scalar. Its expectation is the distance of the generator that made the batch.

@@ -12,13 +12,13 @@ import torch
 from ..common.console import warning
 from ..release.contents import NOT_PRIVATE
 from ..release.reader import OpenedDistilled, OpenedRelease
-from .table_training import TableSettings, TableTraining
+from .table_training import TableTraining
 from .training import Training, TrainingSettings
 
 
 def origin_of(
     opened: OpenedRelease,
-    settings: TrainingSettings | TableSettings,
+    settings: TrainingSettings,
     training: Training | TableTraining,
 ) -> dict[str, Any]:
     """Where generated records come from, as plain JSON: the release, and the training."""

@@ -41,6 +41,7 @@ def generate(
     Raises:
         ModuleError: the module is missing, is another one, or failed.
         GeneratorError: the training diverged, or there can be no such points.
+        DeviceError: there is no such device here.
         OutputError: the folder cannot be written.
     """
     settings = settings or TrainingSettings()

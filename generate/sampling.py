@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -31,19 +33,36 @@ def sample(
     side, code_length = generator.spec.side, generator.spec.code
     images = np.empty((count, side, side), dtype=np.uint8)
     labels = np.empty(count, dtype=np.int64)
-    places = torch.randperm(count, generator=random).numpy()  # mixes the classes
     with progress("sampling", count, "records") as advance, torch.inference_mode():
-        for label, wanted in enumerate(split_by_shares(count, class_weights).tolist()):
-            mine, places = places[:wanted], places[wanted:]
-            labels[mine] = label
-            for start in range(0, wanted, _BATCH):
-                part = mine[start : start + _BATCH]
-                code = torch.randn(1, len(part), code_length, generator=random)
-                made = generator(code, torch.tensor([label]))[0]
-                pixels = (made * 255).round().to(torch.uint8)
-                images[part] = pixels.numpy().reshape(-1, side, side)
-                advance(len(part), "")
+        for label, places in places_by_class(count, class_weights, _BATCH, random):
+            code = torch.randn(1, len(places), code_length, generator=random)
+            made = generator(code, torch.tensor([label]))[0]
+            pixels = (made * 255).round().to(torch.uint8)
+            images[places] = pixels.numpy().reshape(-1, side, side)
+            labels[places] = label
+            advance(len(places), "")
     return images, labels
+
+
+def places_by_class(
+    count: int, class_weights: NDArray[np.float64], batch: int, random: torch.Generator
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Where the records of each class are to stand, in random order.
+
+    Args:
+        count: how many records.
+        class_weights: share of each class, float64 (c,).
+        batch: how many places at a time, at the most.
+        random: mixes the classes, before anything is yielded.
+
+    Yields:
+        Index of a class and some of its places, int64 (b,); every place 0..count-1 once.
+    """
+    places = torch.randperm(count, generator=random).numpy()
+    for label, wanted in enumerate(split_by_shares(count, class_weights).tolist()):
+        mine, places = places[:wanted], places[wanted:]
+        for start in range(0, wanted, batch):
+            yield label, mine[start : start + batch]
 
 
 def split_by_shares(count: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,22 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from ..common.encoding import blocks_of
-from ..common.errors import GeneratorError, SchemaError
-from ..common.files import folder_appearing_whole
+from ..common.errors import GeneratorError
+from ..common.synthetic_folder import CSV, PARQUET
 from ..common.table_schema import TableSchema
-from .export import GENERATOR, PROVENANCE
+from . import generator_file
+from .generator_file import GENERATOR
+from .results import results
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_marginals import ColumnMarginal
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CSV: Final = "table.csv"
-PARQUET: Final = "table.parquet"
+_KIND: Final = "table"
 _MARGINALS: Final = "marginals"
 
 
@@ -61,11 +59,10 @@ def write_table(
         OutputError: the folder cannot be written.
     """
     schema = saved.generator.schema
-    document = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
-    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+    provenance = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
+    with results(folder, provenance) as temporary:
         write_rows(temporary, table, schema)
         (temporary / GENERATOR).write_bytes(_serialise(saved))
-        (temporary / PROVENANCE).write_text(json.dumps(document, indent=2) + "\n")
 
 
 def write_rows(folder: Path, table: pa.Table, schema: TableSchema) -> None:
@@ -110,9 +107,8 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
 def holds_table(path: Path) -> bool:
     """Whether a generator file is of a table; no if it is no such file."""
     try:
-        with safe_open(path, framework="pt") as file:
-            return bool(json.loads((file.metadata() or {})["dpntk"]).get("kind") == "table")
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError):
+        return generator_file.read(path, lambda description, _: bool(description["kind"] == _KIND))
+    except GeneratorError:
         return False
 
 
@@ -120,20 +116,17 @@ def load_table_generator(path: Path) -> SavedTableGenerator:
     """Read a generator that `write_table` wrote.
 
     Raises:
-        GeneratorError: it is damaged.
+        GeneratorError: there is none, or it is damaged.
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            document = json.loads((file.metadata() or {})["dpntk"])
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        spec = TableGeneratorSpec.from_json(document["spec"])
-        schema = TableSchema.from_json(document["schema"])
-        class_weights = np.array(document["class_weights"], dtype=np.float64)
-        origin = dict(document["origin"])
-    except (GeneratorError, SchemaError) as error:
-        raise GeneratorError(f"{path}: {error}") from error
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
+    return generator_file.read(path, _understand)
+
+
+def _understand(
+    description: generator_file.Description, weights: generator_file.Weights
+) -> SavedTableGenerator:
+    spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
+    schema = TableSchema.from_json(description["schema"])
+    class_weights = np.array(description["class_weights"], dtype=np.float64)
     blocks = blocks_of(schema)
     stored = [weights.pop(f"{_MARGINALS}.{number}", None) for number in range(len(blocks))]
     noise = weights.pop(f"{_MARGINALS}.noise", torch.empty(0)).numpy()
@@ -143,17 +136,15 @@ def load_table_generator(path: Path) -> SavedTableGenerator:
         if shares is not None
     )
     classes = len(schema.classes)
-    if class_weights.shape != (classes,) or not np.isfinite(class_weights).all():
-        raise GeneratorError(f"{path}: its classes and weights contradict each other")
-    if class_weights.min() <= 0 or not all(_is_marginal(m, classes) for m in marginals):
-        raise GeneratorError(f"{path}: its classes and weights contradict each other")
-    with torch.device("meta"):
-        generator = TableGenerator(spec, schema)
-    try:
-        generator.load_state_dict(weights, strict=True, assign=True)
-    except RuntimeError as error:
-        raise GeneratorError(f"{path}: its weights do not fit its description") from error
-    return SavedTableGenerator(generator.eval(), class_weights, marginals, origin)
+    if (
+        class_weights.shape != (classes,)
+        or not np.isfinite(class_weights).all()
+        or class_weights.min() <= 0
+        or not all(_is_marginal(marginal, classes) for marginal in marginals)
+    ):
+        raise GeneratorError("its classes and weights contradict each other")
+    generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
+    return SavedTableGenerator(generator, class_weights, marginals, dict(description["origin"]))
 
 
 def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
@@ -168,18 +159,17 @@ def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
 
 
 def _serialise(saved: SavedTableGenerator) -> bytes:
-    document = {
-        "kind": "table",
+    description = {
+        "kind": _KIND,
         "spec": saved.generator.spec.to_json(),
         "schema": saved.generator.schema.to_json(),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,
     }
-    tensors = dict(saved.generator.state_dict())
+    weights = dict(saved.generator.state_dict())
     blocks = blocks_of(saved.generator.schema)
     for marginal in saved.marginals:
         number = blocks.index(marginal.block)
-        tensors[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
-        tensors[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
-    content: bytes = save(tensors, metadata={"dpntk": json.dumps(document)})
-    return content
+        weights[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
+        weights[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
+    return generator_file.serialise(description, weights)

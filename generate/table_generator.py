@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..common.column import ColumnKind
 from ..common.encoding import Block, NumericEncoding, blocks_of
-from ..common.errors import GeneratorError
 from ..common.table_schema import TableSchema
-
-_LARGEST: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -30,24 +26,8 @@ class TableGeneratorSpec:
     width: int = 256
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping that `from_json` reads back."""
+        """A plain mapping."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> TableGeneratorSpec:
-        """Read what `to_json` wrote.
-
-        Raises:
-            GeneratorError: it is no such document.
-        """
-        try:
-            spec = cls(**document)
-            numbers: list[Any] = [spec.code, spec.width]
-        except TypeError as error:
-            raise GeneratorError("the generator's description is not one of dpntk's") from error
-        if not all(type(n) is int and 0 < n <= _LARGEST for n in numbers):
-            raise GeneratorError("the generator's description is out of range")
-        return spec
 
 
 @dataclass(frozen=True)
@@ -104,7 +84,7 @@ class TableGenerator(nn.Module):
             random: draws the categories.
 
         Returns:
-            (k, b, inputs), values 0..1.
+            (k, b, record size), values 0..1.
         """
         one_hot = nn.functional.one_hot(classes, len(self.schema.classes)).to(code)
         given = torch.cat([code, one_hot[:, None, :].expand(-1, code.shape[1], -1)], dim=-1)

@@ -1,9 +1,8 @@
-"""The one-way marginals that a release holds: as a target of training, and as a last correction."""
+"""The one-way marginals that a release holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,6 @@ from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
 from ..common.table_schema import TableSchema
 from ..release.contents import Release
-
-_EMPTY: Final = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +35,7 @@ class ColumnMarginal:
         return int(self.shares.shape[1]) - self.block.missing_place
 
     def cells(self, records: NDArray[np.float32]) -> NDArray[np.int64]:
-        """The cell of each generated row (n, inputs) of values 0..1."""
+        """The cell of each generated row (n, record size) of values 0..1."""
         if not isinstance(self.block.encoding, NumericEncoding):
             most: NDArray[np.int64] = records[:, self.block.shares].argmax(axis=1)
             return most
@@ -101,112 +98,6 @@ def noisy_marginals(
     if not isinstance(release.schema, TableSchema) or not isinstance(feature_map, MarginalFeatures):
         return None
     return feature_map, noisy, weight * feature_map.entry * release.class_weights
-
-
-def believable(
-    noisy: NDArray[np.float64], made: NDArray[np.float64], noise: float
-) -> NDArray[np.float64]:
-    """Shares between the released ones and those that the generator makes by itself.
-
-    Where the two differ by less than the noise, the generator, which was trained on all that was
-    released, is left alone; elsewhere it is corrected but for that much.
-
-    Args:
-        noisy: released shares (cells,).
-        made: shares among generated rows (cells,).
-        noise: standard deviation of the noise.
-    """
-    difference = noisy - made
-    surely = np.sign(difference) * np.maximum(np.abs(difference) - noise, 0)
-    return to_simplex(made + surely)
-
-
-def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest vector of shares (Duchi et al. 2008, "Efficient projections ... l1-ball")."""
-    ordered = np.sort(values)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
-    kept = np.flatnonzero(ordered > excess)[-1]
-    shares = np.maximum(values - excess[kept], 0)
-    projected: NDArray[np.float64] = shares / shares.sum()
-    return projected
-
-
-def corrected(
-    records: NDArray[np.float32],
-    labels: NDArray[np.int64],
-    marginals: tuple[ColumnMarginal, ...],
-    random: np.random.Generator,
-) -> None:
-    """Change generated rows as little as needed for the released marginals, class by class.
-
-    Numbers are moved along their order, so that what goes with a large one still does. Of
-    categories that are too frequent, random rows change to those that are too rare.
-
-    Args:
-        records: float32 (n, inputs), values 0..1: only the value of numeric columns and the
-            categories and missing values are looked at, and changed.
-        labels: int64 (n,).
-        marginals: of the release.
-        random: chooses the rows.
-    """
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label)
-        for marginal in marginals:
-            shares, block = marginal.shares[label], marginal.block
-            cells = marginal.cells(records[rows])
-            made = np.bincount(cells, minlength=len(shares)) / len(rows)
-            shares = believable(shares, made, float(marginal.noise[label]))
-            if not isinstance(block.encoding, NumericEncoding):
-                codes = _rearranged(cells, shares, random)
-                records[rows, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
-                continue
-            there = rows
-            if block.missing_place:
-                wanted = np.array([shares[:-1].sum(), shares[-1]])
-                missing = _rearranged((cells == marginal.points).astype(np.int64), wanted, random)
-                records[rows, block.place.stop - 1] = missing
-                there = rows[missing == 0]
-            _requantile(records, there, block.place.start, shares[: marginal.points], random)
-
-
-def _requantile(
-    records: NDArray[np.float32],
-    rows: NDArray[np.int64],
-    place: int,
-    shares: NDArray[np.float64],
-    random: np.random.Generator,
-) -> None:
-    if not len(rows) or shares.sum() < _EMPTY:
-        return
-    order = np.lexsort((random.random(len(rows)), records[rows, place]))
-    wanted = np.cumsum(shares / shares.sum())
-    quantile = (np.arange(len(rows)) + 0.5) / len(rows)
-    cell = np.minimum(np.searchsorted(wanted, quantile), len(shares) - 1)
-    begin = np.concatenate([[0.0], wanted])[cell]
-    within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY) - 0.5
-    # Where the value of a cell is all there is (integers), `within` is rounded away.
-    records[rows[order], place] = np.clip((cell + 0.98 * within) / (len(shares) - 1), 0, 1)
-
-
-def _rearranged(
-    codes: NDArray[np.int64], shares: NDArray[np.float64], random: np.random.Generator
-) -> NDArray[np.int64]:
-    """Codes with the wanted shares, as few of them changed as possible."""
-    wanted = np.floor(shares * len(codes)).astype(np.int64)
-    rest = shares * len(codes) - wanted
-    wanted[np.argsort(-rest, kind="stable")[: len(codes) - int(wanted.sum())]] += 1
-    found = np.bincount(codes, minlength=len(shares))
-    free = [
-        random.choice(np.flatnonzero(codes == code), found[code] - wanted[code], replace=False)
-        for code in np.flatnonzero(found > wanted)
-    ]
-    if not free:
-        return codes
-    changed = codes.copy()
-    lacking = np.maximum(wanted - found, 0)
-    new = random.permutation(np.repeat(np.arange(len(shares)), lacking))
-    changed[np.concatenate(free)] = new
-    return changed
 
 
 def record_targets(

@@ -10,8 +10,8 @@ from torch import Tensor
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
 from ..release.contents import Release
-from .kernels import ExplicitFeatures, kernel_of
-from .objective import squared_distance
+from .kernels import ExplicitFeatures
+from .objective import MeanEmbeddingDistance, squared_distance
 from .table_marginals import record_targets, released_marginals
 from .table_pairs import PairDistance, released_pairs
 
@@ -22,9 +22,9 @@ MARGINALS_LOSS: Final = 30.0
 class TableDistance:
     """Mean over classes of the squared distance of mean embeddings, estimated without bias.
 
-    As `objective.MeanEmbeddingDistance`; where the release holds marginals, of columns and perhaps
-    of pairs, their distances are added with a weight of their own, which is free to choose: the
-    noise is in the release already.
+    `MeanEmbeddingDistance`; where the release holds marginals, of columns and perhaps of pairs,
+    their distances are added with a weight of their own, which is free to choose: the noise is in
+    the release already.
     """
 
     def __init__(
@@ -35,16 +35,11 @@ class TableDistance:
         if isinstance(feature_map, JointFeatures):
             weight, feature_map = feature_map.main_weight, feature_map.main
             embedding = embedding[: feature_map.dimension]
-        self._kernel = None
-        self.noise_floor = 0.0
-        """What the release's noise alone adds to the distance, in expectation."""
+        self._features: MeanEmbeddingDistance | None = None
         if not isinstance(feature_map, MarginalFeatures):
-            self._kernel = kernel_of(feature_map, device)
-            columns = torch.as_tensor(embedding, device=device).T / (weight * shares[:, None])
-            self._target = columns.contiguous()
-            self._norm = columns.double().square().sum(dim=1).float()
-            noise = release.noise_per_coordinate / (weight * shares)
-            self.noise_floor = float(noise.square().mean()) * embedding.shape[0]
+            self._features = MeanEmbeddingDistance(
+                feature_map, embedding, weight * shares, release.noise_per_coordinate
+            )
         self._places: Tensor | None = None
         if marginals := released_marginals(release):
             places, means = record_targets(marginals)
@@ -55,18 +50,23 @@ class TableDistance:
         if pairs := released_pairs(release):
             self._pairs = PairDistance(pairs, device, marginals_loss)
 
+    @property
+    def noise_floor(self) -> float:
+        """What the release's noise alone adds to the distance without the marginals."""
+        return 0.0 if self._features is None else self._features.noise_floor
+
     def __call__(self, records: Tensor) -> tuple[Tensor, Tensor]:
         """The distance of a batch.
 
         Args:
-            records: (c, b, inputs), values 0..1, b >= 2 of each class.
+            records: (c, b, record size), values 0..1, b >= 2 of each class.
 
         Returns:
             Two scalars: the distance to be made small, and its part without the marginals.
         """
         features = torch.zeros((), device=records.device)
-        if self._kernel is not None:
-            features = squared_distance(self._kernel.features(records), self._target, self._norm)
+        if self._features is not None:
+            features = self._features(records)
         if self._places is None:
             return features, features.detach()
         marginals = ExplicitFeatures(records[..., self._places] * self._size)

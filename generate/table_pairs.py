@@ -84,7 +84,7 @@ class PairDistance:
         """The distance of a batch.
 
         Args:
-            records: (c, b, inputs), values 0..1, b >= 2 of each class.
+            records: (c, b, record size), values 0..1, b >= 2 of each class.
         """
         places = {place for found in self._seconds.values() for place in found}
         cells = {place: _cells(records, place) for place in places | self._seconds.keys()}

@@ -35,6 +35,7 @@ def generate_table(
 
     Raises:
         GeneratorError: the training diverged, or the release is not of a table.
+        DeviceError: there is no such device here.
         OutputError: the folder cannot be written.
     """
     settings = settings or TableSettings()

@@ -12,9 +12,10 @@ from ..common.column import Column, ColumnKind
 from ..common.console import progress
 from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ..common.table_schema import TableSchema
-from .sampling import split_by_shares
+from .sampling import places_by_class
+from .table_correction import correct
 from .table_generator import TableGenerator
-from .table_marginals import ColumnMarginal, corrected
+from .table_marginals import ColumnMarginal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,20 +45,16 @@ def sample_rows(
     """
     random = torch.Generator().manual_seed(seed)
     schema = generator.schema
-    records = np.empty((count, schema.inputs), dtype=np.float32)
+    records = np.empty((count, schema.record_size), dtype=np.float32)
     labels = np.empty(count, dtype=np.int64)
-    places = torch.randperm(count, generator=random).numpy()  # mixes the classes
     with progress("sampling", count, "rows") as advance, torch.inference_mode():
-        for label, wanted in enumerate(split_by_shares(count, class_weights).tolist()):
-            mine, places = places[:wanted], places[wanted:]
-            labels[mine] = label
-            for start in range(0, wanted, _BATCH):
-                part = mine[start : start + _BATCH]
-                code = torch.randn(1, len(part), generator.spec.code, generator=random)
-                records[part] = generator(code, torch.tensor([label]), random)[0].numpy()
-                advance(len(part), "")
+        for label, places in places_by_class(count, class_weights, _BATCH, random):
+            code = torch.randn(1, len(places), generator.spec.code, generator=random)
+            records[places] = generator(code, torch.tensor([label]), random)[0].numpy()
+            labels[places] = label
+            advance(len(places), "")
     if marginals:
-        corrected(records, labels, marginals, np.random.default_rng(seed))
+        correct(records, labels, marginals, np.random.default_rng(seed))
     return to_table(schema, records, labels)
 
 
@@ -68,7 +65,7 @@ def to_table(
 
     Args:
         schema: of the table.
-        records: float32 (n, inputs), values 0..1.
+        records: float32 (n, record size), values 0..1.
         labels: int64 (n,).
     """
     import pyarrow

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
@@ -14,29 +13,19 @@ from ..release.contents import Release
 from .descent import Loss, LossPoint, descend
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_objective import MARGINALS_LOSS, TableDistance
+from .training import TrainingSettings
 
 
 @dataclass(frozen=True)
-class TableSettings:
-    """Choices of stage three. None of them touches the privacy of anything.
+class TableSettings(TrainingSettings):
+    """Choices of stage three for tables: those for images, and one more.
 
     Attributes:
-        steps: optimisation steps.
-        batch: rows a step, the same number of every class.
-        seed: of the generator's weights, latent codes and draws.
-        learning_rate: of Adam at the start; it falls to 0 along a cosine.
         marginals_loss: weight of the marginals' distance, where the release holds marginals.
     """
 
-    steps: int = 1500
-    batch: int = 400
-    seed: int = 0
     learning_rate: float = 0.003
     marginals_loss: float = MARGINALS_LOSS
-
-    def to_json(self) -> dict[str, Any]:
-        """The settings as a plain mapping."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -70,6 +59,7 @@ def train_table(
 
     Raises:
         GeneratorError: the training diverged, or the release is not of a table.
+        DeviceError: there is no such device here.
     """
     settings = settings or TableSettings()
     schema = release.schema

@@ -30,7 +30,7 @@ class TrainingSettings:
     Attributes:
         steps: optimisation steps.
         batch: records a step, the same number of every class.
-        seed: of the generator's weights and latent codes.
+        seed: of the generator's weights, latent codes and draws.
         learning_rate: of Adam at the start; it falls to 0 along a cosine.
     """
 
@@ -81,6 +81,7 @@ def train(
     Raises:
         ModuleError: the module is missing, is another one, or failed.
         GeneratorError: the training diverged.
+        DeviceError: there is no such device here.
     """
     settings = settings or TrainingSettings()
     place = choose_device(device)

@@ -6,7 +6,8 @@ is therefore imported on first use, and stages three and four import `dpntk.rele
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from .acceptance import Acceptance, SignedBy
 from .contents import Guarantee, Release
@@ -38,9 +39,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import publishing
+_LAZY: Final = {
+    "ClassCounts": "terms",
+    "Terms": "terms",
+    "publish": "publishing",
+    "release": "publishing",
+    "save_release": "publishing",
+}
+"""Name to the module that it is in."""
 
-    return getattr(publishing, name)
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

@@ -18,7 +18,6 @@ from typing import Final
 
 from ..common.errors import BudgetError
 
-DEFAULT_DELTA: Final = 1e-5
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
 """By how much results are rounded to the safe side; far above the error of autodp's log-delta."""

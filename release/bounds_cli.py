@@ -11,8 +11,8 @@ from ..common.console import console
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
 from ..common.schema_file import read_draft
 from ..common.words import promised
-from .accountant import DEFAULT_DELTA
 from .private_bounds import find_bounds
+from .promise_options import promise_options
 from .terms import ClassCounts, Terms
 
 _COST = "is a schema that was paid for"
@@ -24,16 +24,11 @@ _COST = "is a schema that was paid for"
     "--schema", "schema_path", type=click.Path(path_type=Path), required=True,
     metavar="SCHEMA.TOML", help="In which the columns have bounds = \"private\".",
 )  # fmt: skip
-@click.option(
-    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
-    help="Privacy loss to spend on bounds, a small part of all, such as 0.1.",
-)  # fmt: skip
-@click.option("--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Likewise.")
-@click.option(
-    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
-    default=Adjacency.REPLACE_ONE.value, show_default=True,
-    help="What is hidden: the same as of the release to come.",
-)  # fmt: skip
+@promise_options(
+    epsilon="Privacy loss to spend on bounds, a small part of all, such as 0.1.",
+    delta="Likewise.",
+    adjacency="What is hidden: the same as of the release to come.",
+)
 @click.option(
     "--compose", is_flag=True, help="Spend again although something was spent on bounds before."
 )
@@ -47,7 +42,7 @@ def command(
     schema_path: Path,
     epsilon: float,
     delta: float,
-    adjacency: str,
+    adjacency: Adjacency,
     compose: bool,
     output: Path,
     overwrite: bool,
@@ -58,7 +53,7 @@ def command(
     with it has it in its ledger from the start.
     """
     require_absent(output, overwrite=overwrite, cost=_COST)
-    terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts.UNIFORM)
+    terms = Terms(epsilon, delta, adjacency, ClassCounts.UNIFORM)
     draft = read_draft(schema_path)
     found = find_bounds(magnitudes, draft, terms, lambda total: compose)
     write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
@@ -67,6 +62,6 @@ def command(
             console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")
     console.print(
         f"wrote {output}: epsilon {promised(epsilon)} was spent on bounds, delta "
-        f"{promised(delta)}, {adjacency}\n"
+        f"{promised(delta)}, {adjacency.value}\n"
         f"next: dpntk embed DATA --schema {output}"
     )

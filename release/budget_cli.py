@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..common.errors import BudgetError
-from ..common.ledger import Entry
+from ..common.ledger import DEFAULT_DELTA, Entry
 from ..common.words import promised, rounded_up
 from ..embed.artifact import load_embedding
-from .accountant import DEFAULT_DELTA
 from .composition import most_left, strictest, total_of
 from .distilled_ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
 from .sampled_gaussian import sampled_epsilon

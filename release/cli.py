@@ -11,31 +11,21 @@ from ..common.console import console, warning
 from ..common.files import require_absent
 from ..common.words import promised, rounded_up
 from ..embed.artifact import require_embedding
-from .accountant import DEFAULT_DELTA
-from .composition import Total
 from .contents import NOT_PRIVATE
 from .mechanism import DEFAULT_COUNT_WEIGHT
+from .promise_options import promise_options
 from .publishing import COST, publish
-from .signing_options import confirmed, key_option, signing_key
+from .questions import accepts_total
+from .signing_options import key_option, signing_key
 from .terms import ClassCounts, Terms
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")
 @click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
-@click.option(
-    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
-    help="Privacy loss to spend: 1 is strong, 10 is weak.",
-)  # fmt: skip
-@click.option(
-    "--delta", type=float, default=DEFAULT_DELTA, show_default=True,
-    help="Chance, roughly, that the guarantee fails; must be below 1/n.",
-)  # fmt: skip
-@click.option(
-    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
-    default=Adjacency.REPLACE_ONE.value, show_default=True,
-    help="What is hidden: exchanging one record (their number is public), or adding or removing "
-    "one (their number gets noise too).",
-)  # fmt: skip
+@promise_options(
+    adjacency="What is hidden: exchanging one record (their number is public), or adding or "
+    "removing one (their number gets noise too).",
+)
 @click.option(
     "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
     default=ClassCounts.NOISY.value, show_default=True,
@@ -65,7 +55,7 @@ def command(
     embedding: Path,
     epsilon: float,
     delta: float,
-    adjacency: str,
+    adjacency: Adjacency,
     class_counts: str,
     count_weight: float,
     output: Path,
@@ -79,9 +69,7 @@ def command(
     Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
     more about them than one.
     """
-    terms = Terms(
-        epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight, not_private
-    )
+    terms = Terms(epsilon, delta, adjacency, ClassCounts(class_counts), count_weight, not_private)
     require_embedding(embedding)
     require_absent(output, overwrite=overwrite, cost=COST)
     key = signing_key(key_path)
@@ -90,7 +78,7 @@ def command(
         output,
         terms,
         key,
-        compose=lambda total: compose or _asked(total),
+        compose=lambda total: compose or accepts_total("release", total),
         overwrite=overwrite,
     )
     promise = made.guarantee
@@ -108,12 +96,4 @@ def command(
     console.print(
         f"signed by {key.public.fingerprint}; whoever is to trust it needs this line, from you "
         f"yourself:\n{key.public.line}\nnext: dpntk generate {output}"
-    )
-
-
-def _asked(total: Total) -> bool:
-    """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
-    return confirmed(
-        f"This is release number {total.releases}; together they would have epsilon "
-        f"{rounded_up(total.epsilon)} ({total.adjacency.value}). Go on?"
     )

@@ -20,6 +20,8 @@ DISTILLED_MECHANISM: Final = (
 )
 VALUE_LEVELS: Final = 256
 """A support point's values are pixels, less the centre, over this."""
+UNITS_OF_CLIP_NORM: Final = 1 << 40
+"""The grid of sums and noise is the clip norm over this."""
 
 
 @dataclass(frozen=True)

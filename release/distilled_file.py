@@ -19,6 +19,7 @@ from ..common.schemas import schema_from_json
 from .body import Body
 from .distilled import (
     KIND,
+    UNITS_OF_CLIP_NORM,
     DistilledGuarantee,
     DistilledRelease,
     distilled_statement,
@@ -29,7 +30,6 @@ from .mechanism import SMOOTHING
 from .sampled_gaussian import SampledGaussian, sampled_epsilon
 from .user_block import UserBlock, sign_file
 
-_UNITS_OF_CLIP_NORM: Final = 2.0**40
 _UNDERSTATED: Final = 1e-6
 _OVERSTATED: Final = 1e-2
 _FARTHEST: Final = 1e3
@@ -104,7 +104,7 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     _require_consistent(guarantee)
     points, labels = body.arrays["points"], body.arrays["labels"]
     classes = len(schema.classes)
-    if points.ndim != 2 or points.shape[1] != schema.inputs or len(points) != len(labels):
+    if points.ndim != 2 or points.shape[1] != schema.record_size or len(points) != len(labels):
         raise FormatError("the points are not as many as the labels, or not of the schema's size")
     if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > _FARTHEST:
         raise FormatError("a label or a point is out of range")
@@ -136,7 +136,7 @@ def _require_consistent(guarantee: DistilledGuarantee) -> None:
     g = guarantee
     if not 0 < g.delta < 1 or not 0 < g.epsilon < math.inf or g.total_releases < 1:
         raise FormatError("epsilon, delta or the number of releases is impossible")
-    if not g.clip_norm > 0 or g.grid * _UNITS_OF_CLIP_NORM != g.clip_norm:
+    if not g.clip_norm > 0 or g.grid * UNITS_OF_CLIP_NORM != g.clip_norm:
         raise FormatError("clip norm and grid contradict each other")
     units = g.sigma / g.grid
     needed = math.hypot(g.noise_multiplier * g.clip_norm, SMOOTHING * g.grid)

@@ -14,8 +14,10 @@ from typing import Any, Final
 
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError, OutputError
-from ..common.files import SENSITIVE_MODE, followed, locked, write_atomically
+from ..common.files import SENSITIVE_MODE, followed, write_atomically
+from ..common.locks import locked
 from ..common.words import rounded_up
+from .composition import Total
 from .sampled_gaussian import SampledGaussian, sampled_epsilon
 
 LEDGER_SUFFIX: Final = ".ledger.json"
@@ -41,21 +43,6 @@ class Spending:
     delta: float
     run: SampledGaussian
     adjacency: Adjacency = Adjacency.ADD_REMOVE
-
-
-@dataclass(frozen=True)
-class Sum:
-    """What all distillations in a ledger promise together.
-
-    Attributes:
-        epsilon: at the delta of the latest, and under its adjacency.
-        releases: how many they are.
-        adjacency: of the latest.
-    """
-
-    epsilon: float
-    releases: int
-    adjacency: Adjacency
 
 
 def ledger_of(data: Path) -> Path:
@@ -92,20 +79,20 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
         ) from error
 
 
-def total_of(entries: tuple[Spending, ...], latest: Spending) -> Sum:
+def total_of(entries: tuple[Spending, ...], latest: Spending) -> Total:
     """What distillations promise together, at the delta of the latest and under its adjacency.
 
     One by itself promises what it says. What an earlier run spends under another adjacency than
     its own follows from its rate, noise and steps.
     """
     if len(entries) == 1:
-        return Sum(latest.epsilon, 1, latest.adjacency)
+        return Total(latest.epsilon, latest.delta, latest.adjacency, 1)
     runs = [entry.run for entry in entries]
     epsilon = sampled_epsilon(runs, latest.delta, adjacency=latest.adjacency)
-    return Sum(max(epsilon, latest.epsilon), len(entries), latest.adjacency)
+    return Total(max(epsilon, latest.epsilon), latest.delta, latest.adjacency, len(entries))
 
 
-def enter(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
+def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
     """Enter a distillation, before any of its noise is drawn.
 
     Args:
@@ -127,7 +114,7 @@ def enter(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
         raise OutputError(f"{error} (--ledger names another place for the ledger)") from error
 
 
-def _entered(path: Path, entry: Spending, compose: Callable[[Sum], bool]) -> Sum:
+def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
     with locked(path):
         before = read_ledger(path)
         if any(other.release_id == entry.release_id for other in before):

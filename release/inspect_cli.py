@@ -9,10 +9,10 @@ from rich.console import Console
 
 from ..common.console import warning
 from .acceptance import Acceptance
+from .acceptance_options import acceptance_options
 from .contents import NOT_PRIVATE
-from .distilled_label import distilled_json, distilled_panel, distilled_registry_entry
-from .label import as_json, as_panel, as_registry_entry
-from .origin_options import origin_options
+from .distilled_label import distilled_label
+from .embedding_label import embedding_label
 from .reader import OpenedDistilled, open_any
 
 
@@ -23,25 +23,20 @@ from .reader import OpenedDistilled, open_any
     "--registry", is_flag=True,
     help="An entry for OpenDP's registry of deployments, as far as the file knows, as YAML.",
 )  # fmt: skip
-@origin_options
+@acceptance_options
 def command(release: Path, json_wanted: bool, registry: bool, acceptance: Acceptance) -> None:
     """Show the label of RELEASE (default: release.h5): what it promises, and who says so."""
     if json_wanted and registry:
         raise click.UsageError("give either --json or --registry, not both")
     opened = open_any(release, acceptance)
-    if isinstance(opened, OpenedDistilled):
-        if json_wanted:
-            click.echo(distilled_json(opened))
-        elif registry:
-            click.echo(distilled_registry_entry(opened), nl=False)
-        else:
-            Console(markup=False, highlight=False).print(distilled_panel(opened))
-        return
     if not opened.release.guarantee.private:
         warning(f"{release} is {NOT_PRIVATE}")
+    label = (
+        distilled_label(opened) if isinstance(opened, OpenedDistilled) else embedding_label(opened)
+    )
     if json_wanted:
-        click.echo(as_json(opened))
+        click.echo(label.as_json())
     elif registry:
-        click.echo(as_registry_entry(opened), nl=False)
+        click.echo(label.as_registry_entry(), nl=False)
     else:
-        Console(markup=False, highlight=False).print(as_panel(opened))
+        Console(markup=False, highlight=False).print(label.as_panel())

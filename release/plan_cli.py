@@ -21,10 +21,10 @@ from ..embed.artifact import Embedding, load_embedding
 from ..embed.drawing import MapOptions
 from ..embed.grid import DEFAULT_CAPACITY, Grid
 from ..embed.map_options import OF_THE_MAP, map_options
-from .accountant import DEFAULT_DELTA
 from .composition import most_left, total_of
 from .mechanism import DEFAULT_COUNT_WEIGHT
 from .plan import Plan, plan
+from .promise_options import promise_options
 from .terms import ClassCounts, Terms
 
 _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
@@ -38,15 +38,9 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
     "it is protected, so say what you would say in public.",
 )  # fmt: skip
 @click.option("--classes", type=click.IntRange(1, 10_000), help="How many classes there are.")
-@click.option(
-    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
-    help="Privacy loss of the release.",
-)  # fmt: skip
-@click.option("--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Likewise.")
-@click.option(
-    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
-    default=Adjacency.REPLACE_ONE.value, show_default=True, help="What is hidden.",
-)  # fmt: skip
+@promise_options(
+    epsilon="Privacy loss of the release.", delta="Likewise.", adjacency="What is hidden."
+)
 @click.option(
     "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
     default=ClassCounts.NOISY.value, show_default=True,
@@ -73,7 +67,7 @@ def command(
     classes: int | None,
     epsilon: float,
     delta: float,
-    adjacency: str,
+    adjacency: Adjacency,
     class_counts: str,
     count_weight: float,
     options: MapOptions,
@@ -85,7 +79,7 @@ def command(
     Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
     that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
     """
-    terms = Terms(epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight)
+    terms = Terms(epsilon, delta, adjacency, ClassCounts(class_counts), count_weight)
     if embedding is not None:
         _refuse_map_options(context)
         loaded = load_embedding(embedding)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import BudgetError, SchemaError
-from ..common.files import followed, locked
+from ..common.files import followed
+from ..common.locks import locked
 from ..common.magnitudes import bounds_from, magnitudes, schema_of_magnitudes
 from ..common.schema_file import Draft
 from ..embed.artifact import load_embedding, require_embedding

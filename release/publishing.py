@@ -17,11 +17,11 @@ from ..common.files import (
     PUBLIC_MODE,
     SENSITIVE_MODE,
     followed,
-    locked,
     require_absent,
     write_atomically,
 )
 from ..common.ledger import Entry
+from ..common.locks import locked
 from ..common.magnitudes import holds_magnitudes
 from ..common.words import rounded_up
 from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding

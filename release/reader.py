@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..common.adjacency import Adjacency
 from ..common.container import EMBEDDING_MAGIC, USER_BLOCK
 from ..common.errors import FormatError, ReleaseError, SchemaError
@@ -182,19 +185,8 @@ def understand(body: Body, block: UserBlock) -> Release:
         raise FormatError("the number of records is exact under replace-one, and only there")
     require_consistent(guarantee, feature_map, schema.spent)
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
-    classes = len(schema.classes)
-    if embedding.shape != (feature_map.dimension, classes):
-        raise FormatError(
-            "the embedding's shape does not follow from the feature map and the classes"
-        )
-    if class_weights.shape != (classes,):
-        raise FormatError("there is not one weight for each class")
-    if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
-        raise FormatError("the class weights are not positive shares of 1")
-    if schema.inputs != feature_map.record_size or schema.levels != feature_map.levels:
-        raise FormatError("schema and feature map disagree about a record's size")
-    _require_marginals_of(schema, feature_map)
-    equal_classes = bool((class_weights == 1 / classes).all())
+    _require_fitting(embedding, class_weights, schema, feature_map)
+    equal_classes = bool((class_weights == 1 / len(schema.classes)).all())
     return Release(
         embedding=embedding,
         class_weights=class_weights,
@@ -207,6 +199,27 @@ def understand(body: Body, block: UserBlock) -> Release:
         # In our own words, whatever the file says: they are what people rely on.
         statement=statement_of(guarantee, schema, feature_map, equal_classes=equal_classes),
     )
+
+
+def _require_fitting(
+    embedding: NDArray[np.float32],
+    class_weights: NDArray[np.float64],
+    schema: Schema,
+    feature_map: FeatureMap,
+) -> None:
+    """Check that matrix, class weights, schema and feature map are of one another's sizes."""
+    classes = len(schema.classes)
+    if embedding.shape != (feature_map.dimension, classes):
+        raise FormatError(
+            "the embedding's shape does not follow from the feature map and the classes"
+        )
+    if class_weights.shape != (classes,):
+        raise FormatError("there is not one weight for each class")
+    if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
+        raise FormatError("the class weights are not positive shares of 1")
+    if schema.record_size != feature_map.record_size or schema.levels != feature_map.levels:
+        raise FormatError("schema and feature map disagree about a record's size")
+    _require_marginals_of(schema, feature_map)
 
 
 def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:

@@ -1,17 +1,16 @@
-"""Options and questions that commands which write releases share."""
+"""The option --key, which commands that write releases share."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Final
 
 import click
 
-from ..common.console import console, notice
+from ..common.console import notice
 from ..common.errors import OutputError
 from .keys import SigningKey, default_key_path, load_key, own_key
-from .origin_options import ask_passphrase
+from .questions import ask_passphrase
 from .trust import remember_own
 
 key_option: Final = click.option(
@@ -35,10 +34,3 @@ def signing_key(path: Path | None) -> SigningKey:
     except OutputError as error:
         notice(f"this machine will not know its own releases: {error}")
     return key
-
-
-def confirmed(question: str) -> bool:
-    """Ask on a terminal; elsewhere the answer is no."""
-    if not (sys.stdin.isatty() and console.is_terminal):
-        return False
-    return click.confirm(question, err=True)

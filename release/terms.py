@@ -11,10 +11,10 @@ from enum import Enum
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from ..common.feature_map import FeatureMap, share_of_exchange
-from ..common.ledger import Entry
+from ..common.ledger import DEFAULT_DELTA, Entry
 from ..embed.artifact import Embedding
 from ..embed.grid import Grid
-from .accountant import DEFAULT_DELTA, require_budget
+from .accountant import require_budget
 from .mechanism import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate, no_noise
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import TrustError
-from ..common.files import locked, write_atomically, write_failures
+from ..common.files import write_atomically, write_failures
+from ..common.locks import locked
 from .config import config_folder
 from .sshsig import KEY_TYPE, NAMESPACE, PublicKey
 

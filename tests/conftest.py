@@ -45,6 +45,15 @@ class Outcome:
 Command = Callable[..., Outcome]
 
 
+def refused(outcome: Outcome, *words: str) -> None:
+    """Assert that a command failed with one clear line that has these words in it."""
+    assert outcome.code == 1
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    for word in words:
+        assert word in outcome.stderr
+
+
 @pytest.fixture(autouse=True)
 def configuration(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.conftest import SIDE, Command, draw_records
+from tests.conftest import SIDE, Command, draw_records, refused
 
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -205,10 +205,7 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(
 ) -> None:
     before = sorted(prepared.rglob("*"))
     outcome = dpntk(*arguments.split())
-    assert outcome.code == 1
-    assert words in outcome.stderr
-    assert outcome.stderr.startswith("error: ")
-    assert outcome.stderr.count("\n") == 1
+    refused(outcome, words)
     assert outcome.stdout == ""
     assert sorted(prepared.rglob("*")) == before
 
@@ -229,10 +226,7 @@ def test_a_disk_that_fills_up_leaves_nothing(
 
     before = sorted(prepared.rglob("*"))
     monkeypatch.setattr(os, "fsync", no_space)
-    outcome = dpntk(*arguments.split())
-    assert outcome.code == 1
-    assert "No space left on device" in outcome.stderr
-    assert outcome.stderr.count("\n") == 1
+    refused(dpntk(*arguments.split()), "No space left on device")
     assert sorted(prepared.rglob("*")) == before
 
 

@@ -32,7 +32,7 @@ class Batch:
     """Consecutive records.
 
     Attributes:
-        records: uint8 (b, inputs), values 0..levels of the schema.
+        records: uint8 (b, record size), values 0..levels of the schema.
         labels: int64 (b,), indices into the schema's classes.
     """
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.column import Column
-from .table import MISSING, Table
+from ...common.encoding import MISSING
+from .table import Table
 
 BINS: Final = 20
 _MOST_PAIRS: Final = 5_000

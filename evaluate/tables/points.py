@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from ..distilled import Points
+from ..distilled import Points, is_distilled, read_points
+from ..provenance import described
 from .scores import Scores, score_more_classes, score_two_classes
 from .table import Table
 from .utility import Row, Run, Task
@@ -13,22 +15,35 @@ from .utility import Row, Run, Task
 KERNEL_REGRESSION: Final = "kernel regression"
 
 
-def regression_row(name: str, sets: Sequence[Points], test: Table, task: Task, seed: int) -> Row:
-    """Score kernel regression from points as they are, before they were made rows.
+def regression_rows(
+    folders: Sequence[Path], tables: Sequence[Table], test: Table, task: Task, seed: int
+) -> list[Row]:
+    """Score kernel regression from the points of distilled sets, before they were made rows.
 
     Args:
-        name: of the row.
-        sets: several are runs of the same kind.
+        folders: that `dpntk generate` wrote.
+        tables: the rows in them; those that are not of distilled sets are passed over.
         test: held-out real records.
         task: what to measure.
         seed: of the draw of records.
+
+    Returns:
+        A row for each kind of release, with a run for each set; none if nothing is classified.
+
+    Raises:
+        DataError: points are missing or damaged.
     """
+    if not task.measures:
+        return []
     held_out = task.for_classifiers(test, seed)
-    runs = []
-    for points in sets:
-        scores = {KERNEL_REGRESSION: _scores(points, held_out, task)}
-        runs.append(Run(points.count, points.count, points.count, scores))
-    return Row(name, tuple(runs))
+    runs: dict[str, list[Run]] = {}
+    for folder, table in zip(folders, tables, strict=True):
+        if is_distilled(table.provenance):
+            points = read_points(folder, table.provenance, len(task.classes))
+            scores = {KERNEL_REGRESSION: _scores(points, held_out, task)}
+            run = Run(points.count, points.count, points.count, scores)
+            runs.setdefault(described(table.provenance), []).append(run)
+    return [Row(f"{kind}: {KERNEL_REGRESSION}", tuple(some)) for kind, some in runs.items()]
 
 
 def _scores(points: Points, test: Table, task: Task) -> Scores:

@@ -11,16 +11,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.encoding import MISSING as MISSING
 from ...common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ...common.errors import DataError, SchemaError
 from ...common.schema_file import read_schema
 from ...common.sources.csv_files import is_csv
 from ...common.sources.tables import TableSource
+from ...common.synthetic_folder import CSV, PARQUET, PROVENANCE
 from ...common.table_schema import TableSchema
 
-_TABLES: Final = ("table.parquet", "table.csv")
-_PROVENANCE: Final = "provenance.json"
+_TABLES: Final = (PARQUET, CSV)
 _SCHEMA: Final = "schema.toml"
 
 
@@ -51,8 +50,8 @@ class Table:
         return labels
 
     def records(self) -> NDArray[np.uint8]:
-        """The rows as a release sees them, uint8 (n, inputs); see `dpntk.common.encoding`."""
-        found = np.empty((len(self), self.schema.inputs), dtype=np.uint8)
+        """The rows as a release sees them, uint8 (n, record size); see `dpntk.common.encoding`."""
+        found = np.empty((len(self), self.schema.record_size), dtype=np.uint8)
         for block in blocks_of(self.schema):
             values = self.columns[block.column.name]
             match block.encoding:
@@ -87,7 +86,7 @@ def read_synthetic_table(path: Path, schema: Path | None = None) -> Table:
         table = next((path / name for name in _TABLES if (path / name).is_file()), path)
         if table == path:
             raise DataError(f"{path}: there is no {_TABLES[0]} in it; 'dpntk generate' writes one")
-        provenance = _provenance(path / _PROVENANCE)
+        provenance = _provenance(path / PROVENANCE)
     known = _schema(table.parent, provenance, schema)
     return Table(known, TableSource.open(table, known).values(), provenance)
 
@@ -128,4 +127,4 @@ def _schema(folder: Path, provenance: dict[str, Any], path: Path | None) -> Tabl
     try:
         return TableSchema.from_json(document)
     except SchemaError as error:
-        raise SchemaError(f"{folder / _PROVENANCE}: its schema: {error}") from error
+        raise SchemaError(f"{folder / PROVENANCE}: its schema: {error}") from error

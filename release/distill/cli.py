@@ -10,15 +10,14 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.console import console
-from ...common.errors import SchemaError
-from ...common.schema_file import read_schema
 from ...common.sources import open_source
 from ...common.threads import use_threads
 from ...common.words import promised, rounded_up
-from ...embed.source_options import say_what_was_looked_up, source_options
-from ..accountant import DEFAULT_DELTA
-from ..distilled_ledger import Sum, ledger_of
-from ..signing_options import confirmed, key_option, signing_key
+from ...embed.source_options import given_schema, say_what_was_looked_up, source_options
+from ..distilled_ledger import ledger_of
+from ..promise_options import promise_options
+from ..questions import accepts_total
+from ..signing_options import key_option, signing_key
 from .pipeline import distill
 from .settings import PRESETS, Settings
 
@@ -27,20 +26,11 @@ _DEFAULTS = Settings()
 
 @click.command("distill", short_help="Release a few labelled points made for classification.")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "--eps", "epsilon", type=float, required=True, metavar="EPSILON",
-    help="Privacy loss to spend: 1 is strong, 10 is weak.",
-)  # fmt: skip
-@click.option(
-    "--delta", type=float, default=DEFAULT_DELTA, show_default=True,
-    help="Chance, roughly, that the guarantee fails; must be below 1/n.",
-)  # fmt: skip
-@click.option(
-    "--adjacency", type=click.Choice([a.value for a in Adjacency]),
-    default=Adjacency.ADD_REMOVE.value, show_default=True,
-    help="What is hidden: adding or removing one record, or exchanging one (their number is "
+@promise_options(
+    adjacency="What is hidden: adding or removing one record, or exchanging one (their number is "
     "public), which needs about twice the noise.",
-)  # fmt: skip
+    default=Adjacency.ADD_REMOVE,
+)
 @click.option(
     "--per-class", type=int, help=f"Points in each class [default: {_DEFAULTS.per_class}]"
 )
@@ -98,7 +88,7 @@ def command(
     data: Path,
     epsilon: float,
     delta: float,
-    adjacency: str,
+    adjacency: Adjacency,
     preset: str | None,
     output: Path,
     ledger: Path | None,
@@ -129,11 +119,7 @@ def command(
     if preset and set(given) - {"seed"}:
         names = ", ".join(sorted(given))
         settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
-    table = None
-    if schema_path is not None:
-        table = read_schema(schema_path, accept_from_data=accept_from_data)
-    elif accept_from_data:
-        raise SchemaError("--accept-from-data means nothing without --schema")
+    table = given_schema(schema_path, accept_from_data=accept_from_data)
     use_threads(threads)
     source = open_source(data, split=split, image_size=image_size, class_count=classes, table=table)
     made = distill(
@@ -143,9 +129,9 @@ def command(
         signing_key(key_path),
         epsilon=epsilon,
         delta=delta,
-        adjacency=Adjacency(adjacency),
+        adjacency=adjacency,
         settings=settings,
-        compose=lambda total: compose or _asked(total),
+        compose=lambda total: compose or accepts_total("distillation", total),
         overwrite=overwrite,
         restart=restart,
     )
@@ -162,11 +148,3 @@ def command(
             f"epsilon {rounded_up(promise.total_epsilon)} ({promise.adjacency.value})"
         )
     console.print(f"next: dpntk generate {output}")
-
-
-def _asked(total: Sum) -> bool:
-    """Ask on a terminal whether a joint promise is acceptable; elsewhere the answer is no."""
-    return confirmed(
-        f"This is distillation number {total.releases}; together they would have epsilon "
-        f"{rounded_up(total.epsilon)} ({total.adjacency.value}). Go on?"
-    )

@@ -21,8 +21,9 @@ from torch import Tensor
 
 from ...common.errors import BudgetError
 from ..discrete_gaussian import discrete_gaussian
-from ..distilled import VALUE_LEVELS
+from ..distilled import UNITS_OF_CLIP_NORM, VALUE_LEVELS
 from ..mechanism import SMOOTHING
+from ..sampled_gaussian import LARGEST_MULTIPLIER
 from .gradients import Coefficients, SupportLoss
 
 LEVELS: Final = VALUE_LEVELS
@@ -33,11 +34,10 @@ FARTHEST: Final = 8.0
 """Largest value of a support point."""
 MOST_INPUTS: Final = 1 << 15
 """Of a record, so that inner products of support points are exact: 2^15 (8 2^16)^2 = 2^53."""
-ONE: Final = 1 << 40
+ONE: Final = UNITS_OF_CLIP_NORM
 """The clip norm in units of the whole numbers that are added up: the sensitivity."""
 MOST_RECORDS: Final = 1 << 21
 """So that their contributions and the noise do not leave 62 bits."""
-LARGEST_MULTIPLIER: Final = 1 << 12
 _COEFFICIENTS: Final = 1 << 24
 _LARGEST_OF_RECORD: Final = 2.0**34
 _LARGEST_OF_POINTS: Final = 2.0**42

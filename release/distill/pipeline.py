@@ -18,10 +18,12 @@ from ...common.adjacency import Adjacency
 from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.files import require_absent
+from ...common.ledger import DEFAULT_DELTA
 from ...common.relu_kernel import ReluKernel, class_targets
+from ...common.schema import ImageSchema
 from ...common.sources import Source
 from ...common.words import rounded_up
-from ..accountant import DEFAULT_DELTA
+from ..composition import Total
 from ..distilled import (
     DISTILLED_MECHANISM,
     DistilledGuarantee,
@@ -29,7 +31,7 @@ from ..distilled import (
     distilled_statement,
 )
 from ..distilled_file import save_distilled
-from ..distilled_ledger import Spending, Sum, enter
+from ..distilled_ledger import Spending, enter
 from ..keys import SigningKey
 from ..sampled_gaussian import (
     SAMPLED_ACCOUNTANT,
@@ -74,7 +76,7 @@ def distill(
     delta: float = DEFAULT_DELTA,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     settings: Settings | None = None,
-    compose: Callable[[Sum], bool] = lambda total: False,
+    compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
     restart: bool = False,
 ) -> DistilledRelease:
@@ -145,17 +147,17 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
     """Take all steps that are left, and count each before it is taken."""
     run = entry.run
     schema = source.schema
-    state = folder.resume(begin(settings, len(schema.classes), schema.inputs))
+    state = folder.resume(begin(settings, len(schema.classes), schema.record_size))
     if state.begun:
         notice(f"going on after step {state.begun:,} of {run.steps:,}")
     if state.begun == run.steps:
         return state
     records = _read(source)
-    kernel = ReluKernel(schema.inputs, settings.bias_variance)
+    kernel = ReluKernel(schema.record_size, settings.bias_variance)
     classes = len(schema.classes)
     targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
     record_targets = class_targets(torch.from_numpy(records.labels), classes)
-    side = getattr(schema, "side", None)
+    side = schema.side if isinstance(schema, ImageSchema) else None
     every = max(1, run.steps // _REMARKS)
     spent = _spent(entry, state.begun)
     with progress("distilling", run.steps, "steps") as advance:
@@ -187,7 +189,7 @@ def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
 
 
 def _release(
-    source: Source, state: State, entry: Spending, settings: Settings, total: Sum
+    source: Source, state: State, entry: Spending, settings: Settings, total: Total
 ) -> DistilledRelease:
     run = entry.run
     grid = settings.clip / ONE
@@ -268,7 +270,7 @@ def _require_usable(source: Source, delta: float) -> None:
 
 
 def _read(source: Source) -> Records:
-    values = np.empty((len(source), source.schema.inputs), dtype=np.uint8)
+    values = np.empty((len(source), source.schema.record_size), dtype=np.uint8)
     labels = np.empty(len(source), dtype=np.int64)
     start = 0
     with progress("reading", len(source), "records") as advance:

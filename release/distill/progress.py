@@ -18,9 +18,7 @@ Guarantee:
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -33,6 +31,7 @@ from safetensors.numpy import load, save
 
 from ...common.errors import RunError
 from ...common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
+from ...common.locks import folder_locked
 from ...common.schema import canonical_json
 from .optimiser import State
 
@@ -56,44 +55,17 @@ class RunFolder:
             RunError: another one is at work.
             OutputError: the folder cannot be made.
         """
-        descriptor = self._lock()
-        try:
-            for name in (_PLAN, _BEGUN, _STATE):
-                collect_stale(self.path / name)
-            yield
-        finally:
-            with contextlib.suppress(OSError):
-                # A folder that somebody has made since ours was removed is theirs.
-                if self._is_held(descriptor) and not (self.path / _PLAN).exists():
-                    shutil.rmtree(self.path)
-            os.close(descriptor)
-
-    def _lock(self) -> int:
-        """Make the folder if need be, and lock it until the descriptor is closed."""
-        while True:
-            with write_failures(self.path):
-                self.path.mkdir(mode=0o700, exist_ok=True)
-                try:
-                    descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
-                except FileNotFoundError:
-                    continue  # a process that came before has finished and removed the folder
+        busy = f"{self.path}: another process is distilling there: wait for it, or end it first"
+        with folder_locked(self.path, busy=busy) as is_ours:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                os.close(descriptor)
-                raise RunError(
-                    f"{self.path}: another process is distilling there: wait for it, or end it "
-                    "first"
-                ) from error
-            if self._is_held(descriptor):
-                return descriptor
-            os.close(descriptor)
-
-    def _is_held(self, descriptor: int) -> bool:
-        """Whether a lock is on the folder that is there, and not on one that was removed."""
-        with contextlib.suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(descriptor), os.stat(self.path / "lock"))
-        return False
+                for name in (_PLAN, _BEGUN, _STATE):
+                    collect_stale(self.path / name)
+                yield
+            finally:
+                with contextlib.suppress(OSError):
+                    # A folder that somebody has made since ours was removed is theirs.
+                    if is_ours() and not (self.path / _PLAN).exists():
+                        shutil.rmtree(self.path)
 
     def plan(self) -> dict[str, Any] | None:
         """The plan that is there; None if there is none.

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ...common.errors import BudgetError
+from ..sampled_gaussian import MOST_STEPS
 from .sampling import require_rate
 
 
@@ -52,7 +53,7 @@ class Settings:
         require_rate(self.rate)
         for name, value, most in (
             ("--per-class", self.per_class, 10_000),
-            ("--steps", self.steps, 1 << 17),
+            ("--steps", self.steps, MOST_STEPS),
             ("--clip", self.clip, 1e6),
             ("--lr", self.learning_rate, 10),
             ("--ridge", self.ridge, 1e3),

@@ -17,7 +17,7 @@ from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.common.sources import Source, open_source
 from dpntk.embed import embed
-from tests.conftest import SIDE, Command
+from tests.conftest import SIDE, Command, refused
 from tests.data_sets import (
     IMAGES,
     KINDS,
@@ -277,7 +277,4 @@ def test_every_kind_is_embedded_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_standard_input_is_refused_by_the_command(dpntk: Command) -> None:
-    outcome = dpntk("embed", "-")
-    assert outcome.code == 1
-    assert outcome.stderr.startswith("error: -: standard input is no source")
-    assert outcome.stderr.count("\n") == 1
+    refused(dpntk("embed", "-"), "error: -: standard input is no source")

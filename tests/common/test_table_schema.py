@@ -39,7 +39,7 @@ def test_json_and_toml_give_back_the_schema(tmp_path: Path) -> None:
 def test_a_record_has_one_value_for_each_number_bin_and_category() -> None:
     # age: 0..12 are more than 7 bins; gain says that it is missing; grade also says its rank
     assert [SCHEMA.width(column) for column in SCHEMA.features] == [1 + 7, 1 + 7 + 1, 3 + 1, 3 + 1]
-    assert SCHEMA.inputs == 25
+    assert SCHEMA.record_size == 25
     few = TableSchema((Column("n", ColumnKind.INTEGER, "int8", 3, 5),))
     assert few.knots(few.columns[0]) == 3
     assert few.classes == ("all",)

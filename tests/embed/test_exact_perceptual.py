@@ -18,7 +18,7 @@ from torch import nn
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DataError, MergeError, ModuleError, SchemaError
-from dpntk.common.feature_map import sensitivity
+from dpntk.common.feature_map import sensitivity, weights_digest
 from dpntk.common.feature_maps import feature_map_from_spec
 from dpntk.common.perceptual import PerceptualFeatures, probe_record
 from dpntk.common.public_module import PublicModule, load_module, module_for
@@ -178,7 +178,7 @@ def test_it_travels_in_the_release_without_the_module(module: PublicModule) -> N
     feature_map = module.feature_map
     spec, weights = feature_map.spec(), feature_map.weights()
     again = feature_map_from_spec(spec, weights)
-    assert again.digest() == feature_map.digest()
+    assert weights_digest(again) == weights_digest(feature_map)
     assert again.spec() == spec
     longer = {"probe": np.append(feature_map.probe, np.float32(0))}
     for other, kept in (

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.errors import SchemaError
+from dpntk.common.feature_map import weights_digest
 from dpntk.common.feature_maps import feature_map_from_spec
 from dpntk.common.rff import RandomFourierFeatures
 from dpntk.embed.accumulate import ClassSums
@@ -82,7 +83,7 @@ def test_the_generator_sees_the_same_features() -> None:
 
 def test_it_travels_in_the_release() -> None:
     again = feature_map_from_spec(MAP.spec(), MAP.weights())
-    assert again.digest() == MAP.digest()
+    assert weights_digest(again) == weights_digest(MAP)
     for spec, weights in (
         ({**MAP.spec(), "frequencies": 41}, MAP.weights()),
         ({**MAP.spec(), "levels": 254.5}, MAP.weights()),

@@ -17,7 +17,7 @@ from dpntk.embed import Embedding, embed, load_embedding, merge, merge_cli, save
 from dpntk.embed.grid import Grid
 from dpntk.embed.totals import Totals
 from dpntk.release import Terms, own_key, publish
-from tests.conftest import SIDE, Command, draw_records
+from tests.conftest import SIDE, Command, draw_records, refused
 
 SHARDS = 5
 RECORDS, LABELS = draw_records(303, seed=8)
@@ -84,20 +84,11 @@ def test_merged_embeddings_merge_again(shards: list[Path], tmp_path: Path, dpntk
     assert dpntk("merge", *shards[2:4], "-o", "cd.h5").code == 0
     outcome = dpntk("merge", "ab.h5", shards[4], "cd.h5", "-o", "all.h5")
     assert outcome.code == 0
-    assert "merged 3 embeddings: 303 images in 3 classes" in outcome.stderr
+    assert "merged 3 embeddings: 303 images of 8x8 pixels in 3 classes" in outcome.stderr
     assert "SENSITIVE" in outcome.stderr
     whole = embedded(tmp_path, "whole", slice(None))
     assert same(load_embedding(tmp_path / "all.h5"), load_embedding(whole))
     assert (tmp_path / "all.h5").stat().st_mode & 0o777 == 0o600
-
-
-def refused(outcome: object, *words: str) -> None:
-    assert getattr(outcome, "code", None) == 1
-    stderr = str(getattr(outcome, "stderr", ""))
-    assert stderr.startswith("error: ")
-    assert stderr.count("\n") == 1
-    for word in words:
-        assert word in stderr
 
 
 def test_the_same_records_twice_are_refused(tmp_path: Path, dpntk: Command) -> None:

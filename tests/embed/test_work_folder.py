@@ -15,16 +15,17 @@ import pytest
 
 from dpntk.common.errors import OutputError, RunError, SchemaError
 from dpntk.common.ranks import Ranks
-from dpntk.embed import embed, load_embedding, work_folder
+from dpntk.embed import counting, embed, load_embedding
 from dpntk.embed.artifact import Embedding
 from dpntk.embed.checkpoint import Progress, Share, load_progress, save_progress, split
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.job import Job
+from dpntk.embed.pause import Pause
 from dpntk.embed.run_plan import RunPlan
 from dpntk.embed.totals import Totals
 from dpntk.embed.work_folder import NothingLeft, WorkFolder
 from tests.common.test_files import full_disk
-from tests.conftest import Command
+from tests.conftest import Command, refused
 from tests.embed.processes import (
     RECORDS,
     embed_arguments,
@@ -256,7 +257,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_pass(
         else:
             save_progress(progress, path, run)
 
-    monkeypatch.setattr(work_folder, "save_progress", save)
+    monkeypatch.setattr(counting, "save_progress", save)
     outcome = dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5"))
     assert outcome.code == 0
     assert outcome.stderr.count("no checkpoint, going on without: cannot write") == 1
@@ -280,7 +281,7 @@ def test_a_full_disk_and_then_a_kill_lose_one_chunk(
                 os.kill(os.getpid(), signal.SIGKILL)
             save_progress(progress, path, run)
 
-        pytest.MonkeyPatch().setattr(work_folder, "save_progress", save)
+        pytest.MonkeyPatch().setattr(counting, "save_progress", save)
 
     assert finish(start(embed_arguments(many_records, output), prepare=prepare)) == -signal.SIGKILL
     work = tmp_path / ".embedding.h5.work"
@@ -298,7 +299,7 @@ def test_the_pause_between_checkpoints_grows_with_their_cost(
 ) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    pause = work_folder._Pause(None)
+    pause = Pause(None)
     ends = []
     for cost in (0.1, 2.0):
         while not pause.over:
@@ -333,15 +334,6 @@ def test_other_options_are_refused_and_named(
     outcome = dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5", *options))
     refused(outcome, f"{work}: holds the progress of another pass: ", words, "--restart")
     assert {file: file.read_bytes() for file in work.iterdir()} == before
-
-
-def refused(outcome: object, *words: str) -> None:
-    assert getattr(outcome, "code", None) == 1
-    stderr = str(getattr(outcome, "stderr", ""))
-    assert stderr.startswith("error: ")
-    assert stderr.count("\n") == 1
-    for word in words:
-        assert word in stderr
 
 
 def test_changed_data_are_refused(tmp_path: Path, dpntk: Command) -> None:
@@ -454,9 +446,9 @@ def test_a_second_process_on_the_same_output_is_refused(
             os.write(ready[1], b"x")
             os.read(go[0], 1)
             save_progress(progress, path, run)
-            pytest.MonkeyPatch().setattr(work_folder, "save_progress", save_progress)
+            pytest.MonkeyPatch().setattr(counting, "save_progress", save_progress)
 
-        pytest.MonkeyPatch().setattr(work_folder, "save_progress", save)
+        pytest.MonkeyPatch().setattr(counting, "save_progress", save)
 
     child = start(embed_arguments(many_records, output), prepare=wait_in_the_middle)
     os.read(ready[0], 1)
@@ -484,7 +476,7 @@ def test_an_interruption_says_what_is_safe(
         if progress.done > RECORDS / 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(work_folder, "save_progress", save)
+    monkeypatch.setattr(counting, "save_progress", save)
     outcome = dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5"))
     refused(outcome, "interrupted: ", "of 60,000 records are counted and saved")
     monkeypatch.undo()

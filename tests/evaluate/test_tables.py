@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dpntk.common.column import Column, ColumnKind, Missing
+from dpntk.common.encoding import MISSING
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema_file import Draft
 from dpntk.common.table_schema import TableSchema
@@ -30,7 +31,7 @@ from dpntk.evaluate.tables.scores import (
     score_more_classes,
     score_two_classes,
 )
-from dpntk.evaluate.tables.table import MISSING, Table, read_real_table, read_synthetic_table
+from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
 from dpntk.evaluate.tables.utility import (
     CONSTANT,
     Task,

@@ -17,14 +17,19 @@ from dpntk.generate.objective import MeanEmbeddingDistance
 from dpntk.release import Release, Terms, release
 from tests.conftest import CLASSES, draw_records
 
-CPU = torch.device("cpu")
-
 
 @pytest.fixture
 def batch() -> Tensor:
     """Records of three classes, four of each, degenerate ones among them."""
     records, _ = draw_records(12)
     return torch.from_numpy(records).double().view(CLASSES, 4, -1) / 255
+
+
+def plain_distance(made: Release) -> MeanEmbeddingDistance:
+    shares = torch.from_numpy(made.class_weights).float()
+    return MeanEmbeddingDistance(
+        made.feature_map, made.embedding, shares, made.noise_per_coordinate
+    )
 
 
 def explicit(feature_map: FeatureMap, batch: Tensor) -> Tensor:
@@ -35,7 +40,7 @@ def explicit(feature_map: FeatureMap, batch: Tensor) -> Tensor:
 def test_loss_and_gradient_equal_the_explicit_features(embedding: Embedding, batch: Tensor) -> None:
     """The gradient reaches the records as by a second backward pass through the features."""
     made = release(embedding, Terms(epsilon=50.0))
-    objective = MeanEmbeddingDistance(made, CPU)
+    objective = plain_distance(made)
     target = objective.target.double()
 
     inputs = batch.clone().requires_grad_()
@@ -59,7 +64,7 @@ def test_loss_of_a_batch_does_not_depend_on_its_size_in_expectation(
 ) -> None:
     """Averaged over all pairs of records, the loss is that of sampling them independently."""
     made = release(embedding, Terms(epsilon=50.0))
-    objective = MeanEmbeddingDistance(made, CPU)
+    objective = plain_distance(made)
     pool = torch.from_numpy(draw_records(4 * CLASSES, seed=7)[0]).float() / 255
     pool = pool.view(CLASSES, 4, -1)
     pairs = [float(objective(pool[:, list(pair)])) for pair in itertools.combinations(range(4), 2)]
@@ -72,6 +77,6 @@ def test_noise_floor_is_the_expected_squared_norm_of_the_noise(embedding: Embedd
     for _ in range(20):
         made: Release = release(embedding, Terms(epsilon=5.0))
         noise = (made.embedding - exact) / made.class_weights
-        floor = MeanEmbeddingDistance(made, CPU).noise_floor
+        floor = plain_distance(made).noise_floor
         found.append(np.square(noise).sum(axis=0).mean() / floor)
     assert np.mean(found) == pytest.approx(1, abs=0.05)

@@ -17,9 +17,10 @@ from dpntk.common.encoding import NumericEncoding, blocks_of
 from dpntk.common.errors import GeneratorError
 from dpntk.common.sources import open_source
 from dpntk.common.table_schema import TableSchema
+from dpntk.generate.table_correction import believable, correct, to_simplex
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.table_marginals import ColumnMarginal, believable, corrected, to_simplex
+from dpntk.generate.table_marginals import ColumnMarginal
 from dpntk.generate.table_sampling import sample_rows
 from tests.tables import PEOPLE, require_valid, schemas
 
@@ -101,7 +102,7 @@ def test_a_record_in_training_is_encoded_as_a_row_is() -> None:
 def test_gradients_reach_all_outputs() -> None:
     generator = random_generator(PEOPLE)
     records = generator(torch.randn(2, 50, 4), torch.arange(2))
-    (records * torch.linspace(0, 1, PEOPLE.inputs)).sum().backward()
+    (records * torch.linspace(0, 1, PEOPLE.record_size)).sum().backward()
     gradient = generator.by_class.grad
     assert gradient is not None
     # knots that are never chosen have none
@@ -133,7 +134,7 @@ def test_rows_are_corrected_to_the_marginals_and_keep_their_order() -> None:
     age = blocks_of(PEOPLE)[0].place.start
     records[:, age] = random.random(800)
     before = records.copy()
-    corrected(records, labels, marginals, random)
+    correct(records, labels, marginals, random)
     for marginal in marginals:
         for label in (0, 1):
             mine = records[labels == label]

@@ -95,7 +95,7 @@ def test_a_row_of_the_generator_is_in_one_cell_and_its_gradient_is_passed_on(
 def test_pairs_add_to_the_distance_and_one_way_marginals_stay(
     data: Path, released: Release
 ) -> None:
-    records = torch.rand(2, 20, PEOPLE.inputs, generator=torch.Generator().manual_seed(0))
+    records = torch.rand(2, 20, PEOPLE.record_size, generator=torch.Generator().manual_seed(0))
     whole, _ = TableDistance(released, torch.device("cpu"), 30.0)(records)
     without, features = TableDistance(released, torch.device("cpu"), 0.0)(records)
     assert float(without) == pytest.approx(float(features), abs=1e-6)

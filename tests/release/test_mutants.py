@@ -29,7 +29,7 @@ from dpntk.common.feature_map import FeatureMap
 from dpntk.common.files import followed
 from dpntk.common.ledger import Ledger
 from dpntk.common.marginals import MarginalFeatures
-from dpntk.embed import exact_joint, exact_tangent, save_embedding, work_folder
+from dpntk.embed import counting, exact_joint, exact_tangent, save_embedding, work_folder
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.artifact import Embedding
 from dpntk.embed.checkpoint import Progress, Share, save_progress, split
@@ -258,7 +258,7 @@ def checkpoint_a_chunk_behind(monkeypatch: pytest.MonkeyPatch) -> None:
         save_progress(progress, *rest)
 
     monkeypatch.setattr(Progress, "__post_init__", lambda self: None)
-    monkeypatch.setattr(work_folder, "save_progress", late)
+    monkeypatch.setattr(counting, "save_progress", late)
 
 
 def finished_share_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:

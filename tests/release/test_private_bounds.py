@@ -234,7 +234,7 @@ def test_a_distillation_would_not_count_them(dpntk: Command, table: Path) -> Non
 def test_a_distilled_set_with_such_bounds_is_refused(dpntk: Command, table: Path) -> None:
     find(dpntk, "--adjacency", "add-remove")
     schema = Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml").settled("it")
-    points = np.zeros((4, schema.inputs), dtype=np.float32)
+    points = np.zeros((4, schema.record_size), dtype=np.float32)
     forged = dataclasses.replace(make_distilled(), schema=schema, points=points)
     Path("forged.h5").write_bytes(serialise_distilled(forged))
     with pytest.raises(FormatError, match="does not count what the schema's bounds spent"):

@@ -11,6 +11,7 @@ import pytest
 
 from dpntk.common.container import RELEASE_MAGIC, USER_BLOCK, user_block
 from dpntk.common.errors import FormatError, ReleaseError, SignatureError, UntrustedSigner
+from dpntk.common.feature_map import weights_digest
 from dpntk.release import (
     Acceptance,
     Release,
@@ -24,7 +25,7 @@ from dpntk.release import (
 from dpntk.release import reader as reading
 from dpntk.release.sshsig import Signature, parse
 from dpntk.release.trust import add
-from tests.conftest import Command
+from tests.conftest import Command, refused
 
 unless_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 
@@ -203,7 +204,7 @@ def test_what_the_child_reads_is_what_is_there(
     theirs = open_release(path).release
     assert (theirs.embedding == ours.embedding).all()
     assert theirs.guarantee == ours.guarantee == small_release.guarantee
-    assert theirs.feature_map.digest() == ours.feature_map.digest()
+    assert weights_digest(theirs.feature_map) == weights_digest(ours.feature_map)
     assert theirs.statement == small_release.statement
 
 
@@ -259,9 +260,7 @@ def test_names_that_openssh_would_take_for_something_else_are_refused(
     dpntk: Command, tmp_path: Path, name: str
 ) -> None:
     make_key(tmp_path / "key")
-    refused = dpntk("trust", "add", "--", name, "key.pub")
-    assert refused.code == 1
-    assert "cannot be a signer's name" in refused.stderr
+    refused(dpntk("trust", "add", "--", name, "key.pub"), "cannot be a signer's name")
 
 
 @pytest.mark.parametrize(
@@ -350,12 +349,8 @@ def test_a_key_that_cannot_be_used_is_one_line_and_spends_nothing(
     make_key(tmp_path / "mine")
     words = spoil(tmp_path / "mine")
     before = embedding_file.read_bytes()
-    refused = dpntk(
-        "release", embedding_file.name, "--eps", "1", "--delta", "1e-3", "--key", "mine"
-    )
-    assert refused.code == 1
-    assert words in refused.stderr
-    assert refused.stderr.count("\n") == 1
+    arguments = ("release", embedding_file.name, "--eps", "1", "--delta", "1e-3", "--key", "mine")
+    refused(dpntk(*arguments), words)
     assert embedding_file.read_bytes() == before
     assert not (tmp_path / "release.h5").exists()
 
@@ -365,10 +360,8 @@ def test_a_configuration_folder_that_cannot_be_made_is_one_line_and_spends_nothi
 ) -> None:
     configuration.write_text("a file is in the way")
     before = embedding_file.read_bytes()
-    refused = dpntk("release", embedding_file.name, "--eps", "1", "--delta", "1e-3")
-    assert refused.code == 1
-    assert f"cannot write {configuration}" in refused.stderr
-    assert refused.stderr.count("\n") == 1
+    outcome = dpntk("release", embedding_file.name, "--eps", "1", "--delta", "1e-3")
+    refused(outcome, f"cannot write {configuration}")
     assert embedding_file.read_bytes() == before
 
 
@@ -383,18 +376,13 @@ def test_a_read_only_configuration_folder_is_one_line(
         ("keygen",),
         ("trust", "add", "bob", make_key(tmp_path / "key").public.line),
     ):
-        refused = dpntk(*arguments)
-        assert refused.code == 1
-        assert refused.stderr.count("\n") == 1
-        assert "Permission denied" in refused.stderr
+        refused(dpntk(*arguments), "Permission denied")
 
 
 def test_keygen_replaces_no_key(dpntk: Command, configuration: Path) -> None:
     assert dpntk("keygen").code == 0
     before = (configuration / "id_ed25519").read_bytes()
-    refused = dpntk("keygen")
-    assert refused.code == 1
-    assert "already exists" in refused.stderr
+    refused(dpntk("keygen"), "already exists")
     assert (configuration / "id_ed25519").read_bytes() == before
 
 
@@ -413,11 +401,7 @@ def test_commands_refuse_a_stranger_and_say_what_to_do(
         ("inspect", "--signer", "alice"),
         ("inspect", "--allow-unsigned"),
     ):
-        refused = dpntk(*arguments)
-        assert refused.code == 1
-        assert stranger.public.fingerprint in refused.stderr
+        refused(dpntk(*arguments), stranger.public.fingerprint)
     save_release(small_release, path, None)
-    refused = dpntk("inspect")
-    assert refused.code == 1
-    assert "--allow-unsigned" in refused.stderr
+    refused(dpntk("inspect"), "--allow-unsigned")
     assert dpntk("inspect", "--allow-unsigned").code == 0

@@ -307,6 +307,16 @@ def test_progress_of_another_run_is_not_continued(
     assert len(read_ledger(ledger_of(folder))) == 2
 
 
+def test_a_second_process_is_refused_and_leaves_the_first_ones_folder(tmp_path: Path) -> None:
+    """Even if the first one has not written its plan yet."""
+    first, second = (RunFolder(tmp_path / "release.h5") for _ in range(2))
+    with first.held():
+        with pytest.raises(RunError, match="another process is distilling there"), second.held():
+            pytest.fail("two processes at once")
+        assert (first.path / "lock").exists()
+    assert not first.path.exists()
+
+
 def test_what_an_unfinished_clean_up_has_left_is_not_taken_up(
     folder: Path, tmp_path: Path, steps: Steps
 ) -> None:

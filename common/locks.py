@@ -1,0 +1,114 @@
+"""Locks between processes. They belong to living ones: a killed process leaves none behind."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from .errors import RunError
+from .files import SENSITIVE_MODE, write_failures
+
+LOCK: Final = "lock"
+"""Name of the file that `folder_locked` locks."""
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes that also ask from changing files beside `path`; wait if need be.
+
+    The lock is on the folder, so no lock file is left behind and replacing `path` keeps it.
+
+    Raises:
+        OutputError: the folder is missing or cannot be locked.
+    """
+    with write_failures(path.parent):
+        descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        with write_failures(path.parent):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def folder_locked(folder: Path, *, busy: str | None = None) -> Iterator[Callable[[], bool]]:
+    """Make a folder (0700) if need be, and keep out others that also ask.
+
+    Whoever holds the lock may remove the folder: those who wait make it anew.
+
+    Args:
+        folder: that has the lock in it.
+        busy: what to say if another process holds the lock; wait for it if None.
+
+    Yields:
+        Whether the folder is still the one that is locked: once it is removed, a folder of that
+        name is somebody else's.
+
+    Raises:
+        RunError: another process holds the lock, and `busy` says so.
+        OutputError: the folder cannot be made or locked.
+    """
+    with write_failures(folder):
+        descriptor = _make_and_lock(folder, busy)
+    try:
+        yield partial(_is_at, descriptor, folder / LOCK)
+    finally:
+        os.close(descriptor)
+
+
+def _make_and_lock(folder: Path, busy: str | None) -> int:
+    """The descriptor that holds the lock."""
+    lock = folder / LOCK
+    while True:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+                if _is_at(descriptor, lock):
+                    return descriptor
+            except BlockingIOError as error:
+                os.close(descriptor)
+                raise RunError(busy) from error
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one that is there under a name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    return False
+
+
+@contextlib.contextmanager
+def held(lock: Path, *, busy: str) -> Iterator[None]:
+    """Hold a lock file, in a folder that is there, until the end of the block; do not wait.
+
+    Args:
+        lock: the file, made if there is none.
+        busy: what to say if another process holds it.
+
+    Raises:
+        RunError: another process does.
+        OutputError: the file cannot be made or locked.
+    """
+    with write_failures(lock):
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+    try:
+        with write_failures(lock):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunError(busy) from error
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,13 @@
+"""The files of a folder of synthetic records: `generate` writes them, `evaluate` reads them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PROVENANCE: Final = "provenance.json"
+IMAGES: Final = "images.npz"
+PREVIEW: Final = "preview.png"
+CSV: Final = "table.csv"
+PARQUET: Final = "table.parquet"
+POINTS: Final = "points.npz"
+"""Of what is made for kernel regression: the points as they are."""

@@ -1,0 +1,39 @@
+"""How long to count records between one checkpoint and the next."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Final
+
+DEFAULT_PAUSE: Final = 30.0
+"""Seconds between checkpoints, unless they are so large that this would cost too much."""
+_LARGEST_SHARE_OF_TIME: Final = 1 / 50
+"""Of the time, that writing checkpoints may take where the user has not said how often."""
+
+
+class Pause:
+    """The time between two checkpoints.
+
+    Args:
+        seconds: how long; if None, `DEFAULT_PAUSE`, or more if checkpoints take long.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + (DEFAULT_PAUSE if seconds is None else seconds)
+
+    @property
+    def over(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return time.monotonic() >= self._end
+
+    @contextlib.contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Write a checkpoint in the block; the more it takes, the longer is the next pause."""
+        start = time.monotonic()
+        yield
+        end = time.monotonic()
+        long_enough = max(DEFAULT_PAUSE, (end - start) / _LARGEST_SHARE_OF_TIME)
+        self._end = end + (long_enough if self._seconds is None else self._seconds)

@@ -1,0 +1,89 @@
+"""The file of a trained generator: its weights, and a description in plain JSON beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from ..common.errors import GeneratorError, SchemaError
+
+GENERATOR: Final = "generator.safetensors"
+_DESCRIPTION: Final = "dpntk"
+_LARGEST: Final = 1 << 16
+
+Description = dict[str, Any]
+Weights = dict[str, Tensor]
+Network = TypeVar("Network", bound=nn.Module)
+Saved = TypeVar("Saved")
+Spec = TypeVar("Spec")
+
+
+def serialise(description: Description, weights: Mapping[str, Tensor]) -> bytes:
+    """The bytes of a file that `read` understands."""
+    content: bytes = save(dict(weights), metadata={_DESCRIPTION: json.dumps(description)})
+    return content
+
+
+def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Saved:
+    """Read a generator file.
+
+    Args:
+        path: the file.
+        understand: makes of description and weights what is wanted of them. An entry that is
+            missing or of another type may raise KeyError, TypeError or ValueError.
+
+    Raises:
+        GeneratorError: there is no such file, it is damaged, or `understand` refused it.
+    """
+    if not path.is_file():
+        raise GeneratorError(f"{path}: there is no such file; 'dpntk generate' writes {GENERATOR}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            description = json.loads((file.metadata() or {})[_DESCRIPTION])
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return understand(description, weights)
+    except (GeneratorError, SchemaError) as error:
+        raise GeneratorError(f"{path}: {error}") from error
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
+
+
+def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
+    """A dataclass of whole numbers, from its fields.
+
+    Raises:
+        GeneratorError: it has other fields, or one is out of range.
+    """
+    try:
+        spec = kind(**document)
+    except TypeError as error:
+        raise GeneratorError("the generator's description is not one of dpntk's") from error
+    if not all(type(number) is int and 0 < number <= _LARGEST for number in vars(spec).values()):
+        raise GeneratorError("the generator's description is out of range")
+    return spec
+
+
+def restored(make: Callable[[], Network], weights: Weights) -> Network:
+    """A generator with weights from a file, in evaluation mode.
+
+    Args:
+        make: the generator with any weights, for which no memory is taken.
+        weights: the parameters by name.
+
+    Raises:
+        GeneratorError: its parameters are others.
+    """
+    with torch.device("meta"):
+        generator = make()
+    try:
+        generator.load_state_dict(weights, strict=True, assign=True)
+    except RuntimeError as error:
+        raise GeneratorError("its weights do not fit its description") from error
+    return generator.eval()
