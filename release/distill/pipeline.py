@@ -250,9 +250,9 @@ def _spent(entry: Spending, steps: int) -> str:
 def _require_usable(source: Source, delta: float) -> None:
     if len(source) > MOST_RECORDS:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
-    if source.schema.inputs > MOST_INPUTS:
+    if source.schema.record_size > MOST_INPUTS:
         raise DataError(
-            f"records have {source.schema.inputs:,} values when encoded, at most {MOST_INPUTS:,} "
+            f"records have {source.schema.record_size:,} values when encoded, at most {MOST_INPUTS:,} "
             "are distilled: leave columns with many categories out"
         )
     if len(source.schema.classes) < 2:
