@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from ..common.console import console, notice, warning
+from ..common.container import EMBEDDING_BEGINS
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
 from ..common.files import collect_stale, locked, require_absent
@@ -132,7 +133,9 @@ def command(
     else:
         table = read_schema(schema_path, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
-    may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
+    may_write = partial(
+        require_absent, output, overwrite=overwrite, cost=_COST, begins=EMBEDDING_BEGINS
+    )
     if not work.may_be_finished:
         may_write()
     use_threads(threads)

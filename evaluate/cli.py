@@ -20,7 +20,7 @@ from .classifiers import CLASSIFIERS, in_words
 from .distilled import Points, classifiers_of, is_distilled, read_points
 from .provenance import described, is_private, require_made_from
 from .records import read_real, read_synthetic
-from .report import as_table, write_report
+from .report import REPORT_BEGINS, as_table, write_report
 from .tables.baselines import independent_columns
 from .tables.points import KERNEL_REGRESSION, regression_row
 from .tables.report import as_table as as_grid
@@ -95,7 +95,7 @@ def command(
     The figures are computed from real records without noise: publishing them is a small release
     of its own that no epsilon covers.
     """
-    require_absent(output, overwrite=True, cost="")
+    require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
     synthetic = synthetic or (Path("synthetic"),)
     if schema is None and not is_table(synthetic[0]):
         for option in _TABLES_ONLY:

@@ -8,6 +8,7 @@ import click
 
 from ..common.adjacency import Adjacency
 from ..common.console import console, warning
+from ..common.container import RELEASE_BEGINS
 from ..common.files import require_absent
 from ..common.words import rounded_up
 from ..embed.artifact import require_embedding
@@ -83,7 +84,7 @@ def command(
         epsilon, delta, Adjacency(adjacency), ClassCounts(class_counts), count_weight, not_private
     )
     require_embedding(embedding)
-    require_absent(output, overwrite=overwrite, cost=COST)
+    require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     key = signing_key(key_path)
     made = publish(
         embedding,

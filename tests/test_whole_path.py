@@ -128,6 +128,31 @@ def test_embedding_and_release_are_not_overwritten_by_accident(
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "schema data.csv --overwrite -o data.csv",
+        "bounds --schema schema.toml --eps 1 --overwrite -o data.csv",
+        "embed images --overwrite -o data.csv",
+        "merge embedding.h5 --overwrite -o data.csv",
+        "release --eps 1 --delta 1e-3 --overwrite -o embedding.h5",
+        "distill images --eps 1 --delta 1e-3 --overwrite -o embedding.h5",
+        "evaluate --test images -o embedding.h5",
+    ],
+)
+def test_no_command_replaces_its_input(
+    dpntk: Command, folder: Path, embedding_file: Path, tmp_path: Path, line: str
+) -> None:
+    assert folder.name == "images"
+    data = tmp_path / "data.csv"
+    data.write_text("age,job\n3,a\n5,b\n")
+    before = data.read_bytes(), embedding_file.read_bytes()
+    outcome = dpntk(*line.split())
+    assert outcome.code == 1
+    assert "is another kind of file" in outcome.stderr
+    assert (data.read_bytes(), embedding_file.read_bytes()) == before
+
+
 def test_the_ledger_outlives_a_new_embedding(dpntk: Command, folder: Path, tmp_path: Path) -> None:
     """Embedding the same records again must not make what was spent look like nothing."""
     dpntk("embed", folder, "--width", "5")
