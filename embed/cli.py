@@ -15,6 +15,7 @@ from ..common.errors import BudgetError, SchemaError
 from ..common.files import collect_stale, locked, require_absent
 from ..common.ledger import Ceiling, Ledger
 from ..common.magnitudes import magnitudes, schema_of_magnitudes
+from ..common.options import FiniteRange
 from ..common.ranks import Ranks
 from ..common.schema_file import read_draft, read_schema
 from ..common.threads import use_threads
@@ -76,7 +77,7 @@ _COST = "is an embedding that releases may refer to"
     help="Throw away what an interrupted run has left, and begin anew.",
 )  # fmt: skip
 @click.option(
-    "--checkpoint-every", type=click.FloatRange(0), metavar="SECONDS",
+    "--checkpoint-every", type=FiniteRange(0), metavar="SECONDS",
     help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
     "than 2 % of the time]",
 )  # fmt: skip
@@ -182,7 +183,10 @@ def command(
     if private_bounds:
         console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
     else:
-        console.print(f"next: dpntk release {output} --eps 1")
+        console.print(
+            f"next: dpntk release {output} --eps 1; how noisy that would be says\n"
+            f"      dpntk plan {output} --eps 1"
+        )
 
 
 def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
-from ..common.console import warning
+from ..common.console import show, warning
 from ..common.errors import SchemaError
 from ..common.files import require_absent
+from ..common.options import FiniteRange
 from ..release.acceptance import Acceptance
 from ..release.contents import NOT_PRIVATE
 from ..release.origin_options import origin_options
@@ -52,7 +52,7 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     "the test records).",
 )  # fmt: skip
 @click.option(
-    "--keep-negatives", type=click.FloatRange(0, 1, min_open=True), default=1.0, metavar="RATE",
+    "--keep-negatives", type=FiniteRange(0, 1, min_open=True), default=1.0, metavar="RATE",
     help="Tables with two classes: keep only this share of the other class, in training and test "
     "parts, as published tables did. For comparison with them only.",
 )  # fmt: skip
@@ -131,7 +131,7 @@ def command(
         for kind, sets in by_kernel.items()
     ]
     write_table_report(output, rows, tables, held_out, task, seed)
-    Console().print(as_grid(rows, held_out, task))
+    show(as_grid(rows, held_out, task))
 
 
 def _evaluate_images(
@@ -152,7 +152,7 @@ def _evaluate_images(
     further = classifiers_of(synthetic, records)
     rows = measure(training_sets, held_out, seed, further)
     write_report(output, rows, records, held_out, seed, in_words({**CLASSIFIERS, **further}))
-    Console().print(as_table(rows, held_out))
+    show(as_table(rows, held_out))
 
 
 def _check_origin(
