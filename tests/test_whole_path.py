@@ -92,6 +92,18 @@ def test_every_architecture_goes_the_whole_path(
         assert images["x"].shape == (30, SIDE, SIDE)
 
 
+def test_what_is_looked_up_names_the_option_that_declares_it(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    records, labels = draw_records(20)
+    np.savez(tmp_path / "a.npz", x=records, y=labels)
+    looked_up = dpntk("embed", "a.npz", "--width", "5")
+    assert "number of classes; declare with --classes\n" in looked_up.stderr
+    assert "dpntk plan embedding.h5 --eps 1\n" in looked_up.stderr
+    declared = dpntk("embed", "a.npz", "--width", "5", "--classes", "3", "--overwrite")
+    assert "looked up" not in declared.stderr
+
+
 def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -> None:
     for options, message in (
         (["--arch", "fc_2l", "--width", "9"], "give a width for each, as in --width 400_100"),
@@ -99,6 +111,9 @@ def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -
         (["--width", "many"], "write 400, or 3000_200"),
         (["--arch", "cnn_1l", "--front", "scattering"], "takes the pixels themselves"),
         (["--features", "hermite", "--width", "5"], "goes with --features ntk, not hermite"),
+        (["--frequencies", "9"], "--frequencies 9: it goes with --features rff, not ntk"),
+        (["--length-scale", "2"], "--length-scale 2: it goes with --features rff, not ntk"),
+        (["--classes", "2"], "its folders name 3 classes, but 2 are declared"),
     ):
         outcome = dpntk("embed", folder, *options)
         assert outcome.code == 1
