@@ -48,7 +48,7 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
         collect_stale(output)
         save_embedding(whole, output)
     console.print(
-        f"merged {len(embeddings)} embeddings: {whole.records:,} images in "
+        f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.unit} in "
         f"{counted(len(whole.schema.classes), 'class', 'classes')}"
     )
     if whole.ledger.all_entries:

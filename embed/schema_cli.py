@@ -61,7 +61,7 @@ def command(
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     if draft.schema.left_out:
         notice(
-            "left out, because they hold neither numbers nor a few texts: "
+            "left out, because they hold neither numbers (such as 1234.5) nor a few texts: "
             + ", ".join(draft.schema.left_out)
         )
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
