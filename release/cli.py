@@ -101,6 +101,12 @@ def command(
         f"released {output}: epsilon {promise.epsilon:g}, delta {promise.delta:g}, "
         f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"
     )
+    blur = promise.sigma / promise.records * made.embedding.shape[1]
+    if blur >= 1:
+        warning(
+            f"the noise of a class's mean ({blur:.2g}) exceeds all that it can show (1): nothing "
+            "will be learnt from this release; 'dpntk plan' says what would be enough"
+        )
     if promise.total_releases > 1:
         console.print(
             f"release number {promise.total_releases} from {embedding}: together they have "

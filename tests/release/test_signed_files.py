@@ -244,6 +244,7 @@ def test_trust_is_added_listed_and_removed(
     assert dpntk("trust", "add", "alice", key.line).code == 0
     assert dpntk("trust", "add", "alice", "key.pub").code == 1
     assert "under the name alice" in dpntk("trust", "add", "bob", "key.pub").stderr
+    assert "a private key: give its public half" in dpntk("trust", "add", "eve", "key").stderr
     listed = dpntk("trust", "list").stdout
     assert "alice" in listed
     assert key.fingerprint in listed
