@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import click
 
@@ -11,7 +12,10 @@ class FiniteRange(click.FloatRange):
     """Numbers in a range: no NaN, which click lets through every range, and no infinity."""
 
     def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+        self,
+        value: Any,  # noqa: ANN401 - as click has it
+        param: click.Parameter | None,
+        ctx: click.Context | None,
     ) -> float:
         """The number that `value` says."""
         number: float = super().convert(value, param, ctx)

@@ -181,18 +181,20 @@ def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
     else:
         with reading_parquet(file), opened(file) as parquet:
             for entry in parquet.schema_arrow:
-                dtypes[entry.name] = _dtype(entry.type, f"{file}: column {entry.name!r}")
-        blocks = (rows for _, rows in read_rows(file, list(dtypes), _ROWS))
+                dtypes[entry.name] = _dtype(entry.type)
+        readable = [name for name, dtype in dtypes.items() if dtype in DTYPES]
+        blocks = (rows for _, rows in read_rows(file, readable, _ROWS))
     for name, dtype in dtypes.items():
         if seen.setdefault(name, _Seen(dtype)).dtype != dtype:
             raise DataError(f"{file}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
     with contextlib.closing(blocks):
         for rows in blocks:
-            for name in dtypes:
+            for name in rows.schema.names:
                 seen[name].look_at(rows.column(name), form)
 
 
-def _dtype(kind: pa.DataType, where: str) -> str:
+def _dtype(kind: pa.DataType) -> str:
+    """Our name of a type, or Arrow's of one that dpntk does not read."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -201,12 +203,7 @@ def _dtype(kind: pa.DataType, where: str) -> str:
         return "string"
     if types.is_decimal(kind):
         return "float64"
-    name = {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
-    if name not in DTYPES:
-        raise SchemaError(
-            f"{where} is {kind}: store it as numbers or texts, or write the file without it"
-        )
-    return name
+    return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:

@@ -11,8 +11,8 @@ import click
 from ..common.console import console
 from ..common.device import AUTO
 from ..common.errors import GeneratorError
-from ..common.options import FiniteRange
 from ..common.files import require_replaceable_folder
+from ..common.options import FiniteRange
 from ..common.table_schema import TableSchema
 from ..common.words import counted
 from ..release.acceptance import Acceptance

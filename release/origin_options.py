@@ -32,7 +32,7 @@ def origin_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def ask_about_signer(key: PublicKey) -> bool:
     """Ask on a terminal whether to accept an unknown signer this once; elsewhere: no."""
-    if not _is_terminal():
+    if not is_terminal():
         return False
     return click.confirm(
         f"The release is signed by {key.fingerprint}, whom nobody here trusts. Compare that with "
@@ -43,11 +43,12 @@ def ask_about_signer(key: PublicKey) -> bool:
 
 def ask_passphrase() -> str | None:
     """Ask on a terminal for a key's passphrase; elsewhere there is none to be had."""
-    if not _is_terminal():
+    if not is_terminal():
         return None
     answer: str = click.prompt("Passphrase of the key", hide_input=True, err=True, default="")
     return answer
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether somebody is there to be asked."""
     return sys.stdin.isatty() and console.is_terminal

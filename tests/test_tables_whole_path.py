@@ -7,8 +7,10 @@ import secrets
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pytest
+from pyarrow import parquet
 
 from dpntk.common.table_schema import TableSchema
 from dpntk.embed import Embedding, embed
@@ -86,6 +88,24 @@ def test_the_draft_leaves_out_what_tells_rows_apart(dpntk: Command, tmp_path: Pa
     assert 'left_out = ["name", "born", "pay"]' in schema
     assert '"x11"' in schema
     assert "p11" not in schema
+
+
+def test_the_draft_leaves_out_what_is_not_read_of_a_parquet_file(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    columns = {
+        "age": pa.array([None, *range(29)], pa.int8()),
+        "town": pa.array(["Ulm", "Bonn", None] * 10).dictionary_encode(),
+        "seen": pa.array([0] * 30, pa.timestamp("us")),
+        "visits": pa.array([[1, 2]] * 30),
+        "nothing": pa.nulls(30),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    drafted = dpntk("schema", "a.parquet")
+    assert "nor a few texts: seen, visits, nothing\n" in drafted.stderr
+    options = ["--schema", "schema.toml", "--accept-from-data", "--width", "5"]
+    made = dpntk("embed", "a.parquet", *options)
+    assert "embedded 30 rows of 2 columns" in made.stderr
 
 
 def test_what_was_looked_up_is_said_in_every_release(dpntk: Command, tmp_path: Path) -> None:

@@ -150,7 +150,9 @@ def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str]:
     for name in (x, y):
         if f"{name}.npy" not in there:
             held = ", ".join(sorted(file[:-4] for file in there if file.endswith(".npy")))
-            raise DataError(f"{missing} {name}: images are x and labels y, but there is {held[:300]}")
+            raise DataError(
+                f"{missing} {name}: images are x and labels y, but there is {held[:300]}"
+            )
     return x, y
 
 

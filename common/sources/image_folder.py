@@ -95,8 +95,8 @@ class ImageFolderSource:
         )
         if not classes and any(entry.suffix.lower() in SUFFIXES for entry in folder.iterdir()):
             raise DataError(
-                f"{folder}: images lie in it side by side: put those of each class into a folder of "
-                "its own, which has the name of the class"
+                f"{folder}: images lie in it side by side: put those of each class into a folder "
+                "of its own, which has the name of the class"
             )
         if not classes:
             raise DataError(

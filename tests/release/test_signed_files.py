@@ -390,6 +390,13 @@ def test_a_read_only_configuration_folder_is_one_line(
         assert "Permission denied" in refused.stderr
 
 
+def test_a_passphrase_is_asked_for_on_a_terminal_alone(dpntk: Command, configuration: Path) -> None:
+    refused = dpntk("keygen", "--passphrase")
+    assert refused.code == 2
+    assert "--passphrase asks on a terminal" in refused.stderr
+    assert not (configuration / "id_ed25519").exists()
+
+
 def test_keygen_replaces_no_key(dpntk: Command, configuration: Path) -> None:
     assert dpntk("keygen").code == 0
     before = (configuration / "id_ed25519").read_bytes()
