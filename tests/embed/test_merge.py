@@ -75,7 +75,7 @@ def test_merged_embeddings_merge_again(shards: list[Path], tmp_path: Path, dpntk
     assert dpntk("merge", *shards[2:4], "-o", "cd.h5").code == 0
     outcome = dpntk("merge", "ab.h5", shards[4], "cd.h5", "-o", "all.h5")
     assert outcome.code == 0
-    assert "merged 3 embeddings: 303 images in 3 classes" in outcome.stderr
+    assert "merged 3 embeddings: 303 images of 8x8 pixels in 3 classes" in outcome.stderr
     assert "SENSITIVE" in outcome.stderr
     whole = embedded(tmp_path, "whole", slice(None))
     assert same(load_embedding(tmp_path / "all.h5"), load_embedding(whole))
