@@ -14,7 +14,7 @@ from .errors import DpntkError
 COMMANDS = {
     "schema": ("embed.schema_cli", "Draft what is publicly known of a table (before stage one)."),
     "embed": ("embed.cli", "Reduce sensitive records to one matrix (stage one)."),
-    "bounds": ("release.bounds_cli", "Find bounds of a table's columns with privacy (before it)."),
+    "bounds": ("release.bounds_cli", "Find bounds of a table's columns with privacy."),
     "merge": ("embed.merge_cli", "Add up the embeddings of shards or sites."),
     "plan": ("release.plan_cli", "Say how much noise a release would have, before it is made."),
     "release": ("release.cli", "Add noise once and write the file that may be shared (stage two)."),

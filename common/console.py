@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,6 +18,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+
+_ANY_WIDTH: Final = 1000
+_USUAL_WIDTH: Final = 80
 
 console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 """Everything goes to stderr, so that stdout stays free for results that are piped. Texts are
@@ -44,6 +48,17 @@ def failure(text: str) -> None:
 def printable(text: str) -> str:
     """The text without control characters, which could repaint a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def show(table: RenderableType) -> None:
+    """Print a table to stdout; a terminal too narrow for it breaks its lines.
+
+    Rich would leave out columns, and so figures.
+    """
+    out = Console(markup=False, highlight=False)
+    needs = out.measure(table, options=out.options.update(max_width=_ANY_WIDTH))
+    width = max(out.width, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
+    Console(markup=False, highlight=False, width=width).print(table)
 
 
 class _Rate(ProgressColumn):

@@ -17,25 +17,40 @@ SENSITIVE_MODE = 0o600
 PUBLIC_MODE = 0o644
 
 
-def require_absent(path: Path, *, overwrite: bool, cost: str) -> None:
+def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> None:
     """Refuse early to replace a file whose loss would hurt.
 
     Args:
         path: where the result is to go.
-        overwrite: the user's explicit permission.
+        overwrite: the user's explicit permission; to replace a file of the same kind, not the
+            records or another stage's result.
         cost: what would be lost, for the message.
+        begins: what files of this kind begin with.
 
     Raises:
         OutputError: something is there and may not be replaced, or no file can be put there.
     """
     if path.is_dir():
         raise OutputError(f"{path} is a folder: name a file with -o")
+    if path.exists() and not _begins(path, begins):
+        raise OutputError(
+            f"{path} is another kind of file than this command writes, and is left alone: choose "
+            "another name with -o"
+        )
     if path.exists() and not overwrite:
         raise OutputError(
             f"{path} already exists and {cost}: "
             "choose another name with -o, or add --overwrite to replace it"
         )
     require_writable_folder(path.parent)
+
+
+def _begins(path: Path, begins: bytes) -> bool:
+    """Whether a file, which may be empty or a device, can be one that begins so."""
+    if not path.is_file():
+        return False
+    with write_failures(path), path.open("rb") as file:
+        return file.read(len(begins)) in (b"", begins)
 
 
 def require_writable_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from .column import DTYPES, ColumnKind, Transform
 from .errors import SchemaError
@@ -17,6 +18,9 @@ from .ledger import Entry
 from .magnitudes import widest_bounds
 from .schema import Origin
 from .table_schema import TableSchema
+
+SCHEMA_BEGINS: Final = "# What is publicly known of a table. See docs/tables.md."
+"""First line of what dpntk writes; a file that an owner has written may do without."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Draft:
     def to_toml(self) -> str:
         """The text of a `schema.toml` that `from_toml` reads back."""
         schema = self.schema
-        lines = ["# What is publicly known of a table. See docs/tables.md.", ""]
+        lines = [SCHEMA_BEGINS, ""]
         if schema.label is not None:
             lines.append(f"label = {_toml(schema.label)}")
         lines += [

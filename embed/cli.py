@@ -9,12 +9,14 @@ from pathlib import Path
 import click
 
 from ..common.console import console, notice, warning
+from ..common.container import EMBEDDING_BEGINS
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
 from ..common.files import collect_stale, followed, require_absent
 from ..common.ledger import DEFAULT_DELTA, Ceiling, Ledger
 from ..common.locks import locked
 from ..common.magnitudes import magnitudes, schema_of_magnitudes
+from ..common.options import FiniteRange
 from ..common.ranks import Ranks
 from ..common.schema_file import read_draft
 from ..common.table_schema import TableSchema
@@ -77,7 +79,7 @@ _COST = "is an embedding that releases may refer to"
     help="Throw away what an interrupted run has left, and begin anew.",
 )  # fmt: skip
 @click.option(
-    "--checkpoint-every", type=click.FloatRange(0), metavar="SECONDS",
+    "--checkpoint-every", type=FiniteRange(0), metavar="SECONDS",
     help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
     "than 2 % of the time]",
 )  # fmt: skip
@@ -131,7 +133,9 @@ def command(
     else:
         table = given_schema(schema_path, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
-    may_write = partial(require_absent, output, overwrite=overwrite, cost=_COST)
+    may_write = partial(
+        require_absent, output, overwrite=overwrite, cost=_COST, begins=EMBEDDING_BEGINS
+    )
     if not work.may_be_finished:
         may_write()
     use_threads(threads)
@@ -178,7 +182,10 @@ def command(
     if private_bounds:
         console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
     else:
-        console.print(f"next: dpntk release {output} --eps 1")
+        console.print(
+            f"next: dpntk release {output} --eps 1; how noisy that would be says\n"
+            f"      dpntk plan {output} --eps 1"
+        )
 
 
 def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
 _MOST_CATEGORIES: Final = 500
 _MOST_LABELS: Final = 100
+_MANY: Final = 20
 _ROWS: Final = 1 << 14
 _SPREAD: Final = 20
 _LARGE: Final = 1000
@@ -44,6 +45,7 @@ class _Seen:
     upper: float = -np.inf
     total: float = 0.0
     count: int = 0
+    texts: int = 0
     values: set[str] = field(default_factory=set)
 
     def look_at(self, column: pa.Array, form: CsvFormat) -> None:
@@ -59,6 +61,7 @@ class _Seen:
             absent = compute.or_(absent, compute.is_in(texts, value_set=stand_ins))
         there = compute.invert(absent)
         self.missing = self.missing or bool(compute.any(absent).as_py())
+        self.texts += len(absent) - (compute.sum(absent).as_py() or 0)
         if len(self.values) <= _MOST_CATEGORIES:
             self.values.update(compute.unique(texts.filter(there)).to_pylist())
         if self.dtype in ("string", "bool"):
@@ -93,6 +96,8 @@ class _Seen:
         """The column, or None if nothing sensible can be said of it."""
         few = len(self.values) <= (_MOST_LABELS if is_label else 2)
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
+        if not self.numeric and _MANY < len(self.values) > self.texts / 2:
+            listed = False  # names, dates, or numbers with a comma: most rows have one of their own
         missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
         if (not self.numeric or few) and listed:
             categories = tuple(sorted(self.values, key=_as_people_sort))
@@ -164,23 +169,30 @@ def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
         if len(set(header)) < len(header):
             twice = next(name for name in header if header.count(name) > 1)
             raise SchemaError(f"{file}: there are two columns {twice!r}: rename one of them")
+        if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+            raise SchemaError(
+                f"{file}: the header is one column {header[0][:300]!r}: say with --separator what "
+                "separates values"
+            )
         dtypes = dict.fromkeys(header, None)
         blocks = read_csv(file, header, header, form)
     else:
         with reading_parquet(file), opened(file) as parquet:
             for entry in parquet.schema_arrow:
-                dtypes[entry.name] = _dtype(entry.type, f"{file}: column {entry.name!r}")
-        blocks = (rows for _, rows in read_rows(file, list(dtypes), _ROWS))
+                dtypes[entry.name] = _dtype(entry.type)
+        readable = [name for name, dtype in dtypes.items() if dtype in DTYPES]
+        blocks = (rows for _, rows in read_rows(file, readable, _ROWS))
     for name, dtype in dtypes.items():
         if seen.setdefault(name, _Seen(dtype)).dtype != dtype:
             raise DataError(f"{file}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
     with contextlib.closing(blocks):
         for rows in blocks:
-            for name in dtypes:
+            for name in rows.schema.names:
                 seen[name].look_at(rows.column(name), form)
 
 
-def _dtype(kind: pa.DataType, where: str) -> str:
+def _dtype(kind: pa.DataType) -> str:
+    """Our name of a type, or Arrow's of one that dpntk does not read."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -189,12 +201,7 @@ def _dtype(kind: pa.DataType, where: str) -> str:
         return "string"
     if types.is_decimal(kind):
         return "float64"
-    name = {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
-    if name not in DTYPES:
-        raise SchemaError(
-            f"{where} is {kind}: store it as numbers or texts, or write the file without it"
-        )
-    return name
+    return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:

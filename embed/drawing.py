@@ -76,6 +76,8 @@ class MapOptions:
             SchemaError: there is no such map.
         """
         tangent = self.features == "ntk"
+        if self.features != "rff":
+            self.refuse_fourier(f"it goes with --features rff, not {self.features}")
         if not (tangent and isinstance(schema, TableSchema)):
             self.refuse_marginals("it goes with tables and --features ntk")
         if tangent:
@@ -107,6 +109,17 @@ class MapOptions:
         for name in ("arch", "width", "activation", "front"):
             if getattr(self, name) is not None:
                 raise SchemaError(f"--{name} {getattr(self, name)}: {why}")
+
+    def refuse_fourier(self, why: str) -> None:
+        """Refuse options of random Fourier features, where they were asked for.
+
+        Raises:
+            SchemaError: there is one.
+        """
+        if self.frequencies != DEFAULT_FREQUENCIES:
+            raise SchemaError(f"--frequencies {self.frequencies}: {why}")
+        if self.length_scale is not None:
+            raise SchemaError(f"--length-scale {self.length_scale:g}: {why}")
 
     def refuse_marginals(self, why: str) -> None:
         """Refuse marginals, where a weight or pairs were asked for.

@@ -14,6 +14,7 @@ from ..common.console import notice
 from ..common.feature_maps import FEATURES
 from ..common.front import FRONTS
 from ..common.layers import ACTIVATIONS
+from ..common.options import FiniteRange
 from .drawing import (
     DEFAULT_ACTIVATION,
     DEFAULT_ARCH,
@@ -63,12 +64,12 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
         show_default=True, help="For rff: how many; the dimension is twice that.",
     )  # fmt: skip
     @click.option(
-        "--length-scale", type=click.FloatRange(0, min_open=True), metavar="L",
+        "--length-scale", type=FiniteRange(0, min_open=True), metavar="L",
         help="For rff: of its Gaussian kernel, for values 0 to 1. Do not look it up in the "
         "records [default: square root of a 7.5th of the pixels, or of the numeric columns]",
     )  # fmt: skip
     @click.option(
-        "--marginals", type=click.FloatRange(0, 1, max_open=True), metavar="WEIGHT",
+        "--marginals", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
         f"[default: {DEFAULT_MARGINALS}]",
     )  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..common.console import console, notice, warning
+from ..common.container import EMBEDDING_BEGINS
 from ..common.errors import OutputError
 from ..common.files import collect_stale, followed, require_absent
 from ..common.words import counted
@@ -34,12 +35,12 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     of them before counts for its records; release from the sum only from now on.
     """
     embeddings, output = tuple(map(followed, embeddings)), followed(output)
-    require_absent(output, overwrite=overwrite, cost=_COST)
+    require_absent(output, overwrite=overwrite, cost=_COST, begins=EMBEDDING_BEGINS)
     for path in embeddings:
         require_embedding(path)
     with all_locked((*embeddings, output)):
         whole = merge(embeddings)
-        require_absent(output, overwrite=overwrite, cost=_COST)
+        require_absent(output, overwrite=overwrite, cost=_COST, begins=EMBEDDING_BEGINS)
         if _ledger_would_be_lost(output, embeddings):
             raise OutputError(
                 f"{output} was released from, and its ledger would be lost: "

@@ -109,10 +109,12 @@ def embed(
     feature_map: FeatureMap
     if not isinstance(features, str):
         options.refuse_network("a feature map of one's own has its network already")
+        options.refuse_fourier("it goes with --features rff")
         options.refuse_marginals("it goes beside a feature map that dpntk draws")
         feature_map, opened = features, file.open_for(features)
     elif features == "perceptual":
         options.refuse_network(f"it goes with --features ntk, not {features}")
+        options.refuse_fourier(f"it goes with --features rff, not {features}")
         options.refuse_marginals("it goes with --features ntk")
         opened = file.open(schema)
         feature_map = opened.feature_map

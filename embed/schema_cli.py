@@ -8,6 +8,7 @@ import click
 
 from ..common.console import console, notice, warning
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
+from ..common.schema_file import SCHEMA_BEGINS
 from ..common.table_schema import CsvFormat
 from ..common.words import counted
 from .drafting import MISSING_TEXTS, draft_schema
@@ -49,13 +50,18 @@ def command(
     Bounds and categories are looked up in the data, so each has to be replaced by, or found equal
     to, what is publicly known, and confirmed. Until then the file is as sensitive as the data.
     """
-    require_absent(output, overwrite=overwrite, cost="is a schema that somebody may have corrected")
+    require_absent(
+        output,
+        overwrite=overwrite,
+        cost="is a schema that somebody may have corrected",
+        begins=SCHEMA_BEGINS.encode(),
+    )
     form = CsvFormat("\t" if separator == "\\t" else separator, encoding, missing or MISSING_TEXTS)
     draft = draft_schema(data, label, form, split)
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     if draft.schema.left_out:
         notice(
-            "left out, because they hold neither numbers nor a few texts: "
+            "left out, because they hold neither numbers (such as 1234.5) nor a few texts: "
             + ", ".join(draft.schema.left_out)
         )
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")

@@ -68,7 +68,7 @@ def given_schema(path: Path | None, *, accept_from_data: bool) -> TableSchema | 
 def say_what_was_looked_up(schema: Schema) -> None:
     """Tell the owner what the guarantee does not cover because it was read off the data."""
     if schema.from_data:
-        declared = "--schema" if isinstance(schema, TableSchema) else "--classes or --image-size"
+        declared = "--schema" if isinstance(schema, TableSchema) else "--classes"
         notice(
             f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
             f"declare with {declared}"

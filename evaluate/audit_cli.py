@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..common.adjacency import Adjacency
+from ..common.console import show
 from ..common.errors import AuditError
+from ..common.options import FiniteRange
 from ..release.promise_options import promise_options
 from .audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
 
@@ -29,7 +31,7 @@ from .audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
     "a pair that is far apart by construction.",
 )  # fmt: skip
 @click.option(
-    "--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=DEFAULT_CONFIDENCE,
+    "--confidence", type=FiniteRange(0.5, 1, max_open=True), default=DEFAULT_CONFIDENCE,
     show_default=True, help="Of each lower bound.",
 )  # fmt: skip
 @click.option(
@@ -62,7 +64,7 @@ def command(
         module=module,
     )
     out = Console(markup=False, highlight=False, soft_wrap=True)
-    out.print(_table(found))
+    show(_table(found))
     noise = found.noise
     low, high = noise.allowed
     out.print(

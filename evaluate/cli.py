@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
-from ..common.console import warning
+from ..common.console import show, warning
 from ..common.errors import SchemaError
 from ..common.files import require_absent
+from ..common.options import FiniteRange
 from ..release.acceptance import Acceptance
 from ..release.acceptance_options import acceptance_options
 from ..release.contents import NOT_PRIVATE
@@ -20,7 +20,7 @@ from .classifiers import CLASSIFIERS, in_words
 from .distilled import classifiers_of
 from .provenance import described, is_private, require_made_from
 from .records import read_real, read_synthetic
-from .report import as_table, write_report
+from .report import REPORT_BEGINS, as_table, write_report
 from .tables.baselines import independent_columns
 from .tables.points import regression_rows
 from .tables.report import as_table as as_grid
@@ -52,7 +52,7 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     "the test records).",
 )  # fmt: skip
 @click.option(
-    "--keep-negatives", type=click.FloatRange(0, 1, min_open=True), default=1.0, metavar="RATE",
+    "--keep-negatives", type=FiniteRange(0, 1, min_open=True), default=1.0, metavar="RATE",
     help="Tables with two classes: keep only this share of the other class, in training and test "
     "parts, as published tables did. For comparison with them only.",
 )  # fmt: skip
@@ -95,7 +95,7 @@ def command(
     The figures are computed from real records without noise: publishing them is a small release
     of its own that no epsilon covers.
     """
-    require_absent(output, overwrite=True, cost="")
+    require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
     synthetic = synthetic or (Path("synthetic"),)
     if schema is None and not is_table(synthetic[0]):
         for option in _TABLES_ONLY:
@@ -125,7 +125,7 @@ def command(
     rows = evaluate_tables(training_sets, held_out, task, seed)
     rows[kinds:kinds] = by_kernel
     write_table_report(output, rows, tables, held_out, task, seed)
-    Console().print(as_grid(rows, held_out, task))
+    show(as_grid(rows, held_out, task))
 
 
 def _evaluate_images(
@@ -146,7 +146,7 @@ def _evaluate_images(
     further = classifiers_of(synthetic, records)
     rows = measure(training_sets, held_out, seed, further)
     write_report(output, rows, records, held_out, seed, in_words({**CLASSIFIERS, **further}))
-    Console().print(as_table(rows, held_out))
+    show(as_table(rows, held_out))
 
 
 def _check_origin(

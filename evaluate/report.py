@@ -6,13 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 
 from ..common.files import write_atomically
 from .records import Records
 from .utility import Accuracies
+
+REPORT_BEGINS: Final = b'{\n  "measure": '
+"""Beginning of `evaluation.json`, of images and of tables alike."""
 
 
 def as_table(rows: Sequence[Accuracies], test: Records) -> Table:

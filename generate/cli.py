@@ -12,6 +12,7 @@ from ..common.console import console
 from ..common.device import AUTO
 from ..common.errors import GeneratorError
 from ..common.files import require_replaceable_folder
+from ..common.options import FiniteRange
 from ..common.synthetic_folder import CSV, POINTS, PREVIEW, PROVENANCE
 from ..common.table_schema import TableSchema
 from ..common.words import counted
@@ -40,7 +41,7 @@ _FOR_TABLES = TableSettings()
 @click.option(
     "-n", "--records", "count", type=click.IntRange(1),
     help=f"How many records [default: as many as the release was made from, at most "
-    f"{MOST_BY_DEFAULT}]",
+    f"{MOST_BY_DEFAULT}; with --from {MOST_BY_DEFAULT}]",
 )  # fmt: skip
 @click.option(
     "--points", "per_class", type=click.IntRange(1), metavar="N",
@@ -57,7 +58,7 @@ _FOR_TABLES = TableSettings()
     f"[default: {_DEFAULTS.batch}; for tables {_FOR_TABLES.batch}]",
 )  # fmt: skip
 @click.option(
-    "--lr", "learning_rate", type=click.FloatRange(0, 10, min_open=True),
+    "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
     f"{_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
@@ -102,6 +103,10 @@ def command(
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
     if module is not None and generator is not None:
         raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
+    if generator is not None:
+        for option, said in (("--steps", steps), ("--batch", batch), ("--lr", learning_rate)):
+            if said is not None:
+                raise click.UsageError(f"{option} is for training, and --from GENERATOR does none")
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
     points = None if per_class is None else PointSettings(per_class, seed=seed)

@@ -9,7 +9,7 @@ import click
 from ..common.adjacency import Adjacency
 from ..common.console import console
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
-from ..common.schema_file import read_draft
+from ..common.schema_file import SCHEMA_BEGINS, read_draft
 from ..common.words import promised
 from .private_bounds import find_bounds
 from .promise_options import promise_options
@@ -52,7 +52,7 @@ def command(
     What that spends is written into the schema beside the bounds, and every embedding that is made
     with it has it in its ledger from the start.
     """
-    require_absent(output, overwrite=overwrite, cost=_COST)
+    require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
     terms = Terms(epsilon, delta, adjacency, ClassCounts.UNIFORM)
     draft = read_draft(schema_path)
     found = find_bounds(magnitudes, draft, terms, lambda total: compose)

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ..common.console import show
 from ..common.errors import BudgetError
 from ..common.ledger import DEFAULT_DELTA, Entry
 from ..common.words import promised, rounded_up
@@ -41,7 +42,7 @@ def command(spent_on: Path) -> None:
 
 def _show_distillations(out: Console, path: Path) -> None:
     entries = read_ledger(path)
-    out.print(_grid(f"distillations in {path}", entries))
+    show(_grid(f"distillations in {path}", entries))
     if not entries:
         return
     delta = entries[-1].delta
@@ -55,7 +56,7 @@ def _show_distillations(out: Console, path: Path) -> None:
 
 def _show_releases(out: Console, embedding: Path) -> None:
     ledger = load_embedding(embedding).ledger
-    out.print(_grid(f"releases from {embedding}", ledger.all_entries))
+    show(_grid(f"releases from {embedding}", ledger.all_entries))
     limited = strictest(ledger)
     ceiling = limited.ceiling if limited else None
     delta = ceiling.delta if ceiling else DEFAULT_DELTA

@@ -8,6 +8,7 @@ import click
 
 from ..common.adjacency import Adjacency
 from ..common.console import console, warning
+from ..common.container import RELEASE_BEGINS
 from ..common.files import require_absent
 from ..common.words import promised, rounded_up
 from ..embed.artifact import require_embedding
@@ -71,7 +72,7 @@ def command(
     """
     terms = Terms(epsilon, delta, adjacency, ClassCounts(class_counts), count_weight, not_private)
     require_embedding(embedding)
-    require_absent(output, overwrite=overwrite, cost=COST)
+    require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     key = signing_key(key_path)
     made = publish(
         embedding,
@@ -88,6 +89,12 @@ def command(
         f"released {output}: epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "
         f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"
     )
+    blur = promise.sigma / promise.records * made.embedding.shape[1]
+    if blur >= 1:
+        warning(
+            f"the noise of a class's mean ({blur:.2g}) exceeds all that it can show (1): nothing "
+            "will be learnt from this release; 'dpntk plan' says what would be enough"
+        )
     if promise.total_releases > 1:
         console.print(
             f"release number {promise.total_releases} from {embedding}: together they have "

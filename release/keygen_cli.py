@@ -9,6 +9,7 @@ import click
 from ..common.console import console
 from ..common.files import write_failures
 from .keys import default_key_path, make_key, public_path
+from .origin_options import is_terminal
 from .trust import remember_own
 
 
@@ -25,6 +26,8 @@ def command(output: Path | None, wanted: bool) -> None:
     Give the public half to those who are to trust your releases, in a way in which nobody can
     exchange it for another.
     """
+    if wanted and not is_terminal():
+        raise click.UsageError("--passphrase asks on a terminal, and this is none")
     path = output or default_key_path()
     passphrase: str = (
         click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..common.adjacency import Adjacency
+from ..common.console import show
 from ..common.feature_map import FeatureMap
 from ..common.joint import JointFeatures
 from ..common.ledger import Ledger
@@ -159,7 +160,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
     for row in rows:
         table.add_row(*row)
     out = Console(markup=False, highlight=False)
-    out.print(table)
+    show(table)
     out.print(_where_noise_dominates(planned), soft_wrap=True)
 
 

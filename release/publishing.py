@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
+from ..common.container import RELEASE_BEGINS
 from ..common.errors import BudgetError, OutputError
 from ..common.files import (
     PUBLIC_MODE,
@@ -69,7 +70,7 @@ def publish(
     require_embedding(embedding_path)
     embedding_path = followed(embedding_path)
     with locked(embedding_path):
-        require_absent(output, overwrite=overwrite, cost=COST)
+        require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
         embedding = load_embedding(embedding_path)
         if holds_magnitudes(embedding.schema, embedding.feature_map):
             raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")

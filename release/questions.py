@@ -35,15 +35,16 @@ def accepts_signer(key: PublicKey) -> bool:
 
 def ask_passphrase() -> str | None:
     """Ask for a key's passphrase; None where nobody answers."""
-    if not _is_terminal():
+    if not is_terminal():
         return None
     answer: str = click.prompt("Passphrase of the key", hide_input=True, err=True, default="")
     return answer
 
 
 def _confirmed(question: str) -> bool:
-    return _is_terminal() and click.confirm(question, err=True)
+    return is_terminal() and click.confirm(question, err=True)
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether somebody is there to be asked."""
     return sys.stdin.isatty() and console.is_terminal

@@ -153,6 +153,8 @@ def load_public_key(path: Path) -> PublicKey:
             text = file.read(_LARGEST_FILE).decode("utf-8", "replace").strip()
     except OSError as error:
         raise TrustError(f"{path}: {error.strerror or error}") from error
+    if text.startswith("-----BEGIN"):
+        raise TrustError(f"{path}: a private key: give its public half, {path}.pub")
     if "\n" in text:
         raise TrustError(f"{path}: not a public key: expected one line")
     try:

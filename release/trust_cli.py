@@ -21,7 +21,7 @@ def command() -> None:
     """
 
 
-@command.command("add")
+@command.command("add", short_help="Trust what is signed with a key.")
 @click.argument("name")
 @click.argument("key")
 def _add(name: str, key: str) -> None:

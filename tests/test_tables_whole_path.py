@@ -7,8 +7,10 @@ import secrets
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pytest
+from pyarrow import parquet
 
 from dpntk.common.table_schema import TableSchema
 from dpntk.embed import Embedding, embed
@@ -58,6 +60,50 @@ def test_from_a_table_to_a_table_that_is_like_it(dpntk: Command, tmp_path: Path)
     again = dpntk("generate", "--from", "synthetic/generator.safetensors", "-n", "9", "-o", "more")
     assert again.code == 0, again.stderr
     assert arrow_csv.read_csv("more/table.csv").num_rows == 9
+    for option in ("--steps", "--batch", "--lr"):
+        useless = dpntk("generate", "--from", "synthetic/generator.safetensors", option, "9")
+        assert useless.code == 2
+        assert f"{option} is for training" in useless.stderr
+
+
+def test_parts_of_a_table_are_merged_as_rows(dpntk: Command, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.csv").write_text(people(60, seed))
+    dpntk("schema", "a.csv")
+    options = ["--schema", "schema.toml", "--accept-from-data", "--width", "5"]
+    for name in ("a", "b"):
+        assert dpntk("embed", f"{name}.csv", *options, "-o", f"{name}.h5").code == 0
+    assert "merged 2 embeddings: 120 rows of" in dpntk("merge", "a.h5", "b.h5").stderr
+
+
+def test_the_draft_leaves_out_what_tells_rows_apart(dpntk: Command, tmp_path: Path) -> None:
+    """Names, dates and numbers with a comma are no categories, however few rows there are."""
+    rows = [f'p{i},2001-02-{i:02},"{i},5",{"ab"[i % 2]},x{i % 12}\n' for i in range(1, 29)]
+    (tmp_path / "a.csv").write_text("name,born,pay,kind,site\n" + "".join(rows))
+    drafted = dpntk("schema", "a.csv", "--label", "kind")
+    assert "nor a few texts: name, born, pay\n" in drafted.stderr
+    schema = (tmp_path / "schema.toml").read_text()
+    assert 'left_out = ["name", "born", "pay"]' in schema
+    assert '"x11"' in schema
+    assert "p11" not in schema
+
+
+def test_the_draft_leaves_out_what_is_not_read_of_a_parquet_file(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    columns = {
+        "age": pa.array([None, *range(29)], pa.int8()),
+        "town": pa.array(["Ulm", "Bonn", None] * 10).dictionary_encode(),
+        "seen": pa.array([0] * 30, pa.timestamp("us")),
+        "visits": pa.array([[1, 2]] * 30),
+        "nothing": pa.nulls(30),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    drafted = dpntk("schema", "a.parquet")
+    assert "nor a few texts: seen, visits, nothing\n" in drafted.stderr
+    options = ["--schema", "schema.toml", "--accept-from-data", "--width", "5"]
+    made = dpntk("embed", "a.parquet", *options)
+    assert "embedded 30 rows of 2 columns" in made.stderr
 
 
 def test_what_was_looked_up_is_said_in_every_release(dpntk: Command, tmp_path: Path) -> None:
@@ -103,11 +149,13 @@ def test_every_map_and_no_label_go_the_whole_path(
 def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(people(20))
     (tmp_path / "one.csv").write_text("a,b\n1,x\n2,x\n")
+    (tmp_path / "semicolons.csv").write_text("a;b\n1;x\n2;y\n")
     dpntk("schema", "a.csv")
     confirm(tmp_path / "schema.toml")
     for arguments, message in (
         ("schema a.csv", "schema.toml"),
         ("schema a.csv -o s.toml --label sex", "--label sex: a.csv has the columns id, age"),
+        ("schema semicolons.csv -o s.toml", "one column 'a;b': say with --separator what"),
         ("schema one.csv -o s.toml --label b", "label 'b': one class tells nothing"),
         ("schema a.csv -o s.toml --separator ;;", "separator ';;': it is one character"),
         ("embed a.csv", "a table needs a schema"),

@@ -93,6 +93,18 @@ def test_every_architecture_goes_the_whole_path(
         assert images["x"].shape == (30, SIDE, SIDE)
 
 
+def test_what_is_looked_up_names_the_option_that_declares_it(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    records, labels = draw_records(20)
+    np.savez(tmp_path / "a.npz", x=records, y=labels)
+    looked_up = dpntk("embed", "a.npz", "--width", "5")
+    assert "number of classes; declare with --classes\n" in looked_up.stderr
+    assert "dpntk plan embedding.h5 --eps 1\n" in looked_up.stderr
+    declared = dpntk("embed", "a.npz", "--width", "5", "--classes", "3", "--overwrite")
+    assert "looked up" not in declared.stderr
+
+
 def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -> None:
     for options, message in (
         (["--arch", "fc_2l", "--width", "9"], "give a width for each, as in --width 400_100"),
@@ -102,6 +114,9 @@ def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -
         (["--preset", "mnist", "--width", "9"], "--preset mnist says which network"),
         (["--preset", "mnist", "--features", "rff"], "it goes with --features ntk, not rff"),
         (["--features", "hermite", "--width", "5"], "goes with --features ntk, not hermite"),
+        (["--frequencies", "9"], "--frequencies 9: it goes with --features rff, not ntk"),
+        (["--length-scale", "2"], "--length-scale 2: it goes with --features rff, not ntk"),
+        (["--classes", "2"], "its folders name 3 classes, but 2 are declared"),
     ):
         outcome = dpntk("embed", folder, *options)
         assert outcome.code == 1
@@ -129,6 +144,31 @@ def test_embedding_and_release_are_not_overwritten_by_accident(
         (tmp_path / "embedding.h5").read_bytes(),
         (tmp_path / "release.h5").read_bytes(),
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "schema data.csv --overwrite -o data.csv",
+        "bounds --schema schema.toml --eps 1 --overwrite -o data.csv",
+        "embed images --overwrite -o data.csv",
+        "merge embedding.h5 --overwrite -o data.csv",
+        "release --eps 1 --delta 1e-3 --overwrite -o embedding.h5",
+        "distill images --eps 1 --delta 1e-3 --overwrite -o embedding.h5",
+        "evaluate --test images -o embedding.h5",
+    ],
+)
+def test_no_command_replaces_its_input(
+    dpntk: Command, folder: Path, embedding_file: Path, tmp_path: Path, line: str
+) -> None:
+    assert folder.name == "images"
+    data = tmp_path / "data.csv"
+    data.write_text("age,job\n3,a\n5,b\n")
+    before = data.read_bytes(), embedding_file.read_bytes()
+    outcome = dpntk(*line.split())
+    assert outcome.code == 1
+    assert "is another kind of file" in outcome.stderr
+    assert (data.read_bytes(), embedding_file.read_bytes()) == before
 
 
 def test_the_ledger_outlives_a_new_embedding(dpntk: Command, folder: Path, tmp_path: Path) -> None:

@@ -149,7 +149,10 @@ def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str]:
     x, y = (f"x_{split}", f"y_{split}") if f"x_{split}.npy" in there else ("x", "y")
     for name in (x, y):
         if f"{name}.npy" not in there:
-            raise DataError(f"{missing} {name}")
+            held = ", ".join(sorted(file[:-4] for file in there if file.endswith(".npy")))
+            raise DataError(
+                f"{missing} {name}: images are x and labels y, but there is {held[:300]}"
+            )
     return x, y
 
 

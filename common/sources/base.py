@@ -241,8 +241,12 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
         index = int(wrong[0])
         raise SchemaError(
             f"{where}: record {first + index} has label {labels[index]}, "
-            f"but the labels of {classes} classes are 0 to {classes - 1}: correct it, or declare "
-            "more with --classes"
+            + (
+                "but labels are numbers from 0: correct it"
+                if labels[index] < 0
+                else f"but the labels of {classes} classes are 0 to {classes - 1}: correct it, or "
+                "declare more with --classes"
+            )
         )
 
 

@@ -93,6 +93,11 @@ class ImageFolderSource:
         classes = sorted(
             entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."
         )
+        if not classes and any(entry.suffix.lower() in SUFFIXES for entry in folder.iterdir()):
+            raise DataError(
+                f"{folder}: images lie in it side by side: put those of each class into a folder "
+                "of its own, which has the name of the class"
+            )
         if not classes:
             raise DataError(
                 f"{folder}: nothing to read: it holds neither class folders with images, nor IDX "

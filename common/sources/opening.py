@@ -8,6 +8,7 @@ from typing import Final
 
 from ..errors import DataError, SchemaError
 from ..table_schema import TableSchema
+from ..words import counted
 from .arrays import ArraySource, holds_npy_files
 from .base import Source, reading
 from .csv_files import is_csv
@@ -103,7 +104,14 @@ def _open_folder(
         folder, kinds = part, _kinds_in(part)  # the data lie one level deeper, in train and test
     match kinds:
         case []:
-            return ImageFolderSource.open(folder, image_size, class_names)
+            source = ImageFolderSource.open(folder, image_size, class_names)
+            named = len(source.schema.classes)
+            if class_count not in (None, named):
+                raise SchemaError(
+                    f"{folder}: its folders name {counted(named, 'class', 'classes')}, but "
+                    f"{class_count} are declared: leave out --classes"
+                )
+            return source
         case ["IDX files"]:
             return IdxSource.open(find_idx_pairs(folder, split), image_size, class_count)
         case [".npy files"]:

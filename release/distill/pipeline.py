@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.console import notice, progress
+from ...common.container import RELEASE_BEGINS
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.files import require_absent
 from ...common.ledger import DEFAULT_DELTA
@@ -109,7 +110,7 @@ def distill(
         OutputError: a file cannot be written.
     """
     settings = settings or Settings()
-    require_absent(output, overwrite=overwrite, cost=COST)
+    require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     _require_usable(source, delta)
     classes = len(source.schema.classes)
     require_memory(settings.per_class * classes, classes)

@@ -135,6 +135,12 @@ def bad_png_depth(folder: Path) -> Path:
     return folder
 
 
+def bad_flat_folder(folder: Path) -> Path:
+    folder.mkdir()
+    Image.fromarray(IMAGES[0]).save(folder / "00.png")
+    return folder
+
+
 def write_arrays(folder: Path, **arrays: object) -> Path:
     path = folder.with_suffix(".npz")
     np.savez(path, **arrays)  # type: ignore[arg-type]
@@ -537,6 +543,7 @@ def bad_tar_empty(folder: Path) -> Path:
     [
         (bad_missing, "there is no such file or folder"),
         (bad_empty_folder, "neither class folders with images, nor IDX files"),
+        (bad_flat_folder, "images lie in it side by side: put those of each class into a folder"),
         (bad_class_folder, "fox: a class folder without a PNG or JPEG file"),
         (bad_png_cut, "99.png: damaged"),
         (bad_png_cut_early, "99.png: damaged"),
@@ -552,11 +559,11 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_idx_magic, "not an IDX file"),
         (bad_idx_missing, "no IDX file of train labels"),
         (bad_npz_lengths, "x holds 20 images but y holds 19 labels"),
-        (bad_npz_names, "holds no array named x"),
+        (bad_npz_names, "holds no array named x: images are x and labels y, but there is imag"),
         (bad_npz_objects, "y holds Python objects"),
         (bad_npz_range, r"record 0 has a value outside \[0, 1\]|record 1 has a value"),
         (bad_npz_nan, r"record 7 has a value outside \[0, 1\]"),
-        (bad_npz_label, "record 11 has label -1"),
+        (bad_npz_label, "record 11 has label -1, but labels are numbers from 0: correct it$"),
         (bad_npz_cut, "not a whole .npz archive"),
         (bad_npz_columns, "stored by columns"),
         (bad_npz_empty, "no records"),

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
 from dpntk.common import command
 from dpntk.common.command import COMMANDS
+from dpntk.common.console import show
 from dpntk.common.errors import DataError
 from tests.conftest import Command
 
@@ -77,6 +79,38 @@ def test_errors_are_one_line(
     printed = capfd.readouterr().err
     assert printed.startswith(line)
     assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "embed images --length-scale nan",
+        "embed images --length-scale inf",
+        "embed images --marginals nan",
+        "generate --lr nan",
+        "evaluate --test images --keep-negatives nan",
+        "audit --eps 1 --confidence nan",
+    ],
+)
+def test_what_is_no_number_is_refused(dpntk: Command, line: str) -> None:
+    outcome = dpntk(*line.split())
+    assert outcome.code == 1
+    assert "is not a finite number" in outcome.stderr
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "200"])
+def test_a_narrow_terminal_loses_no_figure(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    table = Table()
+    for name in ("records", "accuracy", "remarks"):
+        table.add_column(name, no_wrap=name != "remarks")
+    table.add_row("60,000", "0.966", "of all images that were held out")
+    show(table)
+    printed = capfd.readouterr().out
+    for text in ("records", "accuracy", "60,000", "0.966", "held out"):
+        assert text in printed
 
 
 def test_the_installed_program_runs(

@@ -101,10 +101,18 @@ def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="did not write"):
         require_replaceable_folder(tmp_path, marker="ours")
     with pytest.raises(OutputError, match="already exists and matters"):
-        require_absent(tmp_path / "file", overwrite=False, cost="matters")
-    require_absent(tmp_path / "file", overwrite=True, cost="matters")
+        require_absent(tmp_path / "file", overwrite=False, cost="matters", begins=b"")
+    require_absent(tmp_path / "file", overwrite=True, cost="matters", begins=b"ours")
+
+
+def test_only_files_of_the_same_kind_are_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "ours").write_bytes(b"ours: 1")
+    require_absent(tmp_path / "ours", overwrite=True, cost="", begins=b"ours: ")
+    for path in (tmp_path / "ours", Path(os.devnull)):
+        with pytest.raises(OutputError, match="another kind of file"):
+            require_absent(path, overwrite=True, cost="", begins=b"theirs: ")
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="nowhere is not a folder"):
-        require_absent(tmp_path / "nowhere" / "file", overwrite=False, cost="")
+        require_absent(tmp_path / "nowhere" / "file", overwrite=False, cost="", begins=b"")

@@ -379,7 +379,7 @@ def test_tables_of_another_machine_make_another_plan(
         raise NothingLeft("", written=False)
 
     with pytest.raises(NothingLeft):
-        embed(many_records, features=features, frequencies=9, classes=3, carry_out=capture)
+        embed(many_records, features=features, classes=3, carry_out=capture)
     plan = RunPlan.of(jobs[0])
     assert RunPlan.of(jobs[0]).digest == plan.digest
     really_cos, really_exp = np.cos, np.exp

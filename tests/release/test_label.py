@@ -111,7 +111,7 @@ def test_on_a_terminal_an_unknown_signer_is_asked_about(
         asked.append(question)
         return answer
 
-    monkeypatch.setattr(asking, "_is_terminal", lambda: True)
+    monkeypatch.setattr(asking, "is_terminal", lambda: True)
     monkeypatch.setattr(click, "confirm", confirm)
     assert dpntk("inspect").code == code
     (question,) = asked
@@ -122,7 +122,7 @@ def test_on_a_terminal_the_passphrase_is_asked_for(
     dpntk: Command, embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_key(tmp_path / "locked", "secret")
-    monkeypatch.setattr(asking, "_is_terminal", lambda: True)
+    monkeypatch.setattr(asking, "is_terminal", lambda: True)
     arguments = (
         "release", embedding_file.name, "--eps", "1", "--delta", "1e-3", "--key", "locked",
     )  # fmt: skip

@@ -86,6 +86,14 @@ def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
     assert "marginals of weight 0.4" in one.stdout
 
 
+def test_a_release_of_noise_alone_is_called_so(dpntk: Command, embedding_file: Path) -> None:
+    for epsilon, useless in ((2, False), (0.01, True)):
+        release = ("release", embedding_file, "--eps", epsilon, "--compose", "--overwrite")
+        made = dpntk(*release)
+        assert made.code == 0, made.stderr
+        assert ("nothing will be learnt from this release" in made.stderr) is useless
+
+
 def test_the_plan_counts_what_is_spent(dpntk: Command, embedding_file: Path) -> None:
     assert dpntk("release", embedding_file, "--eps", 2).code == 0
     before = embedding_file.read_bytes()

@@ -245,6 +245,7 @@ def test_trust_is_added_listed_and_removed(
     assert dpntk("trust", "add", "alice", key.line).code == 0
     assert dpntk("trust", "add", "alice", "key.pub").code == 1
     assert "under the name alice" in dpntk("trust", "add", "bob", "key.pub").stderr
+    assert "a private key: give its public half" in dpntk("trust", "add", "eve", "key").stderr
     listed = dpntk("trust", "list").stdout
     assert "alice" in listed
     assert key.fingerprint in listed
@@ -377,6 +378,13 @@ def test_a_read_only_configuration_folder_is_one_line(
         ("trust", "add", "bob", make_key(tmp_path / "key").public.line),
     ):
         refused(dpntk(*arguments), "Permission denied")
+
+
+def test_a_passphrase_is_asked_for_on_a_terminal_alone(dpntk: Command, configuration: Path) -> None:
+    refused = dpntk("keygen", "--passphrase")
+    assert refused.code == 2
+    assert "--passphrase asks on a terminal" in refused.stderr
+    assert not (configuration / "id_ed25519").exists()
 
 
 def test_keygen_replaces_no_key(dpntk: Command, configuration: Path) -> None:
