@@ -9,7 +9,7 @@ import click
 from ..common.console import console
 from ..common.files import write_failures
 from .keys import default_key_path, make_key, public_path
-from .origin_options import is_terminal
+from .questions import is_terminal
 from .trust import remember_own
 
 

@@ -251,10 +251,10 @@ def _spent(entry: Spending, steps: int) -> str:
 def _require_usable(source: Source, delta: float) -> None:
     if len(source) > MOST_RECORDS:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
-    if source.schema.record_size > MOST_INPUTS:
+    if (size := source.schema.record_size) > MOST_INPUTS:
         raise DataError(
-            f"records have {source.schema.record_size:,} values when encoded, at most {MOST_INPUTS:,} "
-            "are distilled: leave columns with many categories out"
+            f"records have {size:,} values when encoded, at most {MOST_INPUTS:,} are distilled: "
+            "leave columns with many categories out"
         )
     if len(source.schema.classes) < 2:
         raise DataError("all records are of one class: there is nothing to tell apart")
