@@ -65,6 +65,25 @@ def require_writable_folder(folder: Path) -> None:
         pass
 
 
+def require_room(path: Path, size: int) -> None:
+    """Check that a disk has room for a file, before something is spent that the file is to show.
+
+    Args:
+        path: where the file will be written.
+        size: of it, in bytes.
+
+    Raises:
+        OutputError: it has less.
+    """
+    with write_failures(path):
+        free = shutil.disk_usage(path.parent).free
+    if free < size:
+        raise OutputError(
+            f"{path}: {size / 1e6:,.1f} MB are needed and {free / 1e6:,.1f} MB are free: make "
+            "room, or choose another place with -o"
+        )
+
+
 def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUBLIC_MODE) -> None:
     """Write `content` to `path` so that a reader sees all of it or none of it.
 

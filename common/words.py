@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Final
 
 _DIGITS: Final = 4
@@ -22,14 +22,22 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 def rounded_up(number: float) -> str:
     """A number above 0 with four digits, never below it: a promise must not be rounded down."""
-    rounded = _rounded_up(number, _DIGITS)
-    return format(rounded.normalize(), "f") if rounded.is_finite() else str(number)
+    return _plain(_rounded(number, _DIGITS, ROUND_CEILING))
+
+
+def rounded_down(number: float) -> str:
+    """A number with four digits, never above it: what is left must not be rounded up."""
+    return _plain(_rounded(number, _DIGITS, ROUND_FLOOR))
 
 
 def promised(number: float) -> str:
     """An epsilon or delta that was asked for, `1` or `1e-05`: six digits, and never below it."""
-    return f"{float(_rounded_up(number, _MORE_DIGITS)):g}"
+    return f"{float(_rounded(number, _MORE_DIGITS, ROUND_CEILING)):g}"
 
 
-def _rounded_up(number: float, digits: int) -> Decimal:
-    return Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(number)))
+def _rounded(number: float, digits: int, rounding: str) -> Decimal:
+    return Context(prec=digits, rounding=rounding).create_decimal(repr(float(number)))
+
+
+def _plain(rounded: Decimal) -> str:
+    return format(rounded.normalize(), "f") if rounded.is_finite() else str(float(rounded))

@@ -178,6 +178,11 @@ def command(
         f"{counted(len(schema.classes), 'class', 'classes')} as {embedding.sums.shape[0]:,} x "
         f"{embedding.sums.shape[1]} sums"
     )
+    if empty := int((embedding.counts == 0).sum()):
+        warning(
+            f"no record is of {counted(empty, 'class', 'classes')} of {len(schema.classes)}: "
+            "what a release shows of such a class is noise alone"
+        )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     if private_bounds:
         console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")

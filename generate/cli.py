@@ -21,6 +21,7 @@ from ..release.acceptance_options import acceptance_options
 from ..release.reader import OpenedDistilled, open_any
 from .distilled import export_points
 from .export import load_generator
+from .generator_file import GENERATOR
 from .pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
 from .points import PointSettings
 from .table_export import holds_table, load_table_generator
@@ -36,7 +37,8 @@ _FOR_TABLES = TableSettings()
 @click.argument("release", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--from", "generator", type=click.Path(path_type=Path), metavar="GENERATOR",
-    help="Sample from a generator.safetensors of an earlier run, without training.",
+    help="Sample from a generator.safetensors of an earlier run, or from the folder that it is in, "
+    "without training.",
 )  # fmt: skip
 @click.option(
     "-n", "--records", "count", type=click.IntRange(1),
@@ -112,6 +114,7 @@ def command(
     points = None if per_class is None else PointSettings(per_class, seed=seed)
     require_replaceable_folder(output, marker=PROVENANCE)
     if generator is not None:
+        generator = generator / GENERATOR if generator.is_dir() else generator
         _sample_again(generator, output, count or MOST_BY_DEFAULT, points, seed)
         return
     opened = open_any(release or Path("release.h5"), acceptance)

@@ -13,7 +13,7 @@ from rich.table import Table
 from ..common.console import show
 from ..common.errors import BudgetError
 from ..common.ledger import DEFAULT_DELTA, Entry
-from ..common.words import promised, rounded_up
+from ..common.words import promised, rounded_down, rounded_up
 from ..embed.artifact import load_embedding
 from .composition import most_left, strictest, total_of
 from .distilled_ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
@@ -76,7 +76,7 @@ def _show_releases(out: Console, embedding: Path) -> None:
         of_part = "" if limited is ledger else " of a part"
         out.print(
             f"ceiling{of_part}: epsilon {ceiling.epsilon:g}; one more release may have up to "
-            f"epsilon {left:.4g} at the same delta"
+            f"epsilon {rounded_down(left)} at the same delta"
         )
 
 

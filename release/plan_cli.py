@@ -17,7 +17,7 @@ from ..common.ledger import Ledger
 from ..common.schema import ImageSchema, Origin
 from ..common.schema_file import read_schema
 from ..common.schemas import Schema
-from ..common.words import counted, rounded_up
+from ..common.words import counted, rounded_down, rounded_up
 from ..embed.artifact import Embedding, load_embedding
 from ..embed.drawing import MapOptions
 from ..embed.grid import DEFAULT_CAPACITY, Grid
@@ -196,6 +196,7 @@ def _show_budget(ledger: Ledger, planned: Plan) -> None:
     if ledger.ceiling is not None:
         out.print(
             f"ceiling: epsilon {ledger.ceiling.epsilon:g} at delta {ledger.ceiling.delta:g}; one "
-            f"more release may have up to epsilon {most_left(ledger):.4g} at the same delta",
+            f"more release may have up to epsilon {rounded_down(most_left(ledger))} at the same "
+            "delta",
             soft_wrap=True,
         )

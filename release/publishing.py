@@ -19,6 +19,7 @@ from ..common.files import (
     SENSITIVE_MODE,
     followed,
     require_absent,
+    require_room,
     write_atomically,
 )
 from ..common.ledger import Entry
@@ -74,6 +75,7 @@ def publish(
         embedding = load_embedding(embedding_path)
         if holds_magnitudes(embedding.schema, embedding.feature_map):
             raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")
+        require_room(output, _size(embedding))
         scale, entry, total = enter_release(embedding_path, embedding, terms, compose)
         try:
             made = _carry_out(embedding, terms, scale, entry, total)
@@ -84,6 +86,12 @@ def publish(
                 f"{reason}; {embedding_path} counts the release as spent all the same"
             ) from error
     return made
+
+
+def _size(embedding: Embedding) -> int:
+    """Bytes of a release, but for what is said in it."""
+    weights = embedding.feature_map.weights().values()
+    return embedding.sums.size * np.dtype(np.float32).itemsize + sum(w.nbytes for w in weights)
 
 
 def enter_release(

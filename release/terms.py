@@ -58,7 +58,7 @@ class Terms:
         elif self.epsilon == math.inf:
             raise BudgetError(
                 "--eps inf adds no noise, so the file would be as sensitive as the embedding: "
-                "choose a number such as 1, or add --not-private if that is what you want"
+                "choose a number such as 1 ('dpntk release --not-private' makes such a file)"
             )
         else:
             require_budget(self.epsilon, self.delta)

@@ -105,6 +105,13 @@ def test_what_is_looked_up_names_the_option_that_declares_it(
     assert "looked up" not in declared.stderr
 
 
+def test_classes_without_records_are_said(dpntk: Command, tmp_path: Path) -> None:
+    np.savez(tmp_path / "gap.npz", x=np.zeros((4, 8, 8), np.uint8), y=np.array([0, 0, 3, 3]))
+    made = dpntk("embed", "gap.npz", "--width", "3")
+    assert made.code == 0
+    assert "no record is of 2 classes of 4" in " ".join(made.stderr.split())
+
+
 def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -> None:
     for options, message in (
         (["--arch", "fc_2l", "--width", "9"], "give a width for each, as in --width 400_100"),

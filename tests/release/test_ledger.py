@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import shutil
 import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import dp_accounting
 import h5py
@@ -119,6 +122,11 @@ def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Pat
     shown = dpntk("budget").stdout
     assert "spent: epsilon 1 at delta 0.001 (replace-one)" in shown
     assert "ceiling: epsilon 1.2; one more release may have up to epsilon 0.5" in shown
+    left = re.search(r"one more release may have up to epsilon (0\.\d+)", shown)
+    assert left is not None
+    second = ("-o", "second.h5", "--compose", "--delta", "1e-3")
+    assert dpntk("release", "--eps", f"{float(left[1]) + 1e-4:.4f}", *second).code == 1
+    assert dpntk("release", "--eps", left[1], *second).code == 0
 
 
 def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
@@ -147,6 +155,18 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
     with pytest.raises(BudgetError, match="no space"):
         publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
     assert drawn == []
+
+
+def test_nothing_is_spent_where_the_release_has_no_room(
+    dpntk: Command, embedding_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedding = load_embedding(embedding_file)
+    size = embedding.sums.size * 4
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=size))  # no weights
+    refused = dpntk("release", embedding_file, "--eps", "1", "--delta", "1e-3")
+    assert refused.code == 1
+    assert "MB are needed" in refused.stderr
+    assert load_embedding(embedding_file).ledger.entries == ()
 
 
 @pytest.mark.parametrize(
