@@ -188,8 +188,8 @@ def command(
         console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
     else:
         console.print(
-            f"next: dpntk release {output} --eps 1; how noisy that would be says\n"
-            f"      dpntk plan {output} --eps 1"
+            f"next: dpntk release {output} --eps 1\n"
+            f"how noisy that would be: dpntk plan {output} --eps 1"
         )
 
 
