@@ -175,14 +175,17 @@ def _features(feature_map: FeatureMap) -> str:
 
 def _where_noise_dominates(planned: Plan) -> str:
     records = planned.records * planned.excess
-    dimension = planned.dimension / planned.loss_floor
     return (
-        "Other things equal, the noise is longer than any signal below epsilon "
-        f"{planned.epsilon_where(1 / planned.excess):.3g}, with fewer than {records:,.0f} records, "
-        f"or with more than {dimension:,.0f} features. Training averages over the features and "
-        "still learns what is larger than the blur; "
-        f"below epsilon {planned.epsilon_where(1 / planned.blur):.2g} nothing is."
+        "The rest as it is, the matrix as a whole is mostly noise with epsilon below "
+        f"{_about(planned.epsilon_where(1 / planned.excess))}, or with fewer than {records:,.0f} "
+        f"records. Training averages over its {planned.dimension:,} features and still learns what "
+        f"is larger than the blur; with epsilon below "
+        f"{_about(planned.epsilon_where(1 / planned.blur))} nothing is."
     )
+
+
+def _about(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def _show_budget(ledger: Ledger, planned: Plan) -> None:
