@@ -68,18 +68,24 @@ def _make_and_lock(folder: Path, busy: str | None) -> int:
     while True:
         folder.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
-                if _is_at(descriptor, lock):
-                    return descriptor
-            except BlockingIOError as error:
-                os.close(descriptor)
-                raise RunError(busy) from error
-            except BaseException:
-                os.close(descriptor)
-                raise
+            descriptor = _open_and_lock(lock, busy)
+            if _is_at(descriptor, lock):
+                return descriptor
             os.close(descriptor)
+
+
+def _open_and_lock(lock: Path, busy: str | None) -> int:
+    """The descriptor that holds a lock file, made if there is none; waits if `busy` is None."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise RunError(busy) from error
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -102,13 +108,8 @@ def held(lock: Path, *, busy: str) -> Iterator[None]:
         OutputError: the file cannot be made or locked.
     """
     with write_failures(lock):
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+        descriptor = _open_and_lock(lock, busy)
     try:
-        with write_failures(lock):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise RunError(busy) from error
         yield
     finally:
         os.close(descriptor)

@@ -89,7 +89,7 @@ def command(
         f"released {output}: epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "
         f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"
     )
-    blur = promise.sigma / promise.records * made.embedding.shape[1]
+    blur = made.noise_per_coordinate * len(made.schema.classes)
     if blur >= 1:
         warning(
             f"the noise of a class's mean ({blur:.2g}) exceeds all that it can show (1): nothing "

@@ -179,7 +179,7 @@ def _where_noise_dominates(planned: Plan) -> str:
         "The rest as it is, the matrix as a whole is mostly noise with epsilon below "
         f"{_about(planned.epsilon_where(1 / planned.excess))}, or with fewer than {records:,.0f} "
         f"records. Training averages over its {planned.dimension:,} features and still learns what "
-        f"is larger than the blur; with epsilon below "
+        "is larger than the blur; with epsilon below "
         f"{_about(planned.epsilon_where(1 / planned.blur))} nothing is."
     )
 
