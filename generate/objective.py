@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ..common.feature_map import FeatureMap
@@ -14,35 +11,26 @@ from .kernels import Features, kernel_of
 class MeanEmbeddingDistance:
     """mean over classes c of || mu_c - E phi(x | c) ||^2, estimated without bias.
 
-    mu_c is column c of the released matrix divided by the released share of class c. With a batch
-    of b records of a class, ||mean phi||^2 is larger than ||E phi||^2 by 1/b of what the variance
-    is, which would pull the generator towards sameness; leaving out the pairs of a record with
-    itself removes that (Gretton et al. 2012, "A Kernel Two-Sample Test", lemma 6).
+    mu_c is the mean feature of class c as far as it is known. With a batch of b records of a class,
+    ||mean phi||^2 is larger than ||E phi||^2 by 1/b of what the variance is, which would pull the
+    generator towards sameness; leaving out the pairs of a record with itself removes that (Gretton
+    et al. 2012, "A Kernel Two-Sample Test", lemma 6).
 
     Args:
         feature_map: phi.
-        embedding: the released matrix, or its rows that are phi's, float32 (d, c).
-        shares: what a feature of phi stands with in the columns: the released share of each class,
-            times phi's weight if it is a part of a longer vector, float32 (c,).
-        noise: standard deviation of the noise on each entry of `embedding`.
+        target: mu, float32 (c, d).
+        noise: standard deviation of the noise on each entry of a row of `target`, float32 (c,).
 
     Attributes:
-        target: mu, float32 (c, d).
+        target: as above.
         noise_floor: what the release's noise alone adds to the distance, in expectation.
     """
 
-    def __init__(
-        self,
-        feature_map: FeatureMap,
-        embedding: NDArray[np.float32],
-        shares: Tensor,
-        noise: float,
-    ) -> None:
-        columns = torch.as_tensor(embedding, device=shares.device).T / shares[:, None]
-        self.target = columns.contiguous()
-        self._target_norm = columns.double().square().sum(dim=1).float()
-        self._kernel = kernel_of(feature_map, shares.device)
-        self.noise_floor = float((noise / shares).square().mean()) * embedding.shape[0]
+    def __init__(self, feature_map: FeatureMap, target: Tensor, noise: Tensor) -> None:
+        self.target = target.contiguous()
+        self._target_norm = target.double().square().sum(dim=1).float()
+        self._kernel = kernel_of(feature_map, target.device)
+        self.noise_floor = float(noise.square().mean()) * target.shape[1]
 
     def __call__(self, records: Tensor) -> Tensor:
         """The distance of a batch.

@@ -15,11 +15,11 @@ _EMPTY: Final = 1e-12
 
 def correct(
     records: NDArray[np.float32],
-    labels: NDArray[np.int64],
+    label: int,
     marginals: tuple[ColumnMarginal, ...],
     random: np.random.Generator,
 ) -> None:
-    """Change generated rows as little as needed for the released marginals, class by class.
+    """Change generated rows of a class as little as needed for its released marginals.
 
     Numbers are moved along their order, so that what goes with a large one still does. Of
     categories that are too frequent, random rows change to those that are too rare.
@@ -27,28 +27,27 @@ def correct(
     Args:
         records: float32 (n, record size), values 0..1: only the value of numeric columns and the
             categories and missing values are looked at, and changed.
-        labels: int64 (n,).
+        label: index of the class.
         marginals: of the release.
         random: chooses the rows.
     """
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label)
-        for marginal in marginals:
-            shares, block = marginal.shares[label], marginal.block
-            cells = marginal.cells(records[rows])
-            made = np.bincount(cells, minlength=len(shares)) / len(rows)
-            shares = believable(shares, made, float(marginal.noise[label]))
-            if not isinstance(block.encoding, NumericEncoding):
-                codes = _rearranged(cells, shares, random)
-                records[rows, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
-                continue
-            there = rows
-            if block.missing_place:
-                wanted = np.array([shares[:-1].sum(), shares[-1]])
-                missing = _rearranged((cells == marginal.points).astype(np.int64), wanted, random)
-                records[rows, block.place.stop - 1] = missing
-                there = rows[missing == 0]
-            _requantile(records, there, block.place.start, shares[: marginal.points], random)
+    rows = np.arange(len(records))
+    for marginal in marginals:
+        shares, block = marginal.shares[label], marginal.block
+        cells = marginal.cells(records)
+        made = np.bincount(cells, minlength=len(shares)) / len(rows)
+        shares = believable(shares, made, float(marginal.noise[label]))
+        if not isinstance(block.encoding, NumericEncoding):
+            codes = _rearranged(cells, shares, random)
+            records[:, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
+            continue
+        there = rows
+        if block.missing_place:
+            wanted = np.array([shares[:-1].sum(), shares[-1]])
+            missing = _rearranged((cells == marginal.points).astype(np.int64), wanted, random)
+            records[:, block.place.stop - 1] = missing
+            there = np.flatnonzero(missing == 0)
+        _requantile(records, there, block.place.start, shares[: marginal.points], random)
 
 
 def believable(
@@ -56,8 +55,9 @@ def believable(
 ) -> NDArray[np.float64]:
     """Shares between the released ones and those that the generator makes by itself.
 
-    Where the two differ by less than the noise, the generator, which was trained on all that was
-    released, is left alone; elsewhere it is corrected but for that much.
+    The difference is shrunk as a whole by the noise's part of it: what is left has the least
+    expected square error of all multiples (James and Stein 1961, "Estimation with quadratic loss",
+    around the generator, which was trained on all that was released).
 
     Args:
         noisy: released shares (cells,).
@@ -65,8 +65,9 @@ def believable(
         noise: standard deviation of the noise.
     """
     difference = noisy - made
-    surely = np.sign(difference) * np.maximum(np.abs(difference) - noise, 0)
-    return to_simplex(made + surely)
+    size = float(np.square(difference).sum())
+    kept = 0.0 if size == 0 else max(0.0, 1 - len(difference) * noise**2 / size)
+    return to_simplex(made + kept * difference)
 
 
 def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..common.encoding import blocks_of
 from ..common.errors import GeneratorError
+from ..common.feature_maps import feature_map_from_spec
 from ..common.synthetic_folder import CSV, PARQUET
 from ..common.table_schema import TableSchema
 from . import generator_file
@@ -19,12 +20,16 @@ from .generator_file import GENERATOR
 from .results import results
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_marginals import ColumnMarginal
+from .table_tilting import MOST_CANDIDATES, Tilting
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _KIND: Final = "table"
 _MARGINALS: Final = "marginals"
+_TILTING: Final = "tilting"
+_TILTS: Final = ("theta", "candidates", "pooled")
+_MAP: Final = f"{_TILTING}.map."
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +41,14 @@ class SavedTableGenerator:
         class_weights: released share of each class, float64 (c,).
         marginals: released ones, which rows are corrected by; nothing if there are none.
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
+        tilting: how to choose among its rows; None if all are taken.
     """
 
     generator: TableGenerator
     class_weights: NDArray[np.float64]
     marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
+    tilting: Tilting | None = None
 
 
 def write_table(
@@ -143,8 +150,36 @@ def _understand(
         or not all(_is_marginal(marginal, classes) for marginal in marginals)
     ):
         raise GeneratorError("its classes and weights contradict each other")
+    tilting = _tilting_from(description.get(_TILTING), weights, schema)
     generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
-    return SavedTableGenerator(generator, class_weights, marginals, dict(description["origin"]))
+    origin = dict(description["origin"])
+    return SavedTableGenerator(generator, class_weights, marginals, origin, tilting)
+
+
+def _tilting_from(
+    stored: dict[str, Any] | None, weights: generator_file.Weights, schema: TableSchema
+) -> Tilting | None:
+    """The tilting that `_serialise` stored; its arrays are taken out of the weights."""
+    if stored is None:
+        return None
+    of_map = [name for name in weights if name.startswith(_MAP)]
+    arrays = {name.removeprefix(_MAP): weights.pop(name).numpy() for name in of_map}
+    feature_map = feature_map_from_spec(stored, arrays)
+    theta, candidates, pooled = (weights.pop(f"{_TILTING}.{name}").numpy() for name in _TILTS)
+    shape = len(schema.classes), feature_map.dimension
+    if (
+        feature_map.record_size != schema.record_size
+        or theta.shape != shape
+        or theta.dtype != np.float32
+        or candidates.shape != shape[:1]
+        or candidates.dtype != np.int64
+        or pooled.shape != shape[:1]
+        or pooled.dtype != np.bool_
+        or not np.isfinite(theta).all()
+        or not 1 <= candidates.min() <= candidates.max() <= MOST_CANDIDATES
+    ):
+        raise GeneratorError("its classes and tilts contradict each other")
+    return Tilting(feature_map, theta, candidates, pooled)
 
 
 def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
@@ -172,4 +207,11 @@ def _serialise(saved: SavedTableGenerator) -> bytes:
         number = blocks.index(marginal.block)
         weights[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
         weights[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
+    if saved.tilting is not None:
+        feature_map = saved.tilting.feature_map
+        description[_TILTING] = feature_map.spec()
+        for name, array in feature_map.weights().items():
+            weights[_MAP + name] = torch.from_numpy(array.copy())
+        for name in _TILTS:
+            weights[f"{_TILTING}.{name}"] = torch.from_numpy(getattr(saved.tilting, name))
     return generator_file.serialise(description, weights)

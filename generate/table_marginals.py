@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.encoding import Block, NumericEncoding, blocks_of
+from ..common.feature_map import FeatureMap
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
 from ..common.table_schema import TableSchema
-from ..release.contents import Release
+from .mean_embedding import MeanEmbedding
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,44 +61,47 @@ class ColumnMarginal:
         return np.concatenate([bins, self.shares[:, self.points :]], axis=1)
 
 
-def released_marginals(release: Release) -> tuple[ColumnMarginal, ...]:
-    """The marginals of a release of a table, nothing if it holds none.
+def marginals_of(
+    mean: MeanEmbedding, feature_map: FeatureMap, schema: TableSchema
+) -> tuple[ColumnMarginal, ...]:
+    """The marginals that a release of a table holds, nothing if it holds none.
 
-    Guarantee:
-        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+    Args:
+        mean: mean features of each class.
+        feature_map: of the release.
+        schema: likewise.
     """
-    found = noisy_marginals(release)
+    found = marginal_part(mean, feature_map)
     if found is None:
         return ()
-    feature_map, noisy, size = found
-    assert isinstance(release.schema, TableSchema)
-    blocks = blocks_of(release.schema)
-    if len(feature_map.columns) < len(blocks):  # of categories alone
+    marginals, noisy, size = found
+    blocks = blocks_of(schema)
+    if len(marginals.columns) < len(blocks):  # of categories alone
         blocks = tuple(block for block in blocks if not block.column.kind.numeric)
-    places = feature_map.places[: len(feature_map.columns)]
+    places = marginals.places[: len(marginals.columns)]
     return tuple(
-        ColumnMarginal(block, (noisy[place] / size).T, release.noise_per_coordinate / size)
+        ColumnMarginal(block, (noisy[place] / size).T, mean.noise / size)
         for block, place in zip(blocks, places, strict=True)
     )
 
 
-def noisy_marginals(
-    release: Release,
-) -> tuple[MarginalFeatures, NDArray[np.float64], NDArray[np.float64]] | None:
-    """The part of a release of a table that marginals are read off, None if there is none.
+def marginal_part(
+    mean: MeanEmbedding, feature_map: FeatureMap
+) -> tuple[MarginalFeatures, NDArray[np.float64], float] | None:
+    """The part of mean features that marginals are read off, None if there is none.
 
     Returns:
-        The map of that part; its coordinates, float64 (cells, classes); and, float64 (classes,),
-        what they are in a cell where all records of the class are.
+        The map of that part; its coordinates, float64 (cells, classes); and what they are in a cell
+        where all records of a class are.
     """
-    feature_map, noisy, weight = release.feature_map, release.embedding.astype(np.float64), 1.0
+    noisy, weight = mean.values.astype(np.float64), 1.0
     if isinstance(feature_map, JointFeatures):
         noisy = noisy[feature_map.main.dimension :]
         weight = feature_map.weight
         feature_map = feature_map.marginals
-    if not isinstance(release.schema, TableSchema) or not isinstance(feature_map, MarginalFeatures):
+    if not isinstance(feature_map, MarginalFeatures):
         return None
-    return feature_map, noisy, weight * feature_map.entry * release.class_weights
+    return feature_map, noisy, weight * feature_map.entry
 
 
 def record_targets(

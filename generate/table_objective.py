@@ -7,13 +7,15 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ..common.feature_map import FeatureMap
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
-from ..release.contents import Release
+from ..common.table_schema import TableSchema
 from .kernels import ExplicitFeatures
+from .mean_embedding import MeanEmbedding
 from .objective import MeanEmbeddingDistance, squared_distance
-from .table_marginals import record_targets, released_marginals
-from .table_pairs import PairDistance, released_pairs
+from .table_marginals import marginals_of, record_targets
+from .table_pairs import PairDistance, pairs_of
 
 MARGINALS_LOSS: Final = 30.0
 """Weight of the marginals' distance, and of that of pairs, beside that of the other features."""
@@ -25,29 +27,39 @@ class TableDistance:
     `MeanEmbeddingDistance`; where the release holds marginals, of columns and perhaps of pairs,
     their distances are added with a weight of their own, which is free to choose: the noise is in
     the release already.
+
+    Args:
+        mean: what the generator is to come close to.
+        feature_map: of the release.
+        schema: likewise.
+        device: where to compute.
+        marginals_loss: the marginals' weight.
     """
 
     def __init__(
-        self, release: Release, device: torch.device, marginals_loss: float = MARGINALS_LOSS
+        self,
+        mean: MeanEmbedding,
+        feature_map: FeatureMap,
+        schema: TableSchema,
+        device: torch.device,
+        marginals_loss: float = MARGINALS_LOSS,
     ) -> None:
-        shares = torch.as_tensor(release.class_weights, device=device).float()
-        feature_map, embedding, weight = release.feature_map, release.embedding, 1.0
+        main, weight = feature_map, 1.0
         if isinstance(feature_map, JointFeatures):
-            weight, feature_map = feature_map.main_weight, feature_map.main
-            embedding = embedding[: feature_map.dimension]
+            main, weight = feature_map.main, feature_map.main_weight
         self._features: MeanEmbeddingDistance | None = None
-        if not isinstance(feature_map, MarginalFeatures):
-            self._features = MeanEmbeddingDistance(
-                feature_map, embedding, weight * shares, release.noise_per_coordinate
-            )
+        if not isinstance(main, MarginalFeatures):
+            target = torch.as_tensor(mean.values[: main.dimension].T, device=device)
+            noise = torch.as_tensor(mean.noise, device=device).float()
+            self._features = MeanEmbeddingDistance(main, target / weight, noise / weight)
         self._places: Tensor | None = None
-        if marginals := released_marginals(release):
+        if marginals := marginals_of(mean, feature_map, schema):
             places, means = record_targets(marginals)
             self._places = torch.as_tensor(places, device=device)
             self._size = (marginals_loss / len(marginals)) ** 0.5
             self._means = torch.as_tensor(means, device=device) * self._size
         self._pairs: PairDistance | None = None
-        if pairs := released_pairs(release):
+        if pairs := pairs_of(mean, feature_map):
             self._pairs = PairDistance(pairs, device, marginals_loss)
 
     @property

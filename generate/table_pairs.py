@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..common.feature_map import FeatureMap
 from ..common.marginals import MarginalColumn
-from ..release.contents import Release
+from .mean_embedding import MeanEmbedding
 from .objective import distance_from
-from .table_marginals import noisy_marginals
+from .table_marginals import marginal_part
 
 _Place = tuple[int, int]
 
@@ -34,24 +35,25 @@ class PairMarginal:
     shares: NDArray[np.float64]
 
 
-def released_pairs(release: Release) -> tuple[PairMarginal, ...]:
-    """The two-way marginals of a release of a table, nothing if it holds none.
+def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal, ...]:
+    """The two-way marginals that a release of a table holds, nothing if it holds none.
 
-    Guarantee:
-        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+    Args:
+        mean: mean features of each class.
+        feature_map: of the release.
     """
-    found = noisy_marginals(release)
+    found = marginal_part(mean, feature_map)
     if found is None:
         return ()
-    feature_map, noisy, size = found
-    places = feature_map.places[len(feature_map.columns) :]
+    marginals, noisy, size = found
+    places = marginals.places[len(marginals.columns) :]
     return tuple(
         PairMarginal(
             _place(pair.first),
             _place(pair.second),
-            (noisy[place] / size).T.reshape(len(size), pair.first.count, pair.second.count),
+            (noisy[place] / size).T.reshape(-1, pair.first.count, pair.second.count),
         )
-        for pair, place in zip(feature_map.pairs, places, strict=True)
+        for pair, place in zip(marginals.pairs, places, strict=True)
     )
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
+
 from ..common.device import AUTO
+from ..common.table_schema import TableSchema
 from ..release.reader import OpenedRelease
+from .mean_embedding import pooled_mean
 from .origin import origin_of, warn_unless_private
 from .table_export import SavedTableGenerator, write_table
-from .table_marginals import released_marginals
-from .table_sampling import sample_rows
+from .table_marginals import marginals_of
+from .table_sampling import corrected_rows, sample_rows
+from .table_tilting import tilting_of
 from .table_training import TableSettings, TableTraining, train_table
 
 MOST_ROWS_BY_DEFAULT = 1_000_000
@@ -41,10 +46,15 @@ def generate_table(
     settings = settings or TableSettings()
     release = opened.release
     training = train_table(release, settings, device=device)
+    assert isinstance(release.schema, TableSchema)  # or it would not have been trained on
+    marginals = marginals_of(pooled_mean(release), release.feature_map, release.schema)
+    random = torch.Generator().manual_seed(settings.seed)
+    candidates = corrected_rows(training.generator, marginals, random)
     saved = SavedTableGenerator(
         generator=training.generator,
         class_weights=release.class_weights,
-        marginals=released_marginals(release),
+        marginals=marginals,
+        tilting=tilting_of(release, candidates),
         origin=origin_of(opened, settings, training),
     )
     rows = min(release.guarantee.records, MOST_ROWS_BY_DEFAULT) if count is None else count
@@ -59,5 +69,7 @@ def sample_table_to(folder: Path, saved: SavedTableGenerator, *, count: int, see
         OutputError: the folder cannot be written.
     """
     warn_unless_private(saved.origin, folder)
-    table = sample_rows(saved.generator, count, saved.class_weights, seed, saved.marginals)
+    table = sample_rows(
+        saved.generator, count, saved.class_weights, seed, saved.marginals, saved.tilting
+    )
     write_table(folder, saved, table, {"records": count, "seed": seed})

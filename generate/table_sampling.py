@@ -16,6 +16,7 @@ from .sampling import places_by_class
 from .table_correction import correct
 from .table_generator import TableGenerator
 from .table_marginals import ColumnMarginal
+from .table_tilting import Rows, Tilting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,7 @@ def sample_rows(
     class_weights: NDArray[np.float64],
     seed: int,
     marginals: tuple[ColumnMarginal, ...] = (),
+    tilting: Tilting | None = None,
 ) -> pa.Table:
     """Draw rows, in random order.
 
@@ -38,24 +40,51 @@ def sample_rows(
         class_weights: released share of each class, float64 (c,); the labels follow them as
             closely as whole numbers can.
         seed: of labels, latent codes and draws.
-        marginals: released ones, to which the rows are corrected at the end.
+        marginals: released ones, to which the generator's rows are corrected.
+        tilting: how to choose among these; all are taken if None.
 
     Returns:
         A table with the columns of the schema; every value is valid under it.
     """
     random = torch.Generator().manual_seed(seed)
+    rows = corrected_rows(generator, marginals, random)
+    chances = np.random.default_rng(seed)
     schema = generator.schema
     records = np.empty((count, schema.record_size), dtype=np.float32)
     labels = np.empty(count, dtype=np.int64)
-    with progress("sampling", count, "rows") as advance, torch.inference_mode():
+    with progress("sampling", count, "rows") as advance:
         for label, places in places_by_class(count, class_weights, _BATCH, random):
-            code = torch.randn(1, len(places), generator.spec.code, generator=random)
-            records[places] = generator(code, torch.tensor([label]), random)[0].numpy()
-            labels[places] = label
+            if tilting is None:
+                made = rows(label, len(places))
+            else:
+                made = tilting.draw(label, len(places), rows, chances)
+                if not tilting.pooled[label]:
+                    correct(made, label, marginals, chances)
+            records[places], labels[places] = made, label
             advance(len(places), "")
-    if marginals:
-        correct(records, labels, marginals, np.random.default_rng(seed))
     return to_table(schema, records, labels)
+
+
+def corrected_rows(
+    generator: TableGenerator, marginals: tuple[ColumnMarginal, ...], random: torch.Generator
+) -> Rows:
+    """Rows as they come from a generator, corrected.
+
+    Args:
+        generator: in evaluation mode, on the CPU.
+        marginals: released ones, to which the rows are corrected.
+        random: of latent codes and draws, and the seed of the correction.
+    """
+    chances = np.random.default_rng(random.initial_seed())
+
+    @torch.inference_mode()
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        code = torch.randn(1, count, generator.spec.code, generator=random)
+        records: NDArray[np.float32] = generator(code, torch.tensor([label]), random)[0].numpy()
+        correct(records, label, marginals, chances)
+        return records
+
+    return rows
 
 
 def to_table(

@@ -11,6 +11,7 @@ from ..common.errors import GeneratorError
 from ..common.table_schema import TableSchema
 from ..release.contents import Release
 from .descent import Loss, LossPoint, descend
+from .mean_embedding import pooled_mean
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_objective import MARGINALS_LOSS, TableDistance
 from .training import TrainingSettings
@@ -66,7 +67,9 @@ def train_table(
     if not isinstance(schema, TableSchema):
         raise GeneratorError("the release is of images, not of a table")
     place = choose_device(device)
-    objective = TableDistance(release, place, settings.marginals_loss)
+    objective = TableDistance(
+        pooled_mean(release), release.feature_map, schema, place, settings.marginals_loss
+    )
     classes = len(schema.classes)
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)

@@ -13,6 +13,7 @@ from dpntk.common.feature_map import FeatureMap
 from dpntk.common.ntk import TangentFeatures
 from dpntk.embed import Embedding
 from dpntk.embed.reference import features
+from dpntk.generate.mean_embedding import released_mean
 from dpntk.generate.objective import MeanEmbeddingDistance
 from dpntk.release import Release, Terms, release
 from tests.conftest import CLASSES, draw_records
@@ -26,10 +27,9 @@ def batch() -> Tensor:
 
 
 def plain_distance(made: Release) -> MeanEmbeddingDistance:
-    shares = torch.from_numpy(made.class_weights).float()
-    return MeanEmbeddingDistance(
-        made.feature_map, made.embedding, shares, made.noise_per_coordinate
-    )
+    mean = released_mean(made)
+    target, noise = torch.from_numpy(mean.values).T, torch.from_numpy(mean.noise)
+    return MeanEmbeddingDistance(made.feature_map, target, noise)
 
 
 def explicit(feature_map: FeatureMap, batch: Tensor) -> Tensor:

@@ -12,9 +12,10 @@ import torch
 from dpntk.common.encoding import blocks_of
 from dpntk.common.sources import open_source
 from dpntk.embed import embed
+from dpntk.generate.mean_embedding import released_mean
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.table_objective import TableDistance
-from dpntk.generate.table_pairs import PairDistance, PairMarginal, released_pairs
+from dpntk.generate.table_pairs import PairDistance, PairMarginal, pairs_of
 from dpntk.release import Terms, release
 from dpntk.release.contents import Release
 from tests.tables import PEOPLE, people
@@ -34,11 +35,20 @@ def released(data: Path) -> Release:
     return release(embed(data, table=PEOPLE, width=3, pairs=PAIRS), Terms(1e6, 1e-3))
 
 
+def pairs_in(made: Release) -> tuple[PairMarginal, ...]:
+    return pairs_of(released_mean(made), made.feature_map)
+
+
+def distance(made: Release, marginals_loss: float) -> TableDistance:
+    mean, cpu = released_mean(made), torch.device("cpu")
+    return TableDistance(mean, made.feature_map, PEOPLE, cpu, marginals_loss)
+
+
 def test_a_release_with_hardly_any_noise_has_the_shares_of_the_rows(
     data: Path, released: Release
 ) -> None:
     (batch,) = open_source(data, table=PEOPLE).batches(300)
-    found = {(pair.first, pair.second): pair.shares for pair in released_pairs(released)}
+    found = {(pair.first, pair.second): pair.shares for pair in pairs_in(released)}
     age, pay, grade, town = ((b.shares.start, b.shares.stop) for b in blocks_of(PEOPLE))
     assert list(found) == [(age, grade), (age, town), (pay, grade)]
     for (first, second), shares in found.items():
@@ -78,7 +88,7 @@ def test_a_row_of_the_generator_is_in_one_cell_and_its_gradient_is_passed_on(
     """Training on the pairs alone brings them nearer."""
     torch.manual_seed(0)
     generator = TableGenerator(TableGeneratorSpec(8, 32), PEOPLE)
-    objective = PairDistance(released_pairs(released), torch.device("cpu"), 1.0)
+    objective = PairDistance(pairs_in(released), torch.device("cpu"), 1.0)
     random = torch.Generator().manual_seed(1)
     optimiser = torch.optim.Adam(generator.parameters(), 0.01)
     distances = []
@@ -96,11 +106,11 @@ def test_pairs_add_to_the_distance_and_one_way_marginals_stay(
     data: Path, released: Release
 ) -> None:
     records = torch.rand(2, 20, PEOPLE.record_size, generator=torch.Generator().manual_seed(0))
-    whole, _ = TableDistance(released, torch.device("cpu"), 30.0)(records)
-    without, features = TableDistance(released, torch.device("cpu"), 0.0)(records)
+    whole, _ = distance(released, 30.0)(records)
+    without, features = distance(released, 0.0)(records)
     assert float(without) == pytest.approx(float(features), abs=1e-6)
-    pairs = PairDistance(released_pairs(released), torch.device("cpu"), 30.0)(records)
+    pairs = PairDistance(pairs_in(released), torch.device("cpu"), 30.0)(records)
     alone = release(embed(data, table=PEOPLE, width=3), Terms(1e6, 1e-3))
-    assert released_pairs(alone) == ()
-    other, other_features = TableDistance(alone, torch.device("cpu"), 30.0)(records)
+    assert pairs_in(alone) == ()
+    other, other_features = distance(alone, 30.0)(records)
     assert float(whole - features - pairs) == pytest.approx(float(other - other_features), rel=1e-2)

@@ -1,0 +1,69 @@
+"""The features of given rows of a table, as a linear function of what they are multiplied by."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..common.feature_map import FeatureMap
+from ..common.joint import JointFeatures
+from ..common.marginals import MarginalFeatures
+from .kernels import Features, kernel_of
+
+_BATCH: Final = 4000
+
+
+class RowFeatures:
+    """phi(x) of rows, for all kinds of maps that tables have.
+
+    `dpntk.generate.kernels` has them as functions of the records; here they are held. Marginals are
+    taken of rows as they would be read back.
+
+    Args:
+        feature_map: phi.
+        records: float32 (n, record size), values 0..1.
+    """
+
+    def __init__(self, feature_map: FeatureMap, records: NDArray[np.float32]) -> None:
+        main, marginals = feature_map, None
+        self._size = self._entry = 1.0
+        if isinstance(feature_map, JointFeatures):
+            main, marginals = feature_map.main, feature_map.marginals
+            self._size, self._entry = feature_map.main_weight, feature_map.weight
+        elif isinstance(feature_map, MarginalFeatures):
+            marginals = feature_map
+        self._split = 0
+        self._parts: list[Features] = []
+        if not isinstance(main, MarginalFeatures):
+            self._split = main.dimension
+            kernel = kernel_of(main, torch.device("cpu"))
+            for start in range(0, len(records), _BATCH):
+                batch = torch.from_numpy(records[None, start : start + _BATCH])
+                self._parts.append(kernel.features(batch))
+        self._hits: Tensor | None = None
+        if marginals is not None:
+            levels = np.rint(records.clip(0, 1) * marginals.levels).astype(np.uint8)
+            self._hits = torch.from_numpy(marginals.hits(levels))
+            self._entry *= marginals.entry
+
+    def inner(self, vector: Tensor) -> Tensor:
+        """<vector, phi(x)> of every row.
+
+        Args:
+            vector: float32 (d,); gradients flow back to it.
+
+        Returns:
+            float32 (n,).
+        """
+        found = vector.new_zeros(())
+        if self._parts:
+            main = vector[None, : self._split]
+            found = self._size * torch.cat([part.inner(main)[0] for part in self._parts])
+        if self._hits is not None:
+            cells = vector[self._split :].index_select(0, self._hits.flatten())
+            found = found + self._entry * cells.view(self._hits.shape).sum(dim=1)
+        return found
