@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.encoding import NumericEncoding
-from .table_marginals import ColumnMarginal
+from .table_marginals import ColumnMarginal, likely_shares
 
 _EMPTY: Final = 1e-12
 
@@ -22,7 +22,9 @@ def correct(
     """Change generated rows of a class as little as needed for its released marginals.
 
     Numbers are moved along their order, so that what goes with a large one still does. Of
-    categories that are too frequent, random rows change to those that are too rare.
+    categories that are too frequent, random rows change to those that are too rare. A category that
+    the noise hides in one class is made as often there as the generator and all classes together
+    have it, rather than never: a class without a single row of it would be told by it.
 
     Args:
         records: float32 (n, record size), values 0..1: only the value of numeric columns and the
@@ -36,11 +38,13 @@ def correct(
         shares, block = marginal.shares[label], marginal.block
         cells = marginal.cells(records)
         made = np.bincount(cells, minlength=len(shares)) / len(rows)
-        shares = believable(shares, made, float(marginal.noise[label]))
+        noise = float(marginal.noise[label])
         if not isinstance(block.encoding, NumericEncoding):
+            shares = likely_shares(shares, noise, (made + marginal.common) / 2)
             codes = _rearranged(cells, shares, random)
             records[:, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
             continue
+        shares = believable(shares, made, noise)
         there = rows
         if block.missing_place:
             wanted = np.array([shares[:-1].sum(), shares[-1]])
@@ -67,7 +71,7 @@ def believable(
     difference = noisy - made
     size = float(np.square(difference).sum())
     kept = 0.0 if size == 0 else max(0.0, 1 - len(difference) * noise**2 / size)
-    return to_simplex(made + kept * difference)
+    return made + kept * (to_simplex(noisy) - made)
 
 
 def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from ..common.encoding import Block, NumericEncoding, blocks_of
 from ..common.feature_map import FeatureMap
@@ -13,6 +17,10 @@ from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
 from ..common.table_schema import TableSchema
 from .mean_embedding import MeanEmbedding
+
+_EXACT: Final = 1e-9
+_FAR: Final = -30.0
+"""So many standard deviations below 0, the mean above 0 is as good as one over the distance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +37,13 @@ class ColumnMarginal:
     block: Block
     shares: NDArray[np.float64]
     noise: NDArray[np.float64]
+
+    @cached_property
+    def common(self) -> NDArray[np.float64]:
+        """Likely shares in all classes together, float64 (cells,): each counts by its precision."""
+        precision = np.maximum(self.noise, _EXACT) ** -2.0
+        mean, cells = precision @ self.shares / precision.sum(), self.shares.shape[1]
+        return likely_shares(mean, float(precision.sum() ** -0.5), np.full(cells, 1 / cells))
 
     @property
     def points(self) -> int:
@@ -59,6 +74,33 @@ class ColumnMarginal:
         overlap = np.clip(1 - np.abs(place[:, None] - np.arange(encoding.knots)), 0, 1)
         bins = self.shares[:, : self.points] @ overlap
         return np.concatenate([bins, self.shares[:, self.points :]], axis=1)
+
+
+def likely_shares(
+    noisy: NDArray[np.float64], noise: float, expected: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Shares by their means given the noisy ones: none is 0, however negative the noise made it.
+
+    Before the release is seen, a share is taken to be exponentially distributed around what is
+    expected of it; afterwards it is normal and cut off at 0, with the mean as in Johnson, Kotz and
+    Balakrishnan 1994, "Continuous Univariate Distributions", section 13.10.1. Where the noise is
+    small against what is expected, that is the noisy share; where it is large, what is expected.
+
+    Args:
+        noisy: (cells,).
+        noise: standard deviation of the noise.
+        expected: (cells,), not negative.
+
+    Returns:
+        float64 (cells,), positive, of sum 1.
+    """
+    deviation = max(noise, _EXACT)
+    centre = noisy / deviation - deviation / np.maximum(expected, _EXACT)
+    near = np.maximum(centre, _FAR)
+    density = np.exp(-0.5 * near**2 - log_ndtr(near)) / math.sqrt(2 * math.pi)
+    shares = deviation * np.where(centre > _FAR, near + density, -1 / np.minimum(centre, _FAR))
+    found: NDArray[np.float64] = shares / shares.sum()
+    return found
 
 
 def marginals_of(

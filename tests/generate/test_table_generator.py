@@ -20,7 +20,7 @@ from dpntk.common.table_schema import TableSchema
 from dpntk.generate.table_correction import believable, correct, to_simplex
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.table_marginals import ColumnMarginal
+from dpntk.generate.table_marginals import ColumnMarginal, likely_shares
 from dpntk.generate.table_sampling import sample_rows
 from tests.tables import PEOPLE, require_valid, schemas
 
@@ -122,6 +122,32 @@ def test_what_the_noise_may_explain_is_left_alone() -> None:
     found = believable(np.array([0.6, 0.2, 0.2]), made, 0.004**0.5)
     assert found == pytest.approx([0.54, 0.26, 0.2])
     assert believable(made, made, 0.0) == pytest.approx(made)
+
+
+def test_likely_shares_are_means_of_what_they_may_be() -> None:
+    """Against numerical integration over all shares above 0."""
+    noisy, expected = np.array([0.5, 0.02, -0.03, -0.4]), np.array([0.4, 0.01, 0.002, 0.1])
+    noise = 0.03
+    means = []
+    for x, e in zip(noisy, expected, strict=True):
+        shares = np.linspace(0, 1, 2_000_001)[1:]
+        log_density = -0.5 * ((shares - x) / noise) ** 2 - shares / e
+        density = np.exp(log_density - log_density.max())
+        means.append((density * shares).sum() / density.sum())
+    found = likely_shares(noisy, noise, expected)
+    assert found == pytest.approx(np.array(means) / sum(means), rel=1e-3)
+    # Far below 0, and with next to no noise.
+    assert 0 < likely_shares(np.array([1.0, -1.0]), 0.01, np.array([0.5, 0.5]))[1] < 1e-3
+    assert likely_shares(np.array([0.9, 0.1]), 0.0, np.array([0.5, 0.5])) == pytest.approx(
+        [0.9, 0.1]
+    )
+
+
+def test_what_classes_have_in_common_is_known_from_the_surest() -> None:
+    block = blocks_of(PEOPLE)[3]
+    shares = np.array([[0.5, 0.3, 0.1, 0.1], [5.0, -3.0, 0.0, -1.0]])
+    found = ColumnMarginal(block, shares, np.array([0.001, 1.0])).common
+    assert found == pytest.approx(shares[0], abs=1e-3)
 
 
 def test_rows_are_corrected_to_the_marginals_and_keep_their_order() -> None:
