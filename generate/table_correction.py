@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.encoding import NumericEncoding
+from ..common.encoding import Block, NumericEncoding
 from .table_marginals import ColumnMarginal, likely_shares
 
 _EMPTY: Final = 1e-12
@@ -27,8 +27,7 @@ def correct(
     have it, rather than never: a class without a single row of it would be told by it.
 
     Args:
-        records: float32 (n, record size), values 0..1: only the value of numeric columns and the
-            categories and missing values are looked at, and changed.
+        records: float32 (n, record size), values 0..1.
         label: index of the class.
         marginals: of the release.
         random: chooses the rows.
@@ -52,6 +51,7 @@ def correct(
             records[:, block.place.stop - 1] = missing
             there = np.flatnonzero(missing == 0)
         _requantile(records, there, block.place.start, shares[: marginal.points], random)
+        _lift(records, block)
 
 
 def believable(
@@ -101,6 +101,17 @@ def _requantile(
     within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY) - 0.5
     # Where the value of a cell is all there is (integers), `within` is rounded away.
     records[rows[order], place] = np.clip((cell + 0.98 * within) / (len(shares) - 1), 0, 1)
+
+
+def _lift(records: NDArray[np.float32], block: Block) -> None:
+    """Make a numeric column's soft bins those of its value, as its encoding has them."""
+    assert isinstance(block.encoding, NumericEncoding)
+    knots, start = block.encoding.knots, block.place.start
+    place = records[:, start, None] * np.float32(knots - 1)
+    bins = np.clip(1 - np.abs(place - np.arange(knots, dtype=np.float32)), 0, 1)
+    if block.missing_place:
+        bins[records[:, block.place.stop - 1] > 0.5] = 0
+    records[:, start + 1 : start + 1 + knots] = bins
 
 
 def _rearranged(
