@@ -164,7 +164,7 @@ def _tilting_from(
         return None
     of_map = [name for name in weights if name.startswith(_MAP)]
     arrays = {name.removeprefix(_MAP): weights.pop(name).numpy() for name in of_map}
-    feature_map = feature_map_from_spec(stored, arrays)
+    feature_map = feature_map_from_spec(dict(stored), arrays)
     theta, candidates, pooled = (weights.pop(f"{_TILTING}.{name}").numpy() for name in _TILTS)
     shape = len(schema.classes), feature_map.dimension
     if (

@@ -12,9 +12,9 @@ mu - E_P phi.
 
 Where the noise drowns a class, the generator only knows what all classes have in common
 (`mean_embedding.pooled_mean`), and all that is particular to the class comes from the tilt. Whoever
-learns to tell the class from the others by such rows finds <theta, phi(x)>, in which noise on
-thousands of entries comes to no more than a few nats. A generator that is trained towards such a
-mean goes wherever the noise points.
+learns to tell the class from the others by such rows finds <theta, phi(x)>, in which the noise of
+thousands of entries averages out. A generator that is trained towards such a mean goes wherever the
+noise points.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from ..release.contents import Release
 from .mean_embedding import released_mean
 from .table_features import RowFeatures
 
-_CAUTION: Final = 1 / 4
-"""lambda is twice this many standard deviations of the noise on an entry of mu: the noise alone
-tilts a row by four nats (features have length 1), and by less as E_P phi comes nearer to mu. Chosen
-on held-out rows (docs/training.md)."""
+_CAUTION: Final = 0.15
+"""lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
+how far the noise alone can tilt a row. Chosen on held-out rows (docs/training.md)."""
 _LEAST: Final = 5e-4
 """lambda is at least twice this: the pool of rows that theta is found on is too small for less."""
 _POOL: Final = 40_000
