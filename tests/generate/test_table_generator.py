@@ -150,6 +150,17 @@ def test_what_classes_have_in_common_is_known_from_the_surest() -> None:
     assert found == pytest.approx(shares[0], abs=1e-3)
 
 
+def test_a_category_that_the_noise_hides_is_made_as_often_as_in_other_classes() -> None:
+    town = blocks_of(PEOPLE)[3]
+    shares = np.array([[0.5, 0.2, 0.2, 0.1], [0.6, 0.4, -0.1, 0.1]])
+    marginal = ColumnMarginal(town, shares, np.array([0.001, 0.1]))
+    records = np.zeros((1000, PEOPLE.record_size), dtype=np.float32)
+    records[:, town.shares.start] = 1  # the generator makes none of the third
+    correct(records, 1, (marginal,), np.random.default_rng(0))
+    # Expected: half of 0.2; given -0.1, with this noise, about 0.03.
+    assert 10 <= records[:, town.shares][:, 2].sum() <= 60
+
+
 def test_rows_are_corrected_to_the_marginals_and_keep_their_order() -> None:
     random = np.random.default_rng(0)
     generator = random_generator(PEOPLE)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from dpntk.common.encoding import blocks_of
 from dpntk.common.errors import GeneratorError
 from dpntk.common.marginals import MarginalFeatures
 from dpntk.common.sources import open_source
@@ -20,7 +21,8 @@ from dpntk.embed import embed
 from dpntk.generate.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_features import RowFeatures
-from dpntk.generate.table_marginals import marginals_of
+from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
+from dpntk.generate.table_marginals import ColumnMarginal, marginals_of
 from dpntk.generate.table_sampling import corrected_rows, sample_rows
 from dpntk.generate.table_tilting import Tilting, best_tilt, tilting_of
 from dpntk.generate.table_training import TableSettings, train_table
@@ -111,6 +113,23 @@ def test_rows_are_drawn_as_the_tilt_says_and_none_twice() -> None:
     assert len(np.unique(drawn[:, 1])) == len(drawn) == 400
     assert float(drawn[:, 0].mean()) == pytest.approx(0.75, abs=0.07)  # 3 standard deviations
     assert float(tilting.draw(0, 400, rows, np.random.default_rng(0))[:, 0].mean()) == 0.5
+
+
+def test_what_was_chosen_is_corrected_unless_its_candidates_are_those_of_all() -> None:
+    """A tilt towards one town: it stays where marginals are pooled, and goes where they are not."""
+    feature_map, town = MarginalFeatures.of(PEOPLE), blocks_of(PEOPLE)[3]
+    theta = np.zeros((2, feature_map.dimension), np.float32)
+    theta[:, feature_map.places[3].start + 1] = 100 / feature_map.entry
+    shares = np.full((2, 4), 0.25)
+    marginals = (ColumnMarginal(town, shares, np.zeros(2)),)
+    tilting = Tilting(feature_map, theta, np.array([20, 20]), np.array([True, False]))
+    generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
+    made = sample_rows(generator, 200, np.array([0.5, 0.5]), 0, marginals, tilting)
+    ill = made["ill"].to_numpy()
+    bonn = made["town"].to_pylist()
+    found = [np.mean([t == "Bonn" for t, i in zip(bonn, ill, strict=True) if i == known])
+             for known in ("no", "yes")]  # fmt: skip
+    assert found == [1.0, 0.25]
 
 
 def rare(count: int, ill: int) -> str:
