@@ -29,6 +29,10 @@ class Features(Protocol):
         """<phi(x), phi(x')> for all pairs of records within each class, (c, b, b)."""
         ...
 
+    def numbers(self) -> int:
+        """How many numbers are held."""
+        ...
+
 
 class Kernel(Protocol):
     """A feature map in floating point."""
@@ -84,6 +88,10 @@ class ExplicitFeatures:
     def gram(self) -> Tensor:
         """See `Features`."""
         return self.values @ self.values.mT
+
+    def numbers(self) -> int:
+        """See `Features`."""
+        return self.values.numel()
 
 
 class FourierKernel:

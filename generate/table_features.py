@@ -15,6 +15,7 @@ from ..common.marginals import MarginalFeatures
 from .kernels import Features, kernel_of
 
 _BATCH: Final = 4000
+_MOST_NUMBERS: Final = 1 << 28
 
 
 class RowFeatures:
@@ -50,6 +51,11 @@ class RowFeatures:
             self._hits = torch.from_numpy(marginals.hits(levels))
             self._entry *= marginals.entry
 
+    def numbers(self) -> int:
+        """How many numbers are held."""
+        cells = 0 if self._hits is None else self._hits.numel()
+        return cells + sum(part.numbers() for part in self._parts)
+
     def inner(self, vector: Tensor) -> Tensor:
         """<vector, phi(x)> of every row.
 
@@ -67,3 +73,9 @@ class RowFeatures:
             cells = vector[self._split :].index_select(0, self._hits.flatten())
             found = found + self._entry * cells.view(self._hits.shape).sum(dim=1)
         return found
+
+
+def rows_that_fit(feature_map: FeatureMap, wanted: int) -> int:
+    """So many rows as are wanted, or as few as a gigabyte has room for the features of."""
+    one = RowFeatures(feature_map, np.zeros((1, feature_map.record_size), dtype=np.float32))
+    return max(1, min(wanted, _MOST_NUMBERS // one.numbers()))

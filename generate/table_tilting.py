@@ -32,7 +32,7 @@ from ..common.console import progress
 from ..common.feature_map import FeatureMap
 from ..release.contents import Release
 from .mean_embedding import released_mean
-from .table_features import RowFeatures
+from .table_features import RowFeatures, rows_that_fit
 
 _CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
@@ -93,8 +93,9 @@ class Tilting:
         kept = np.empty((0, self.feature_map.record_size), dtype=np.float32)
         keys = np.empty(0)
         wanted = count * int(self.candidates[label])
-        for start in range(0, wanted, _BATCH):
-            new = rows(label, min(_BATCH, wanted - start))
+        batch = rows_that_fit(self.feature_map, _BATCH)
+        for start in range(0, wanted, batch):
+            new = rows(label, min(batch, wanted - start))
             tilted = RowFeatures(self.feature_map, new).inner(theta).numpy()
             keys = np.concatenate([keys, tilted + random.gumbel(size=len(new))])
             best = np.argsort(-keys, kind="stable")[:count]
@@ -114,7 +115,7 @@ def tilting_of(release: Release, rows: Rows) -> Tilting:
     """
     mean, feature_map = released_mean(release), release.feature_map
     classes = len(mean.noise)
-    pool = max(_LEAST_POOL, _POOL // classes)
+    pool = rows_that_fit(feature_map, max(_LEAST_POOL, _POOL // classes))
     theta = np.empty((classes, feature_map.dimension), dtype=np.float32)
     candidates = np.empty(classes, dtype=np.int64)
     with progress("tilting", classes, "classes") as advance:

@@ -47,6 +47,10 @@ class LayerGradient:
         kernel = self.delta @ self.delta.mT
         return kernel if self.inputs is None else kernel * (self.inputs @ self.inputs.mT + 1)
 
+    def numbers(self) -> int:
+        """How many numbers are held."""
+        return self.delta.numel() + (0 if self.inputs is None else self.inputs.numel())
+
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
@@ -91,6 +95,11 @@ class Gradients:
         for layer in self.layers:
             kernel = kernel + layer.gram()
         return kernel / (self.norm[:, :, None] * self.norm[:, None, :])
+
+    def numbers(self) -> int:
+        """How many numbers are held."""
+        of_layers = sum(layer.numbers() for layer in self.layers)
+        return of_layers + self.last.numel() + self.norm.numel()
 
     def _sizes(self) -> list[int]:
         return [

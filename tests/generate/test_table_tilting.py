@@ -20,7 +20,7 @@ from dpntk.common.sources import open_source
 from dpntk.embed import embed
 from dpntk.generate.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
-from dpntk.generate.table_features import RowFeatures
+from dpntk.generate.table_features import RowFeatures, rows_that_fit
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.table_marginals import ColumnMarginal, marginals_of
 from dpntk.generate.table_sampling import corrected_rows, sample_rows
@@ -69,6 +69,23 @@ def test_features_of_rows_are_those_that_were_embedded(
         close = 1e-3 + 5 * float(mean.noise[label]) * float(v.norm())
         assert close < 0.02
         assert found == pytest.approx(float(v.double() @ values[:, label]), abs=close)
+
+
+def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
+    """Gradients of convolutions are written out, those of linear layers are not."""
+    dense = embed(table, table=PEOPLE, width=3, marginals=0.0).feature_map
+    convolution = embed(table, table=PEOPLE, arch="cnn_1l", width=64, marginals=0.0).feature_map
+    held = {}
+    for name, feature_map in (("dense", dense), ("convolution", convolution)):
+        for rows in (1, 3):
+            records = np.zeros((rows, PEOPLE.record_size), np.float32)
+            held[name, rows] = RowFeatures(feature_map, records).numbers()
+        assert held[name, 3] == 3 * held[name, 1]
+        assert rows_that_fit(feature_map, 5) == 5
+        assert rows_that_fit(feature_map, 1 << 40) == (1 << 28) // held[name, 1]
+    # Of 3 units: how they change the output, what went in, what came out, and the norm.
+    assert held["dense", 1] == 3 + PEOPLE.record_size + 3 + 1
+    assert held["convolution", 1] > 64 * 9
 
 
 def test_the_tilt_leaves_what_its_price_is_worth(table: Path) -> None:
