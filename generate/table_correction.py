@@ -104,13 +104,14 @@ def _requantile(
 
 
 def _lift(records: NDArray[np.float32], block: Block) -> None:
-    """Make a numeric column's soft bins those of its value, as its encoding has them."""
+    """Make a numeric column's soft bins those of its value, and all 0 where it is missing."""
     assert isinstance(block.encoding, NumericEncoding)
     knots, start = block.encoding.knots, block.place.start
     place = records[:, start, None] * np.float32(knots - 1)
     bins = np.clip(1 - np.abs(place - np.arange(knots, dtype=np.float32)), 0, 1)
     if block.missing_place:
-        bins[records[:, block.place.stop - 1] > 0.5] = 0
+        missing = records[:, block.place.stop - 1] > 0.5
+        records[missing, start] = bins[missing] = 0
     records[:, start + 1 : start + 1 + knots] = bins
 
 
