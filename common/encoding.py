@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .column import Column, ColumnKind, Missing, Transform
 from .table_schema import LEVELS, TableSchema
+
+Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 MISSING: Final = -1
 """The code of a category that is not there."""
@@ -81,6 +83,12 @@ class NumericEncoding:
         low, high = to_scale(np.array(self.bounds), self.column.transform)
         share: NDArray[np.float64] = (to_scale(values, self.column.transform) - low) / (high - low)
         return share
+
+    def bins(self, share: NDArray[Scalar]) -> NDArray[Scalar]:
+        """How far values at shares 0..1 of the way (n,) belong to each knot, (n, knots)."""
+        place, knot = share * (self.knots - 1), np.arange(self.knots, dtype=share.dtype)
+        belongs: NDArray[Scalar] = np.clip(1 - np.abs(place[:, None] - knot), 0, 1)
+        return belongs
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
+from .feature_map import FeatureMap
 from .marginals import MarginalFeatures
 from .ntk import TangentFeatures
 from .rff import RandomFourierFeatures
@@ -20,6 +21,38 @@ _KEYS: Final[dict[type[TangentFeatures | RandomFourierFeatures], str]] = {
     RandomFourierFeatures: "rff",
 }
 """What psi is called in `spec`."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A feature map of a table as what it is beside marginals, and marginals.
+
+    Attributes:
+        main: the former; None if there are marginals alone.
+        main_weight: what it is multiplied by.
+        marginals: None if there are none.
+        weight: what they are multiplied by.
+    """
+
+    main: FeatureMap | None
+    main_weight: float
+    marginals: MarginalFeatures | None
+    weight: float
+
+    @property
+    def split(self) -> int:
+        """Where the coordinates of marginals begin."""
+        return 0 if self.main is None else self.main.dimension
+
+
+def parts_of(feature_map: FeatureMap) -> Parts:
+    """The parts of any feature map."""
+    if isinstance(feature_map, JointFeatures):
+        weights = feature_map.main_weight, feature_map.weight
+        return Parts(feature_map.main, weights[0], feature_map.marginals, weights[1])
+    if isinstance(feature_map, MarginalFeatures):
+        return Parts(None, 1.0, feature_map, 1.0)
+    return Parts(feature_map, 1.0, None, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,8 +107,7 @@ def _lift(records: NDArray[np.float32], block: Block) -> None:
     """Make a numeric column's soft bins those of its value, and all 0 where it is missing."""
     assert isinstance(block.encoding, NumericEncoding)
     knots, start = block.encoding.knots, block.place.start
-    place = records[:, start, None] * np.float32(knots - 1)
-    bins = np.clip(1 - np.abs(place - np.arange(knots, dtype=np.float32)), 0, 1)
+    bins = block.encoding.bins(records[:, start])
     if block.missing_place:
         missing = records[:, block.place.stop - 1] > 0.5
         records[missing, start] = bins[missing] = 0

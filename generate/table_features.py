@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..common.feature_map import FeatureMap
-from ..common.joint import JointFeatures
-from ..common.marginals import MarginalFeatures
+from ..common.joint import parts_of
 from .kernels import Features, kernel_of
 
-_BATCH: Final = 4000
+BATCH: Final = 4000
 _MOST_NUMBERS: Final = 1 << 28
 
 
@@ -30,23 +29,16 @@ class RowFeatures:
     """
 
     def __init__(self, feature_map: FeatureMap, records: NDArray[np.float32]) -> None:
-        main, marginals = feature_map, None
-        self._size = self._entry = 1.0
-        if isinstance(feature_map, JointFeatures):
-            main, marginals = feature_map.main, feature_map.marginals
-            self._size, self._entry = feature_map.main_weight, feature_map.weight
-        elif isinstance(feature_map, MarginalFeatures):
-            marginals = feature_map
-        self._split = 0
+        parts = parts_of(feature_map)
+        self._split, self._size, self._entry = parts.split, parts.main_weight, parts.weight
         self._parts: list[Features] = []
-        if not isinstance(main, MarginalFeatures):
-            self._split = main.dimension
-            kernel = kernel_of(main, torch.device("cpu"))
-            for start in range(0, len(records), _BATCH):
-                batch = torch.from_numpy(records[None, start : start + _BATCH])
+        if parts.main is not None:
+            kernel = kernel_of(parts.main, torch.device("cpu"))
+            for start in range(0, len(records), BATCH):
+                batch = torch.from_numpy(records[None, start : start + BATCH])
                 self._parts.append(kernel.features(batch))
         self._hits: Tensor | None = None
-        if marginals is not None:
+        if (marginals := parts.marginals) is not None:
             levels = np.rint(records.clip(0, 1) * marginals.levels).astype(np.uint8)
             self._hits = torch.from_numpy(marginals.hits(levels))
             self._entry *= marginals.entry

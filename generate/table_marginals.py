@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 
 from ..common.encoding import Block, NumericEncoding, blocks_of
 from ..common.feature_map import FeatureMap
-from ..common.joint import JointFeatures
+from ..common.joint import parts_of
 from ..common.marginals import MarginalFeatures
 from ..common.table_schema import TableSchema
 from .mean_embedding import MeanEmbedding
@@ -70,8 +70,7 @@ class ColumnMarginal:
         encoding = self.block.encoding
         if not isinstance(encoding, NumericEncoding):
             return self.shares
-        place = np.arange(self.points) / (self.points - 1) * (encoding.knots - 1)
-        overlap = np.clip(1 - np.abs(place[:, None] - np.arange(encoding.knots)), 0, 1)
+        overlap = encoding.bins(np.arange(self.points) / (self.points - 1))
         bins = self.shares[:, : self.points] @ overlap
         return np.concatenate([bins, self.shares[:, self.points :]], axis=1)
 
@@ -136,14 +135,11 @@ def marginal_part(
         The map of that part; its coordinates, float64 (cells, classes); and what they are in a cell
         where all records of a class are.
     """
-    noisy, weight = mean.values.astype(np.float64), 1.0
-    if isinstance(feature_map, JointFeatures):
-        noisy = noisy[feature_map.main.dimension :]
-        weight = feature_map.weight
-        feature_map = feature_map.marginals
-    if not isinstance(feature_map, MarginalFeatures):
+    parts = parts_of(feature_map)
+    if parts.marginals is None:
         return None
-    return feature_map, noisy, weight * feature_map.entry
+    noisy = mean.values[parts.split :].astype(np.float64)
+    return parts.marginals, noisy, parts.weight * parts.marginals.entry
 
 
 def record_targets(

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from ..common.feature_map import FeatureMap
-from ..common.joint import JointFeatures
-from ..common.marginals import MarginalFeatures
+from ..common.joint import parts_of
 from ..common.table_schema import TableSchema
 from .kernels import ExplicitFeatures
 from .mean_embedding import MeanEmbedding
@@ -44,12 +43,11 @@ class TableDistance:
         device: torch.device,
         marginals_loss: float = MARGINALS_LOSS,
     ) -> None:
-        main, weight = feature_map, 1.0
-        if isinstance(feature_map, JointFeatures):
-            main, weight = feature_map.main, feature_map.main_weight
+        parts = parts_of(feature_map)
+        main, weight = parts.main, parts.main_weight
         self._features: MeanEmbeddingDistance | None = None
-        if not isinstance(main, MarginalFeatures):
-            target = torch.as_tensor(mean.values[: main.dimension].T, device=device)
+        if main is not None:
+            target = torch.as_tensor(mean.values[: parts.split].T, device=device)
             noise = torch.as_tensor(mean.noise, device=device).float()
             self._features = MeanEmbeddingDistance(main, target / weight, noise / weight)
         self._places: Tensor | None = None

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from ..common.console import progress
 from ..common.feature_map import FeatureMap
 from ..release.contents import Release
 from .mean_embedding import released_mean
-from .table_features import RowFeatures, rows_that_fit
+from .table_features import BATCH, RowFeatures, rows_that_fit
 
 _CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
@@ -43,7 +44,6 @@ _POOL: Final = 40_000
 """So many rows, of all classes together, but"""
 _LEAST_POOL: Final = 2_000
 """at least so many of each."""
-_BATCH: Final = 4_000
 _ROUNDS: Final = 30
 _SPARE: Final = 2
 """Without replacement, the last rows to be drawn are less likely ones than the first: there are
@@ -72,6 +72,10 @@ class Tilting:
     candidates: NDArray[np.int64]
     pooled: NDArray[np.bool_]
 
+    @cached_property
+    def _batch(self) -> int:
+        return rows_that_fit(self.feature_map, BATCH)
+
     def draw(
         self, label: int, count: int, rows: Rows, random: np.random.Generator
     ) -> NDArray[np.float32]:
@@ -93,9 +97,8 @@ class Tilting:
         kept = np.empty((0, self.feature_map.record_size), dtype=np.float32)
         keys = np.empty(0)
         wanted = count * int(self.candidates[label])
-        batch = rows_that_fit(self.feature_map, _BATCH)
-        for start in range(0, wanted, batch):
-            new = rows(label, min(batch, wanted - start))
+        for start in range(0, wanted, self._batch):
+            new = rows(label, min(self._batch, wanted - start))
             tilted = RowFeatures(self.feature_map, new).inner(theta).numpy()
             keys = np.concatenate([keys, tilted + random.gumbel(size=len(new))])
             best = np.argsort(-keys, kind="stable")[:count]
