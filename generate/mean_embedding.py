@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..release.contents import Release
 
-_DROWNED: Final = 0.003
+DROWNED: Final = 0.003
 """A class has drowned if its mean feature, of length 1 at most, has more noise on each entry. At
 epsilon 1 these are classes of fewer than about 2,000 records."""
 
@@ -30,7 +30,7 @@ class MeanEmbedding:
     @property
     def drowned(self) -> NDArray[np.int64]:
         """Classes of which the noise leaves too little for a generator to learn, int64 (k,)."""
-        return np.flatnonzero(self.noise > _DROWNED)
+        return np.flatnonzero(self.noise > DROWNED)
 
 
 def released_mean(release: Release) -> MeanEmbedding:

@@ -7,7 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.encoding import Block, NumericEncoding
+from ..common.column import ColumnKind
+from ..common.encoding import Block, NumericEncoding, blocks_of
+from ..common.table_schema import TableSchema
 from .table_marginals import ColumnMarginal, likely_shares
 
 _EMPTY: Final = 1e-12
@@ -42,6 +44,7 @@ def correct(
             shares = likely_shares(shares, noise, (made + marginal.common) / 2)
             codes = _rearranged(cells, shares, random)
             records[:, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
+            _rank(records, block, codes)
             continue
         shares = believable(shares, made, noise)
         there = rows
@@ -52,6 +55,22 @@ def correct(
             there = np.flatnonzero(missing == 0)
         _requantile(records, there, block.place.start, shares[: marginal.points], random)
         _lift(records, block)
+
+
+def make_whole(records: NDArray[np.float32], schema: TableSchema) -> None:
+    """Round integers, so that rows have the features that they will have as they are written.
+
+    Args:
+        records: float32 (n, record size), values 0..1, changed in place.
+        schema: of the table.
+    """
+    for block in blocks_of(schema):
+        encoding = block.encoding
+        if isinstance(encoding, NumericEncoding) and block.column.kind is ColumnKind.INTEGER:
+            share = records[:, block.place.start].astype(np.float64)
+            whole = encoding.share(np.rint(encoding.at(share)))
+            records[:, block.place.start] = whole.clip(0, 1)
+            _lift(records, block)
 
 
 def believable(
@@ -101,6 +120,13 @@ def _requantile(
     within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY) - 0.5
     # Where the value of a cell is all there is (integers), `within` is rounded away.
     records[rows[order], place] = np.clip((cell + 0.98 * within) / (len(shares) - 1), 0, 1)
+
+
+def _rank(records: NDArray[np.float32], block: Block, codes: NDArray[np.int64]) -> None:
+    """Make an ordinal column's rank that of its categories, and 0 where it is missing."""
+    if block.column.kind is ColumnKind.ORDINAL:
+        count = len(block.column.categories)
+        records[:, block.place.start] = np.where(codes < count, codes, 0) / max(1, count - 1)
 
 
 def _lift(records: NDArray[np.float32], block: Block) -> None:

@@ -18,6 +18,8 @@ from ..common.table_schema import TableSchema
 from . import generator_file
 from .generator_file import GENERATOR
 from .results import results
+from .shallow_tangents import has_shallow_tangents
+from .table_exchange import Exchange
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_marginals import ColumnMarginal
 from .table_tilting import MOST_CANDIDATES, Tilting
@@ -30,6 +32,8 @@ _MARGINALS: Final = "marginals"
 _TILTING: Final = "tilting"
 _TILTS: Final = ("theta", "candidates", "pooled")
 _MAP: Final = f"{_TILTING}.map."
+_EXCHANGE: Final = "exchange"
+_MEANS: Final = ("mean", "noise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class SavedTableGenerator:
         marginals: released ones, which rows are corrected by; nothing if there are none.
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
         tilting: how to choose among its rows; None if all are taken.
+        exchange: how to arrange them; None if they stay as they are.
     """
 
     generator: TableGenerator
@@ -49,6 +54,7 @@ class SavedTableGenerator:
     marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
     tilting: Tilting | None = None
+    exchange: Exchange | None = None
 
 
 def write_table(
@@ -151,9 +157,10 @@ def _understand(
     ):
         raise GeneratorError("its classes and weights contradict each other")
     tilting = _tilting_from(description.get(_TILTING), weights, schema)
+    exchange = _exchange_from(tilting, weights, schema)
     generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
     origin = dict(description["origin"])
-    return SavedTableGenerator(generator, class_weights, marginals, origin, tilting)
+    return SavedTableGenerator(generator, class_weights, marginals, origin, tilting, exchange)
 
 
 def _tilting_from(
@@ -180,6 +187,28 @@ def _tilting_from(
     ):
         raise GeneratorError("its classes and tilts contradict each other")
     return Tilting(feature_map, theta, candidates, pooled)
+
+
+def _exchange_from(
+    tilting: Tilting | None, weights: generator_file.Weights, schema: TableSchema
+) -> Exchange | None:
+    """The exchange that `_serialise` stored; its arrays are taken out of the weights."""
+    if f"{_EXCHANGE}.mean" not in weights:
+        return None
+    mean, noise = (weights.pop(f"{_EXCHANGE}.{name}").numpy() for name in _MEANS)
+    if tilting is None or not has_shallow_tangents(tilting.feature_map):
+        raise GeneratorError("rows cannot be arranged by its features")
+    if (
+        mean.shape != tilting.theta.shape
+        or mean.dtype != np.float32
+        or noise.shape != mean.shape[:1]
+        or noise.dtype != np.float64
+        or not np.isfinite(mean).all()
+        or not np.isfinite(noise).all()
+        or noise.min() < 0
+    ):
+        raise GeneratorError("its classes and means contradict each other")
+    return Exchange(tilting.feature_map, schema, mean, noise)
 
 
 def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
@@ -214,4 +243,7 @@ def _serialise(saved: SavedTableGenerator) -> bytes:
             weights[_MAP + name] = torch.from_numpy(array.copy())
         for name in _TILTS:
             weights[f"{_TILTING}.{name}"] = torch.from_numpy(getattr(saved.tilting, name))
+    if saved.exchange is not None:
+        for name in _MEANS:
+            weights[f"{_EXCHANGE}.{name}"] = torch.from_numpy(getattr(saved.exchange, name))
     return generator_file.serialise(description, weights)

@@ -11,6 +11,7 @@ from ..common.table_schema import TableSchema
 from ..release.reader import OpenedRelease
 from .mean_embedding import pooled_mean
 from .origin import origin_of, warn_unless_private
+from .table_exchange import exchange_of
 from .table_export import SavedTableGenerator, write_table
 from .table_marginals import marginals_of
 from .table_sampling import corrected_rows, sample_rows
@@ -55,6 +56,7 @@ def generate_table(
         class_weights=release.class_weights,
         marginals=marginals,
         tilting=tilting_of(release, candidates),
+        exchange=exchange_of(release),
         origin=origin_of(opened, settings, training),
     )
     rows = min(release.guarantee.records, MOST_ROWS_BY_DEFAULT) if count is None else count
@@ -70,6 +72,12 @@ def sample_table_to(folder: Path, saved: SavedTableGenerator, *, count: int, see
     """
     warn_unless_private(saved.origin, folder)
     table = sample_rows(
-        saved.generator, count, saved.class_weights, seed, saved.marginals, saved.tilting
+        saved.generator,
+        count,
+        saved.class_weights,
+        seed,
+        saved.marginals,
+        saved.tilting,
+        saved.exchange,
     )
     write_table(folder, saved, table, {"records": count, "seed": seed})

@@ -14,6 +14,7 @@ from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ..common.table_schema import TableSchema
 from .sampling import places_by_class
 from .table_correction import correct
+from .table_exchange import Exchange
 from .table_generator import TableGenerator
 from .table_marginals import ColumnMarginal
 from .table_tilting import Rows, Tilting
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH: Final = 4000
+_ARRANGED: Final = 200_000
+"""At the most so many rows are arranged together: what that takes is held in memory."""
 
 
 def sample_rows(
@@ -31,6 +34,7 @@ def sample_rows(
     seed: int,
     marginals: tuple[ColumnMarginal, ...] = (),
     tilting: Tilting | None = None,
+    exchange: Exchange | None = None,
 ) -> pa.Table:
     """Draw rows, in random order.
 
@@ -42,6 +46,7 @@ def sample_rows(
         seed: of labels, latent codes and draws.
         marginals: released ones, to which the generator's rows are corrected.
         tilting: how to choose among these; all are taken if None.
+        exchange: how to arrange those of classes of which it knows enough; not if None.
 
     Returns:
         A table with the columns of the schema; every value is valid under it.
@@ -52,16 +57,24 @@ def sample_rows(
     schema = generator.schema
     records = np.empty((count, schema.record_size), dtype=np.float32)
     labels = np.empty(count, dtype=np.int64)
+
+    def chosen(label: int, wanted: int) -> NDArray[np.float32]:
+        if tilting is None:
+            return rows(label, wanted)
+        made = tilting.draw(label, wanted, rows, chances)
+        if not tilting.pooled[label]:
+            correct(made, label, marginals, chances)
+        return made
+
     with progress("sampling", count, "rows") as advance:
-        for label, places in places_by_class(count, class_weights, _BATCH, random):
-            if tilting is None:
-                made = rows(label, len(places))
-            else:
-                made = tilting.draw(label, len(places), rows, chances)
-                if not tilting.pooled[label]:
-                    correct(made, label, marginals, chances)
-            records[places], labels[places] = made, label
-            advance(len(places), "")
+        for label, places in places_by_class(count, class_weights, _ARRANGED, random):
+            labels[places] = label
+            if exchange is not None and exchange.arranges(label):
+                records[places] = exchange.draw(label, len(places), chosen, chances, advance)
+                continue
+            for batch in np.split(places, range(_BATCH, len(places), _BATCH)):
+                records[batch] = chosen(label, len(batch))
+                advance(len(batch), "")
     return to_table(schema, records, labels)
 
 

@@ -35,7 +35,7 @@ from ..release.contents import Release
 from .mean_embedding import released_mean
 from .table_features import BATCH, RowFeatures, rows_that_fit
 
-_CAUTION: Final = 0.15
+CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
 how far the noise alone can tilt a row. Chosen on held-out rows (docs/training.md)."""
 _LEAST: Final = 5e-4
@@ -124,7 +124,7 @@ def tilting_of(release: Release, rows: Rows) -> Tilting:
     with progress("tilting", classes, "classes") as advance:
         for label in range(classes):
             features = RowFeatures(feature_map, rows(label, pool))
-            ridge = max(_LEAST, _CAUTION * float(mean.noise[label]))
+            ridge = max(_LEAST, CAUTION * float(mean.noise[label]))
             direction = best_tilt(features, torch.tensor(mean.values[:, label]), ridge)
             shares = features.inner(direction).softmax(0)
             needed = pool * float(shares.square().sum())  # 1 if all rows have the same share

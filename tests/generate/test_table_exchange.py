@@ -1,0 +1,316 @@
+"""Which values stand together in a row: as the released features say, and marginals stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.column import Column, ColumnKind
+from dpntk.common.encoding import blocks_of
+from dpntk.common.errors import GeneratorError
+from dpntk.common.joint import parts_of
+from dpntk.common.ntk import TangentFeatures
+from dpntk.common.sources import open_source
+from dpntk.common.table_schema import TableSchema
+from dpntk.embed import embed
+from dpntk.generate.mean_embedding import pooled_mean, released_mean
+from dpntk.generate.shallow_tangents import ShallowTangents, has_shallow_tangents
+from dpntk.generate.table_correction import correct, make_whole
+from dpntk.generate.table_exchange import Exchange, exchange_of
+from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
+from dpntk.generate.table_features import RowFeatures
+from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
+from dpntk.generate.table_marginals import ColumnMarginal, marginals_of
+from dpntk.generate.table_sampling import corrected_rows, sample_rows
+from dpntk.generate.table_tilting import Tilting, tilting_of
+from dpntk.release import Terms, release
+from dpntk.release.contents import Release
+from tests.tables import PEOPLE, people
+
+COLOURS = ("red", "green", "blue")
+BLOCKS = blocks_of(PEOPLE)
+
+
+def paired(count: int, dependent: bool) -> str:
+    """Two columns of three colours each, which agree in nine of ten rows, or by chance."""
+    random = np.random.default_rng(0)
+    first = random.integers(0, 3, count)
+    agrees = random.random(count) < 0.9 if dependent else np.zeros(count, bool)
+    second = np.where(agrees, first, random.integers(0, 3, count))
+    rows = (f"{COLOURS[a]},{COLOURS[b]}" for a, b in zip(first, second, strict=True))
+    return "\n".join(["left,right", *rows]) + "\n"
+
+
+PAIRED = TableSchema(
+    (
+        Column("left", ColumnKind.CATEGORICAL, "string", categories=COLOURS),
+        Column("right", ColumnKind.CATEGORICAL, "string", categories=COLOURS),
+    ),
+    None,
+)
+
+
+def read(path: Path, schema: TableSchema) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    (batch,) = open_source(path, table=schema).batches(1 << 20)
+    return (batch.records / np.float32(255)).astype(np.float32), batch.labels
+
+
+def shuffled(records: NDArray[np.float32], schema: TableSchema) -> NDArray[np.float32]:
+    """The same columns, independent of one another."""
+    random, found = np.random.default_rng(1), records.copy()
+    for block in blocks_of(schema):
+        found[:, block.place] = records[random.permutation(len(records)), block.place]
+    return found
+
+
+def agreement(records: NDArray[np.float32]) -> float:
+    """How often both colours are the same."""
+    return float((records[:, :3].argmax(axis=1) == records[:, 3:].argmax(axis=1)).mean())
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("table") / "a.csv"
+    path.write_text(people(3000))
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(table: Path) -> Release:
+    return release(embed(table, table=PEOPLE, width=20), Terms(10.0, 1e-5))
+
+
+@pytest.fixture
+def tangent_map(made: Release) -> TangentFeatures:
+    main = parts_of(made.feature_map).main
+    assert isinstance(main, TangentFeatures)
+    return main
+
+
+def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Path) -> None:
+    """In single directions it is what the kernel's inner products give."""
+    records, _ = read(table, PEOPLE)
+    mean = ShallowTangents(tangent_map).mean(torch.from_numpy(records))
+    assert mean.shape == (tangent_map.dimension,)
+    features = RowFeatures(tangent_map, records)
+    for seed in range(5):
+        random = torch.Generator().manual_seed(seed)
+        direction = torch.randn(len(mean), generator=random)
+        found = float(mean.double() @ direction.double())
+        wanted = float(features.inner(direction).double().mean())
+        assert found == pytest.approx(wanted, abs=1e-5)
+    # Not by chance: the mean of others is another one.
+    other = ShallowTangents(tangent_map).mean(torch.from_numpy(shuffled(records, PEOPLE)))
+    assert float((mean - other).norm()) > 1e-3
+
+
+def test_exchanges_keep_every_columns_values_and_gain(
+    tangent_map: TangentFeatures, table: Path
+) -> None:
+    """With a steep theta only exchanges are made by which <theta, phi> grows, as rows have it."""
+    records, _ = read(table, PEOPLE)
+    before, now = records.copy(), torch.from_numpy(records.copy())
+    theta = 1e6 * torch.randn(tangent_map.dimension, generator=torch.Generator().manual_seed(0))
+    tangents, random = ShallowTangents(tangent_map), np.random.default_rng(0)
+    gained = [float(RowFeatures(tangent_map, before).inner(theta).double().sum())]
+    for _ in range(3):
+        tangents.exchange(now, theta, BLOCKS, random)
+        gained.append(float(RowFeatures(tangent_map, now.numpy()).inner(theta).double().sum()))
+    assert gained == sorted(gained)
+    assert gained[-1] - gained[0] > 0.01 * abs(gained[0])
+    for block in BLOCKS:
+        for rows in (before, now.numpy()):
+            rows[:, block.place] = rows[np.lexsort(rows[:, block.place].T), block.place]
+    assert np.array_equal(before, now.numpy())
+
+
+def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) -> None:
+    """Of two rows and two columns there are two arrangements."""
+    rows = np.zeros((2, PEOPLE.record_size), np.float32)
+    town, other = BLOCKS[3].place, BLOCKS[0].place
+    rows[0, town.start], rows[1, town.start + 1] = 1, 1
+    rows[1, other.start] = 1
+    crossed = rows.copy()
+    crossed[:, town] = rows[::-1, town]
+    random = torch.Generator().manual_seed(3)
+    theta = torch.randn(tangent_map.dimension, generator=random)
+    straight, cross = (
+        float(RowFeatures(tangent_map, each).inner(theta).double().sum())
+        for each in (rows, crossed)
+    )
+    theta *= 1.0 / (straight - cross)  # the first is e times as likely
+    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    now, found = torch.from_numpy(rows.copy()), 0
+    for _ in range(4000):
+        tangents.exchange(now, theta, [BLOCKS[3]], chances)
+        apart = now[:, other.start] != now[:, town.start + 1]
+        found += int(not apart.any())
+    assert found / 4000 == pytest.approx(np.e / (1 + np.e), abs=0.03)
+
+
+@pytest.mark.parametrize(("dependent", "low", "high"), [(True, 0.87, 0.99), (False, 0.3, 0.37)])
+def test_what_goes_with_what_is_as_it_was(
+    tmp_path: Path, dependent: bool, low: float, high: float
+) -> None:
+    """Rows whose columns are independent become dependent if the released ones are, only then."""
+    path = tmp_path / "a.csv"
+    path.write_text(paired(20_000, dependent))
+    noisy = release(embed(path, table=PAIRED, width=50), Terms(5.0, 1e-5))
+    exchange = exchange_of(noisy)
+    assert exchange is not None
+    start = shuffled(read(path, PAIRED)[0], PAIRED)
+    assert agreement(start) == pytest.approx(1 / 3, abs=0.01)
+    marginals = marginals_of(released_mean(noisy), noisy.feature_map, PAIRED)
+    asked: list[tuple[int, int]] = []
+
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        asked.append((label, count))
+        correct(start[:count], label, marginals, np.random.default_rng(0))
+        return start[:count].copy()
+
+    drawn = exchange.draw(0, 9001, rows, np.random.default_rng(0))
+    assert drawn.shape == (9001, PAIRED.record_size)
+    assert low < agreement(drawn) < high  # of the records: .934 or 1/3
+    # Half of the rows, doubled: their columns' values, twice, but for one row.
+    assert asked == [(0, 4501)]
+    assert np.abs(drawn.sum(axis=0) - 2 * start[:4501].sum(axis=0)).max() <= 1
+
+
+def test_a_few_rows_are_some_of_many(made: Release, table: Path) -> None:
+    """Ten rows that are arranged by themselves could only have the mean of ten rows."""
+    exchange = exchange_of(made)
+    assert exchange is not None
+    asked = []
+
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        asked.append(count)
+        return np.resize(read(table, PEOPLE)[0], (count, PEOPLE.record_size))
+
+    done: list[int] = []
+    drawn = exchange.draw(
+        1, 10, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
+    )
+    assert (asked, len(drawn), sum(done)) == ([4000], 10, 10)
+
+
+def test_integers_are_whole_before_rows_are_arranged() -> None:
+    """Their bins are then those of the number that is written."""
+    random = np.random.default_rng(0)
+    records = random.random((50, PEOPLE.record_size), dtype=np.float32)
+    before = records.copy()
+    make_whole(records, PEOPLE)
+    for block in BLOCKS:
+        now, old = records[:, block.place], before[:, block.place]
+        if block.column.kind is not ColumnKind.INTEGER:
+            assert np.array_equal(now, old)
+            continue
+        there = np.flatnonzero(old[:, -1] <= 0.5) if block.missing_place else np.arange(50)
+        written = np.rint(block.encoding.at(old[there, 0].astype(float)))  # type: ignore[union-attr]
+        wanted = block.encoding.encode(written, np.zeros(len(there), bool))  # type: ignore[call-arg]
+        knots = block.encoding.knots + 1  # type: ignore[union-attr]
+        assert np.abs(now[there, :knots] - wanted[:, :knots] / 255).max() < 0.006
+
+
+def test_a_corrected_category_has_its_rank() -> None:
+    sizes = Column("size", ColumnKind.ORDINAL, "string", categories=("S", "M", "L"))
+    schema = TableSchema((sizes,), None)
+    (block,) = blocks_of(schema)
+    records = np.zeros((100, schema.record_size), np.float32)
+    records[:, block.shares.start] = 1
+    marginal = ColumnMarginal(block, np.array([[0.2, 0.3, 0.5]]), np.zeros(1))
+    correct(records, 0, (marginal,), np.random.default_rng(0))
+    codes = records[:, block.shares].argmax(axis=1)
+    assert list(np.bincount(codes)) == [20, 30, 50]
+    assert np.array_equal(records[:, block.place.start], codes / np.float32(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "suited"),
+    [
+        ({"width": 3}, True),
+        ({"width": 3, "marginals": 0.0}, False),
+        ({"width": 3, "pairs": ["age,town"]}, False),
+        ({"width": 3, "activation": "relu6"}, False),
+        ({"arch": "fc_2l", "width": "3_3"}, False),
+        ({"features": "rff", "frequencies": 20}, False),
+        ({"features": "hermite"}, False),
+    ],
+)
+def test_rows_are_arranged_by_features_of_one_kind(
+    table: Path, options: dict[str, Any], suited: bool
+) -> None:
+    assert has_shallow_tangents(embed(table, table=PEOPLE, **options).feature_map) == suited
+
+
+def test_a_class_that_has_drowned_is_not_arranged(made: Release, table: Path) -> None:
+    exchange = exchange_of(made)
+    assert exchange is not None
+    assert [exchange.arranges(label) for label in (0, 1)] == [True, True]
+    drowned = replace(exchange, noise=np.array([0.001, 0.01]))
+    assert [drowned.arranges(label) for label in (0, 1)] == [True, False]
+    saved = replace(saved_generator(made), exchange=drowned)
+    some, none = sampled(saved), sampled(replace(saved, exchange=None))
+    columns = ["age", "pay", "grade", "town"]
+    known = {
+        name: rows.filter(pa.compute.equal(rows["ill"], name)).select(columns).to_pylist()
+        for rows, name in ((some, "yes"), (none, "no"))
+    }
+    assert known
+
+
+def saved_generator(made: Release) -> SavedTableGenerator:
+    generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
+    marginals = marginals_of(pooled_mean(made), made.feature_map, PEOPLE)
+    rows = corrected_rows(generator, marginals, torch.Generator().manual_seed(0))
+    tilting, exchange = tilting_of(made, rows), exchange_of(made)
+    return SavedTableGenerator(generator, made.class_weights, marginals, {}, tilting, exchange)
+
+
+def sampled(saved: SavedTableGenerator) -> pa.Table:
+    return sample_rows(
+        saved.generator,
+        500,
+        saved.class_weights,
+        0,
+        saved.marginals,
+        saved.tilting,
+        saved.exchange,
+    )
+
+
+def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_path: Path) -> None:
+    """Of two generators, one that does not arrange makes others."""
+    saved = saved_generator(made)
+    rows = sampled(saved)
+    write_table(tmp_path / "s", saved, rows, {})
+    again = load_table_generator(tmp_path / "s" / "generator.safetensors")
+    assert sampled(again).equals(rows)
+    assert not sampled(replace(saved, exchange=None)).equals(rows)
+
+
+def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
+    saved = saved_generator(made)
+    rows, good = sampled(saved), saved.exchange
+    assert good is not None
+    assert isinstance(saved.tilting, Tilting)
+    wrong: tuple[Exchange, ...] = (
+        replace(good, mean=good.mean[:1]),
+        replace(good, mean=good.mean * np.float32("nan")),
+        replace(good, noise=-1 - good.noise),
+        replace(good, noise=good.noise[:1]),
+    )
+    for number, exchange in enumerate(wrong):
+        folder = tmp_path / str(number)
+        write_table(folder, replace(saved, exchange=exchange), rows, {})
+        with pytest.raises(GeneratorError, match="means contradict"):
+            load_table_generator(folder / "generator.safetensors")
+    write_table(tmp_path / "s", replace(saved, tilting=None), rows, {})
+    with pytest.raises(GeneratorError, match="cannot be arranged"):
+        load_table_generator(tmp_path / "s" / "generator.safetensors")
