@@ -73,6 +73,26 @@ def make_whole(records: NDArray[np.float32], schema: TableSchema) -> None:
             _lift(records, block)
 
 
+def spread(
+    records: NDArray[np.float32], marginals: tuple[ColumnMarginal, ...], random: np.random.Generator
+) -> None:
+    """Tell apart numbers that are alike because rows were doubled: each cell keeps its rows.
+
+    Args:
+        records: float32 (n, record size), values 0..1, changed in place.
+        marginals: of the release; where there are none of a column, it is left alone.
+        random: puts in order what is alike.
+    """
+    for marginal in marginals:
+        block = marginal.block
+        if isinstance(block.encoding, NumericEncoding):
+            cells = marginal.cells(records)
+            there = np.flatnonzero(cells < marginal.points)
+            shares = np.bincount(cells[there], minlength=marginal.points) / max(1, len(there))
+            _requantile(records, there, block.place.start, shares, random)
+            _lift(records, block)
+
+
 def believable(
     noisy: NDArray[np.float64], made: NDArray[np.float64], noise: float
 ) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from ..common.console import progress
 from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ..common.table_schema import TableSchema
 from .sampling import places_by_class
-from .table_correction import correct
+from .table_correction import correct, spread
 from .table_exchange import Exchange
 from .table_generator import TableGenerator
 from .table_marginals import ColumnMarginal
@@ -70,7 +70,9 @@ def sample_rows(
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
             labels[places] = label
             if exchange is not None and exchange.arranges(label):
-                records[places] = exchange.draw(label, len(places), chosen, chances, advance)
+                made = exchange.draw(label, len(places), chosen, chances, advance)
+                spread(made, marginals, chances)
+                records[places] = made
                 continue
             for batch in np.split(places, range(_BATCH, len(places), _BATCH)):
                 records[batch] = chosen(label, len(batch))

@@ -22,7 +22,7 @@ from dpntk.common.table_schema import TableSchema
 from dpntk.embed import embed
 from dpntk.generate.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.shallow_tangents import ShallowTangents, has_shallow_tangents
-from dpntk.generate.table_correction import correct, make_whole
+from dpntk.generate.table_correction import correct, make_whole, spread
 from dpntk.generate.table_exchange import Exchange, exchange_of
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_features import RowFeatures
@@ -111,20 +111,34 @@ def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Pat
     assert float((mean - other).norm()) > 1e-3
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0, "output_bias": 1.0},
+        {"weight_1": 1.0, "readout": 5.0},  # as much of one as of the other
+        {"output_bias": 1.0},  # the norm, and nothing else
+    ],
+    ids=" ".join,
+)
 def test_exchanges_keep_every_columns_values_and_gain(
-    tangent_map: TangentFeatures, table: Path
+    tangent_map: TangentFeatures, table: Path, sizes: dict[str, float]
 ) -> None:
     """With a steep theta only exchanges are made by which <theta, phi> grows, as rows have it."""
     records, _ = read(table, PEOPLE)
     before, now = records.copy(), torch.from_numpy(records.copy())
-    theta = 1e6 * torch.randn(tangent_map.dimension, generator=torch.Generator().manual_seed(0))
-    tangents, random = ShallowTangents(tangent_map), np.random.default_rng(0)
-    gained = [float(RowFeatures(tangent_map, before).inner(theta).double().sum())]
+    random = torch.Generator().manual_seed(0)
+    theta = torch.zeros(tangent_map.dimension)
+    for name, size in sizes.items():
+        place = tangent_map.blocks[name]
+        theta[place] = 1e6 * size * torch.randn(theta[place].shape, generator=random)
+    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    gains = [RowFeatures(tangent_map, before).inner(theta).double()]
     for _ in range(3):
-        tangents.exchange(now, theta, BLOCKS, random)
-        gained.append(float(RowFeatures(tangent_map, now.numpy()).inner(theta).double().sum()))
-    assert gained == sorted(gained)
-    assert gained[-1] - gained[0] > 0.01 * abs(gained[0])
+        tangents.exchange(now, theta, BLOCKS, chances)
+        gains.append(RowFeatures(tangent_map, now.numpy()).inner(theta).double())
+    sums = [float(gain.sum()) for gain in gains]
+    assert sums == sorted(sums)
+    assert sums[-1] - sums[0] > 0.05 * len(before) * float(gains[0].std())
     for block in BLOCKS:
         for rows in (before, now.numpy()):
             rows[:, block.place] = rows[np.lexsort(rows[:, block.place].T), block.place]
@@ -183,21 +197,49 @@ def test_what_goes_with_what_is_as_it_was(
     assert np.abs(drawn.sum(axis=0) - 2 * start[:4501].sum(axis=0)).max() <= 1
 
 
-def test_a_few_rows_are_some_of_many(made: Release, table: Path) -> None:
+def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(made: Release, table: Path) -> None:
     """Ten rows that are arranged by themselves could only have the mean of ten rows."""
     exchange = exchange_of(made)
     assert exchange is not None
-    asked = []
+    asked: list[int] = []
 
     def rows(label: int, count: int) -> NDArray[np.float32]:
         asked.append(count)
-        return np.resize(read(table, PEOPLE)[0], (count, PEOPLE.record_size))
+        random = np.random.default_rng(0)
+        found = np.resize(read(table, PEOPLE)[0], (count, PEOPLE.record_size))
+        found[:, 0] = random.random(count)
+        return found
 
     done: list[int] = []
-    drawn = exchange.draw(
-        1, 10, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
-    )
-    assert (asked, len(drawn), sum(done)) == ([4000], 10, 10)
+    for count, base in ((10, 4000), (8100, 4050)):
+        done.clear()
+        drawn = exchange.draw(
+            1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
+        )
+        assert (asked.pop(), len(drawn), sum(done)) == (base, count, count)
+        assert np.allclose(drawn[:, 0] * 99, np.rint(drawn[:, 0] * 99), atol=1e-4)
+    # Doubled rows are arranged again: they differ in more than what they began with.
+    assert len(np.unique(drawn, axis=0)) > 1.3 * len(np.unique(rows(1, 3000), axis=0))
+
+
+def test_numbers_that_are_alike_are_told_apart_within_their_cells() -> None:
+    random = np.random.default_rng(0)
+    once = random.random((500, PEOPLE.record_size), dtype=np.float32)
+    pay = BLOCKS[1]
+    once[:, pay.place.stop - 1] = random.random(500) < 0.1
+    twice = np.concatenate([once, once])
+    age, pays = (ColumnMarginal(block, np.ones((2, n)) / n, np.zeros(2))
+                 for block, n in ((BLOCKS[0], 100), (pay, 65)))  # fmt: skip
+    before = twice.copy()
+    spread(twice, (age, pays), random)
+    there = twice[:, pay.place.stop - 1] < 0.5
+    for marginal, rows in ((age, slice(None)), (pays, there)):
+        assert np.array_equal(marginal.cells(twice), marginal.cells(before))
+        start = marginal.block.place.start
+        order = np.lexsort((twice[rows, start], before[rows, start]))
+        assert np.diff(twice[rows, start][order]).min() >= 0
+    assert len(np.unique(twice[there, pay.place.start])) > 0.9 * there.sum()
+    assert np.array_equal(twice[:, BLOCKS[3].place], before[:, BLOCKS[3].place])
 
 
 def test_integers_are_whole_before_rows_are_arranged() -> None:
