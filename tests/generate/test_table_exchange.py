@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.column import Column, ColumnKind
-from dpntk.common.encoding import blocks_of
+from dpntk.common.encoding import NumericEncoding, blocks_of
 from dpntk.common.errors import GeneratorError
 from dpntk.common.joint import parts_of
 from dpntk.common.ntk import TangentFeatures
@@ -111,6 +111,15 @@ def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Pat
     assert float((mean - other).norm()) > 1e-3
 
 
+def steep(tangent_map: TangentFeatures, sizes: dict[str, float]) -> torch.Tensor:
+    """Some parts of theta, so large that chance has no say."""
+    random, theta = torch.Generator().manual_seed(0), torch.zeros(tangent_map.dimension)
+    for name, size in sizes.items():
+        place = tangent_map.blocks[name]
+        theta[place] = 1e6 * size * torch.randn(theta[place].shape, generator=random)
+    return theta
+
+
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -120,21 +129,41 @@ def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Pat
     ],
     ids=" ".join,
 )
-def test_exchanges_keep_every_columns_values_and_gain(
+def test_two_rows_exchange_what_makes_their_features_fit_better(
     tangent_map: TangentFeatures, table: Path, sizes: dict[str, float]
 ) -> None:
-    """With a steep theta only exchanges are made by which <theta, phi> grows, as rows have it."""
+    """Column by column, each seen as the rows then are; the features are the kernel's."""
+    records, _ = read(table, PEOPLE)
+    theta, tangents = steep(tangent_map, sizes), ShallowTangents(tangent_map)
+    kept, compared = 0, 0
+    for first in range(0, 400, 2):
+        wanted, sure = records[first : first + 2].copy(), True
+        for block in BLOCKS:
+            other = wanted.copy()
+            other[:, block.place] = wanted[::-1, block.place]
+            both = RowFeatures(tangent_map, np.concatenate([wanted, other])).inner(theta).double()
+            gain = float(both[2:].sum() - both[:2].sum())
+            sure &= abs(gain) > 1e-4 * float(both.abs().max())  # not a matter of rounding
+            if gain > 0:
+                wanted, kept = other, kept + 1
+        now = torch.from_numpy(records[first : first + 2].copy())
+        tangents.exchange(now, theta, BLOCKS, np.random.default_rng(0))
+        assert not sure or np.array_equal(now.numpy(), wanted)
+        compared += sure
+    assert compared > 50
+    assert 50 < kept < 750
+
+
+def test_exchanges_keep_every_columns_values_and_gain(
+    tangent_map: TangentFeatures, table: Path
+) -> None:
     records, _ = read(table, PEOPLE)
     before, now = records.copy(), torch.from_numpy(records.copy())
-    random = torch.Generator().manual_seed(0)
-    theta = torch.zeros(tangent_map.dimension)
-    for name, size in sizes.items():
-        place = tangent_map.blocks[name]
-        theta[place] = 1e6 * size * torch.randn(theta[place].shape, generator=random)
-    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
+    tangents, random = ShallowTangents(tangent_map), np.random.default_rng(0)
     gains = [RowFeatures(tangent_map, before).inner(theta).double()]
     for _ in range(3):
-        tangents.exchange(now, theta, BLOCKS, chances)
+        tangents.exchange(now, theta, BLOCKS, random)
         gains.append(RowFeatures(tangent_map, now.numpy()).inner(theta).double())
     sums = [float(gain.sum()) for gain in gains]
     assert sums == sorted(sums)
@@ -240,6 +269,9 @@ def test_numbers_that_are_alike_are_told_apart_within_their_cells() -> None:
         assert np.diff(twice[rows, start][order]).min() >= 0
     assert len(np.unique(twice[there, pay.place.start])) > 0.9 * there.sum()
     assert np.array_equal(twice[:, BLOCKS[3].place], before[:, BLOCKS[3].place])
+    assert isinstance(pay.encoding, NumericEncoding)
+    bins = pay.encoding.bins(twice[there, pay.place.start])
+    assert np.array_equal(twice[there, pay.place.start + 1 : pay.place.stop - 1], bins)
 
 
 def test_integers_are_whole_before_rows_are_arranged() -> None:
@@ -335,6 +367,22 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
     again = load_table_generator(tmp_path / "s" / "generator.safetensors")
     assert sampled(again).equals(rows)
     assert not sampled(replace(saved, exchange=None)).equals(rows)
+
+
+def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
+    """Though rows are doubled on the way to so many."""
+    saved = saved_generator(made)
+    rows = sample_rows(
+        saved.generator,
+        17_000,
+        np.array([0.5, 0.5]),
+        0,
+        saved.marginals,
+        saved.tilting,
+        saved.exchange,
+    )
+    pay = rows["pay"].drop_null().to_numpy()
+    assert len(np.unique(pay)) > 0.9 * len(pay) > 10_000
 
 
 def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
