@@ -23,6 +23,8 @@ through draws of categories, and leaves most columns as good as independent.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -133,21 +135,33 @@ class Exchange:
         make_whole(first, self.schema)
         made = torch.from_numpy(first)
         floor, before = noise**2 * len(target), math.inf
-        for _ in range(_MOST_ROUNDS // _WINDOW):
-            distance = sum(arrange(made) for _ in range(_WINDOW)) / _WINDOW
-            advance(0, f"distance {distance:.5f}, noise floor {floor:.5f}")
-            if distance > _FALLS * before:
-                rate /= 2
-            if rate < _LEAST_RATE:
-                break
-            before = distance
-        while sizes:
-            made = torch.cat([made, made])[: sizes.pop()]
-            for _ in range(_LATER_ROUNDS):
-                arrange(made)
+        with _one_thread():
+            for _ in range(_MOST_ROUNDS // _WINDOW):
+                distance = sum(arrange(made) for _ in range(_WINDOW)) / _WINDOW
+                advance(0, f"distance {distance:.5f}, noise floor {floor:.5f}")
+                if distance > _FALLS * before:
+                    rate /= 2
+                if rate < _LEAST_RATE:
+                    break
+                before = distance
+            while sizes:
+                made = torch.cat([made, made])[: sizes.pop()]
+                for _ in range(_LATER_ROUNDS):
+                    arrange(made)
         advance(count, "")
         chosen: NDArray[np.float32] = made.numpy()[random.permutation(len(made))[:count]]
         return chosen
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Steps are so small that on a busy machine threads wait for one another rather than work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def exchange_of(release: Release) -> Exchange | None:
