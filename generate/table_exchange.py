@@ -106,7 +106,7 @@ class Exchange:
             rows: with the marginals that the rows are to have. What goes with what in them does not
                 matter.
             random: of the draw.
-            advance: is told how many rows are done, as a share of the work.
+            advance: is told how near the mean features are, and at the end how many rows there are.
 
         Returns:
             float32 (count, record size), in random order.
