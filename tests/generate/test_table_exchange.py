@@ -205,7 +205,7 @@ def test_what_goes_with_what_is_as_it_was(
     """Rows whose columns are independent become dependent if the released ones are, only then."""
     path = tmp_path / "a.csv"
     path.write_text(paired(20_000, dependent))
-    noisy = release(embed(path, table=PAIRED, width=50), Terms(5.0, 1e-5))
+    noisy = release(embed(path, table=PAIRED, width=50), Terms(100.0, 1e-5))
     exchange = exchange_of(noisy)
     assert exchange is not None
     start = shuffled(read(path, PAIRED)[0], PAIRED)
@@ -218,9 +218,13 @@ def test_what_goes_with_what_is_as_it_was(
         correct(start[:count], label, marginals, np.random.default_rng(0))
         return start[:count].copy()
 
-    drawn = exchange.draw(0, 9001, rows, np.random.default_rng(0))
-    assert drawn.shape == (9001, PAIRED.record_size)
-    assert low < agreement(drawn) < high  # of the records: .934 or 1/3
+    found = []
+    for seed in range(8):  # a single one of independent columns is off by .02, the mean by .007
+        asked.clear()
+        drawn = exchange.draw(0, 9001, rows, np.random.default_rng(seed))
+        assert drawn.shape == (9001, PAIRED.record_size)
+        found.append(agreement(drawn))
+    assert low < np.mean(found) < high  # of the records: .934 or 1/3
     # Half of the rows, doubled: their columns' values, twice, but for one row.
     assert asked == [(0, 4501)]
     assert np.abs(drawn.sum(axis=0) - 2 * start[:4501].sum(axis=0)).max() <= 1
@@ -323,20 +327,16 @@ def test_rows_are_arranged_by_features_of_one_kind(
     assert has_shallow_tangents(embed(table, table=PEOPLE, **options).feature_map) == suited
 
 
-def test_a_class_that_has_drowned_is_not_arranged(made: Release, table: Path) -> None:
+def test_a_class_that_has_drowned_is_not_arranged(made: Release) -> None:
     exchange = exchange_of(made)
     assert exchange is not None
     assert [exchange.arranges(label) for label in (0, 1)] == [True, True]
-    drowned = replace(exchange, noise=np.array([0.001, 0.01]))
-    assert [drowned.arranges(label) for label in (0, 1)] == [True, False]
-    saved = replace(saved_generator(made), exchange=drowned)
-    some, none = sampled(saved), sampled(replace(saved, exchange=None))
-    columns = ["age", "pay", "grade", "town"]
-    known = {
-        name: rows.filter(pa.compute.equal(rows["ill"], name)).select(columns).to_pylist()
-        for rows, name in ((some, "yes"), (none, "no"))
-    }
-    assert known
+    one, both = (replace(exchange, noise=np.array([noise, 0.01])) for noise in (0.001, 0.01))
+    assert [one.arranges(label) for label in (0, 1)] == [True, False]
+    saved = saved_generator(made)
+    as_they_are = sampled(replace(saved, exchange=None))
+    assert sampled(replace(saved, exchange=both)).equals(as_they_are)
+    assert not sampled(replace(saved, exchange=one)).equals(as_they_are)
 
 
 def saved_generator(made: Release) -> SavedTableGenerator:
@@ -347,10 +347,10 @@ def saved_generator(made: Release) -> SavedTableGenerator:
     return SavedTableGenerator(generator, made.class_weights, marginals, {}, tilting, exchange)
 
 
-def sampled(saved: SavedTableGenerator) -> pa.Table:
+def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
     return sample_rows(
         saved.generator,
-        500,
+        count,
         saved.class_weights,
         0,
         saved.marginals,
@@ -371,16 +371,8 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
 
 def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
     """Though rows are doubled on the way to so many."""
-    saved = saved_generator(made)
-    rows = sample_rows(
-        saved.generator,
-        17_000,
-        np.array([0.5, 0.5]),
-        0,
-        saved.marginals,
-        saved.tilting,
-        saved.exchange,
-    )
+    saved = replace(saved_generator(made), class_weights=np.array([0.5, 0.5]))
+    rows = sampled(saved, 17_000)
     pay = rows["pay"].drop_null().to_numpy()
     assert len(np.unique(pay)) > 0.9 * len(pay) > 10_000
 
