@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,8 @@ from ..common.ntk import TangentFeatures
 _PAIRS: Final = 512
 """So many pairs of rows at a time: what is known of them fits into a processor's cache."""
 _BATCH: Final = 2_000
+_COLUMNS_A_ROUND: Final = 0.3
+_LEAST_COLUMNS: Final = 3
 
 
 def has_shallow_tangents(feature_map: FeatureMap) -> bool:
@@ -87,12 +90,60 @@ class ShallowTangents:
             tilt.exchange(here, random)
             records[rows] = here
 
+    def replace(
+        self,
+        records: Tensor,
+        others: Tensor,
+        theta: Tensor,
+        blocks: Sequence[Block],
+        random: np.random.Generator,
+    ) -> None:
+        """Try to replace each row's value of each column by that of some other row.
+
+        Args:
+            records: (n, record size), values 0..1, changed in place.
+            others: rows that values are taken from, (k, record size).
+            theta: (d,).
+            blocks: columns whose values are replaced, one by one.
+            random: chooses the other rows, and decides.
+        """
+        tilt = _Tilt(self, theta, blocks)
+        for rows in records.split(2 * _PAIRS):
+            tilt.replace(rows, others, random)
+
     def _norm(self, active: Tensor, hidden: Tensor, square: Tensor) -> Tensor:
         """Of the feature before it is divided by it, (n,)."""
         outer = torch.linalg.vecdot(hidden, hidden)
         inner = active @ self._readout.square()
         norm: Tensor = (inner * (square + 1) + self._outputs * (outer + 1)).sqrt()
         return norm
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What the mean feature of rows should be.
+
+    Attributes:
+        tangents: the features.
+        blocks: the columns of the rows.
+        mean: (d,), noisy.
+        noise: standard deviation of the noise on an entry of it.
+    """
+
+    tangents: ShallowTangents
+    blocks: tuple[Block, ...]
+    mean: Tensor
+    noise: float
+
+    @property
+    def floor(self) -> float:
+        """What the noise alone adds to a squared distance from the mean, in expectation."""
+        return self.noise**2 * len(self.mean)
+
+    def some_columns(self, random: np.random.Generator) -> list[Block]:
+        """Columns for a round, in random order."""
+        taken = max(_LEAST_COLUMNS, round(_COLUMNS_A_ROUND * len(self.blocks)))
+        return [self.blocks[column] for column in random.permutation(len(self.blocks))[:taken]]
 
 
 class _Tilt:
@@ -130,6 +181,25 @@ class _Tilt:
             records[:half, place][chosen], records[half:, place][chosen] = taken, given
             sums[both], square[both] = new_sums[both], new_square[both]
             value[both] = new_value[both]
+
+    def replace(self, records: Tensor, others: Tensor, random: np.random.Generator) -> None:
+        """Rows take values of others, in place."""
+        sums = records @ self._weights + self._biases
+        square = torch.linalg.vecdot(records, records)
+        value = self._of(sums, square)
+        for block in self._blocks:
+            place = block.place
+            from_rows = torch.from_numpy(random.integers(len(others), size=len(records)))
+            old, new = records[:, place], others[from_rows, place]
+            longer = torch.linalg.vecdot(new, new) - torch.linalg.vecdot(old, old)
+            new_square = square + longer
+            new_sums = sums + (new - old) @ self._weights[place]
+            new_value = self._of(new_sums, new_square)
+            chance = torch.from_numpy(-random.standard_exponential(len(records), dtype=np.float32))
+            chosen = (chance < new_value - value).nonzero()[:, 0]
+            records[chosen, place] = new[chosen]
+            sums[chosen], square[chosen] = new_sums[chosen], new_square[chosen]
+            value[chosen] = new_value[chosen]
 
     def _of(self, sums: Tensor, square: Tensor) -> Tensor:
         hidden, towards = sums.chunk(2, dim=1)

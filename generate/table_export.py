@@ -19,7 +19,7 @@ from . import generator_file
 from .generator_file import GENERATOR
 from .results import results
 from .shallow_tangents import has_shallow_tangents
-from .table_exchange import Exchange
+from .table_arrangement import Arrangement
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_marginals import ColumnMarginal
 from .table_tilting import MOST_CANDIDATES, Tilting
@@ -32,7 +32,7 @@ _MARGINALS: Final = "marginals"
 _TILTING: Final = "tilting"
 _TILTS: Final = ("theta", "candidates", "pooled")
 _MAP: Final = f"{_TILTING}.map."
-_EXCHANGE: Final = "exchange"
+_ARRANGEMENT: Final = "arrangement"
 _MEANS: Final = ("mean", "noise")
 
 
@@ -46,7 +46,7 @@ class SavedTableGenerator:
         marginals: released ones, which rows are corrected by; nothing if there are none.
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
         tilting: how to choose among its rows; None if all are taken.
-        exchange: how to arrange them; None if they stay as they are.
+        arrangement: how to put them together anew; None if they stay as they are.
     """
 
     generator: TableGenerator
@@ -54,7 +54,7 @@ class SavedTableGenerator:
     marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
     tilting: Tilting | None = None
-    exchange: Exchange | None = None
+    arrangement: Arrangement | None = None
 
 
 def write_table(
@@ -157,10 +157,10 @@ def _understand(
     ):
         raise GeneratorError("its classes and weights contradict each other")
     tilting = _tilting_from(description.get(_TILTING), weights, schema)
-    exchange = _exchange_from(tilting, weights, schema)
+    arrangement = _arrangement_from(tilting, weights, schema)
     generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
     origin = dict(description["origin"])
-    return SavedTableGenerator(generator, class_weights, marginals, origin, tilting, exchange)
+    return SavedTableGenerator(generator, class_weights, marginals, origin, tilting, arrangement)
 
 
 def _tilting_from(
@@ -189,13 +189,13 @@ def _tilting_from(
     return Tilting(feature_map, theta, candidates, pooled)
 
 
-def _exchange_from(
+def _arrangement_from(
     tilting: Tilting | None, weights: generator_file.Weights, schema: TableSchema
-) -> Exchange | None:
-    """The exchange that `_serialise` stored; its arrays are taken out of the weights."""
-    if f"{_EXCHANGE}.mean" not in weights:
+) -> Arrangement | None:
+    """The arrangement that `_serialise` stored; its arrays are taken out of the weights."""
+    if f"{_ARRANGEMENT}.mean" not in weights:
         return None
-    mean, noise = (weights.pop(f"{_EXCHANGE}.{name}").numpy() for name in _MEANS)
+    mean, noise = (weights.pop(f"{_ARRANGEMENT}.{name}").numpy() for name in _MEANS)
     if tilting is None or not has_shallow_tangents(tilting.feature_map):
         raise GeneratorError("rows cannot be arranged by its features")
     if (
@@ -208,7 +208,7 @@ def _exchange_from(
         or noise.min() < 0
     ):
         raise GeneratorError("its classes and means contradict each other")
-    return Exchange(tilting.feature_map, schema, mean, noise)
+    return Arrangement(tilting.feature_map, schema, mean, noise)
 
 
 def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
@@ -243,7 +243,7 @@ def _serialise(saved: SavedTableGenerator) -> bytes:
             weights[_MAP + name] = torch.from_numpy(array.copy())
         for name in _TILTS:
             weights[f"{_TILTING}.{name}"] = torch.from_numpy(getattr(saved.tilting, name))
-    if saved.exchange is not None:
+    if saved.arrangement is not None:
         for name in _MEANS:
-            weights[f"{_EXCHANGE}.{name}"] = torch.from_numpy(getattr(saved.exchange, name))
+            weights[f"{_ARRANGEMENT}.{name}"] = torch.from_numpy(getattr(saved.arrangement, name))
     return generator_file.serialise(description, weights)

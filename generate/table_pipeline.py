@@ -11,7 +11,7 @@ from ..common.table_schema import TableSchema
 from ..release.reader import OpenedRelease
 from .mean_embedding import pooled_mean
 from .origin import origin_of, warn_unless_private
-from .table_exchange import exchange_of
+from .table_arrangement import arrangement_of
 from .table_export import SavedTableGenerator, write_table
 from .table_marginals import marginals_of
 from .table_sampling import corrected_rows, sample_rows
@@ -56,7 +56,7 @@ def generate_table(
         class_weights=release.class_weights,
         marginals=marginals,
         tilting=tilting_of(release, candidates),
-        exchange=exchange_of(release),
+        arrangement=arrangement_of(release),
         origin=origin_of(opened, settings, training),
     )
     rows = min(release.guarantee.records, MOST_ROWS_BY_DEFAULT) if count is None else count
@@ -78,6 +78,6 @@ def sample_table_to(folder: Path, saved: SavedTableGenerator, *, count: int, see
         seed,
         saved.marginals,
         saved.tilting,
-        saved.exchange,
+        saved.arrangement,
     )
     write_table(folder, saved, table, {"records": count, "seed": seed})

@@ -13,8 +13,8 @@ from ..common.console import progress
 from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ..common.table_schema import TableSchema
 from .sampling import places_by_class
+from .table_arrangement import Arrangement
 from .table_correction import correct, spread
-from .table_exchange import Exchange
 from .table_generator import TableGenerator
 from .table_marginals import ColumnMarginal
 from .table_tilting import Rows, Tilting
@@ -34,7 +34,7 @@ def sample_rows(
     seed: int,
     marginals: tuple[ColumnMarginal, ...] = (),
     tilting: Tilting | None = None,
-    exchange: Exchange | None = None,
+    arrangement: Arrangement | None = None,
 ) -> pa.Table:
     """Draw rows, in random order.
 
@@ -46,7 +46,7 @@ def sample_rows(
         seed: of labels, latent codes and draws.
         marginals: released ones, to which the generator's rows are corrected.
         tilting: how to choose among these; all are taken if None.
-        exchange: how to arrange those of classes of which it knows enough; not if None.
+        arrangement: how to put them together anew; they stay as they are if None.
 
     Returns:
         A table with the columns of the schema; every value is valid under it.
@@ -69,8 +69,9 @@ def sample_rows(
     with progress("sampling", count, "rows") as advance:
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
             labels[places] = label
-            if exchange is not None and exchange.arranges(label):
-                made = exchange.draw(label, len(places), chosen, chances, advance)
+            if arrangement is not None:
+                source = chosen if arrangement.exchanges(label) else rows
+                made = arrangement.draw(label, len(places), source, chances, advance)
                 spread(made, marginals, chances)
                 records[places] = made
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ from dpntk.common.table_schema import TableSchema
 from dpntk.embed import embed
 from dpntk.generate.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.shallow_tangents import ShallowTangents, has_shallow_tangents
+from dpntk.generate.table_arrangement import Arrangement, arrangement_of
 from dpntk.generate.table_correction import correct, make_whole, spread
-from dpntk.generate.table_exchange import Exchange, exchange_of
+from dpntk.generate.table_exchange import Exchanging
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_features import RowFeatures
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.table_marginals import ColumnMarginal, marginals_of
+from dpntk.generate.table_replacement import Replacing
 from dpntk.generate.table_sampling import corrected_rows, sample_rows
 from dpntk.generate.table_tilting import Tilting, tilting_of
 from dpntk.release import Terms, release
@@ -198,6 +201,99 @@ def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) 
     assert found / 4000 == pytest.approx(np.e / (1 + np.e), abs=0.03)
 
 
+def test_a_row_takes_what_makes_its_features_fit_better(
+    tangent_map: TangentFeatures, table: Path
+) -> None:
+    """Column by column, from another row, which stays as it is."""
+    records, _ = read(table, PEOPLE)
+    theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
+    tangents, taken, compared = ShallowTangents(tangent_map), 0, 0
+    for first in range(0, 400, 2):
+        wanted, other, sure = records[first : first + 1].copy(), records[first + 1 :][:1], True
+        for block in BLOCKS:
+            new = wanted.copy()
+            new[:, block.place] = other[:, block.place]
+            both = RowFeatures(tangent_map, np.concatenate([wanted, new])).inner(theta).double()
+            gain = float(both[1] - both[0])
+            sure &= abs(gain) > 1e-4 * float(both.abs().max())
+            if gain > 0:
+                wanted, taken = new, taken + 1
+        now = torch.from_numpy(records[first : first + 2].copy())
+        tangents.replace(now[:1], now[1:], theta, BLOCKS, np.random.default_rng(0))
+        assert not sure or np.array_equal(now[:1].numpy(), wanted)
+        assert np.array_equal(now[1:].numpy(), other)
+        compared += sure
+    assert compared > 50
+    assert 50 < taken < 750
+
+
+def test_replaced_values_are_as_likely_as_others_and_theta_say(
+    tangent_map: TangentFeatures,
+) -> None:
+    """Of the other rows a quarter has the one town, which theta makes e times as likely."""
+    both = np.zeros((2, PEOPLE.record_size), np.float32)
+    town = BLOCKS[3].place
+    both[0, town.start], both[1, town.start + 1] = 1, 1
+    theta = torch.randn(tangent_map.dimension, generator=torch.Generator().manual_seed(3))
+    one, other = RowFeatures(tangent_map, both).inner(theta).double().tolist()
+    theta *= 1.0 / (one - other)
+    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    others = torch.from_numpy(both[[0, 1, 1, 1]])
+    now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
+    for _ in range(30):
+        tangents.replace(now, others, theta, [BLOCKS[3]], chances)
+    found = float(now[:, town.start].mean())
+    assert found == pytest.approx(0.25 * np.e / (0.25 * np.e + 0.75), abs=0.03)
+    now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
+    tangents.replace(now, others, 0 * theta, BLOCKS, chances)
+    assert float(now[:, town.start].mean()) == pytest.approx(0.25, abs=0.03)
+
+
+TRAITS = 12
+TRAITED = TableSchema(
+    (
+        *(
+            Column(f"t{number}", ColumnKind.CATEGORICAL, "string", categories=("no", "yes"))
+            for number in range(TRAITS)
+        ),
+        Column("rare", ColumnKind.CATEGORICAL, "string", categories=("no", "yes")),
+    ),
+    "rare",
+)
+
+
+def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_path: Path) -> None:
+    """100 of 20,000 records have a trait in 0.9 of the cases, the others in 0.3."""
+    random = np.random.default_rng(0)
+    labels = np.arange(20_000) < 100
+    traits = random.random((len(labels), TRAITS)) < np.where(labels, 0.9, 0.3)[:, None]
+    names = [column.name for column in TRAITED.columns]
+    lines = [",".join(names)]
+    for row in np.column_stack([traits, labels]):
+        lines.append(",".join(np.where(row, "yes", "no")))
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines) + "\n")
+    noisy = release(embed(path, table=TRAITED, width=50), Terms(1.0, 1e-5))
+    arrangement = arrangement_of(noisy)
+    assert arrangement is not None
+    assert [arrangement.exchanges(label) for label in (0, 1)] == [True, False]
+    marginal = marginals_of(released_mean(noisy), noisy.feature_map, TRAITED)[0]
+    assert marginal.noise[1] > 0.3  # so a trait by itself is hidden
+
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        yes = random.random((count, TRAITS)) < 0.3
+        return np.stack([~yes, yes], axis=2).reshape(count, -1).astype(np.float32)
+
+    done: list[int] = []
+    for count in (315, 9001):
+        drawn = arrangement.draw(
+            1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
+        )
+        assert drawn.shape == (count, TRAITED.record_size)
+        assert drawn[:, 1::2].sum(axis=1).mean() > 7  # of the records: 10.8, of the others: 3.6
+    assert sum(done) == 315 + 9001
+
+
 @pytest.mark.parametrize(("dependent", "low", "high"), [(True, 0.87, 0.99), (False, 0.3, 0.37)])
 def test_what_goes_with_what_is_as_it_was(
     tmp_path: Path, dependent: bool, low: float, high: float
@@ -206,8 +302,8 @@ def test_what_goes_with_what_is_as_it_was(
     path = tmp_path / "a.csv"
     path.write_text(paired(20_000, dependent))
     noisy = release(embed(path, table=PAIRED, width=50), Terms(100.0, 1e-5))
-    exchange = exchange_of(noisy)
-    assert exchange is not None
+    arrangement = arrangement_of(noisy)
+    assert arrangement is not None
     start = shuffled(read(path, PAIRED)[0], PAIRED)
     assert agreement(start) == pytest.approx(1 / 3, abs=0.01)
     marginals = marginals_of(released_mean(noisy), noisy.feature_map, PAIRED)
@@ -221,7 +317,7 @@ def test_what_goes_with_what_is_as_it_was(
     found = []
     for seed in range(8):  # a single one of independent columns is off by .02, the mean by .007
         asked.clear()
-        drawn = exchange.draw(0, 9001, rows, np.random.default_rng(seed))
+        drawn = arrangement.draw(0, 9001, rows, np.random.default_rng(seed))
         assert drawn.shape == (9001, PAIRED.record_size)
         found.append(agreement(drawn))
     assert low < np.mean(found) < high  # of the records: .934 or 1/3
@@ -232,8 +328,8 @@ def test_what_goes_with_what_is_as_it_was(
 
 def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(made: Release, table: Path) -> None:
     """Ten rows that are arranged by themselves could only have the mean of ten rows."""
-    exchange = exchange_of(made)
-    assert exchange is not None
+    arrangement = arrangement_of(made)
+    assert arrangement is not None
     asked: list[int] = []
 
     def rows(label: int, count: int) -> NDArray[np.float32]:
@@ -246,7 +342,7 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(made: Release, ta
     done: list[int] = []
     for count, base in ((10, 4000), (8100, 4050)):
         done.clear()
-        drawn = exchange.draw(
+        drawn = arrangement.draw(
             1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
         )
         assert (asked.pop(), len(drawn), sum(done)) == (base, count, count)
@@ -327,24 +423,47 @@ def test_rows_are_arranged_by_features_of_one_kind(
     assert has_shallow_tangents(embed(table, table=PEOPLE, **options).feature_map) == suited
 
 
-def test_a_class_that_has_drowned_is_not_arranged(made: Release) -> None:
-    exchange = exchange_of(made)
-    assert exchange is not None
-    assert [exchange.arranges(label) for label in (0, 1)] == [True, True]
-    one, both = (replace(exchange, noise=np.array([noise, 0.01])) for noise in (0.001, 0.01))
-    assert [one.arranges(label) for label in (0, 1)] == [True, False]
+def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(
+    made: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do they exchange values: those of the others do, and are chosen."""
+    arrangement = arrangement_of(made)
+    assert arrangement is not None
     saved = saved_generator(made)
-    as_they_are = sampled(replace(saved, exchange=None))
-    assert sampled(replace(saved, exchange=both)).equals(as_they_are)
-    assert not sampled(replace(saved, exchange=one)).equals(as_they_are)
+    assert saved.tilting is not None
+    done: list[tuple[str, int]] = []
+
+    def seen(owner: type, name: str, number: Callable[..., int]) -> None:
+        """Go on as before, and take down what was called."""
+        before = getattr(owner, name)
+
+        def wrapped(*arguments: object) -> object:
+            done.append((f"{owner.__name__}.{name}", number(*arguments)))
+            return before(*arguments)
+
+        monkeypatch.setattr(owner, name, wrapped)
+
+    seen(Tilting, "draw", lambda _, label, *rest: label)
+    seen(Exchanging, "begin", lambda _, records, *rest: len(records))
+    seen(Replacing, "begin", lambda _, records, *rest: len(records))
+    known, drowned = ("Exchanging.begin", 4000), ("Replacing.begin", 4000)
+    chosen = [("Tilting.draw", 0), known]
+    for noise, wanted in (
+        ((0.001, 0.003), [*chosen, ("Tilting.draw", 1), known]),
+        ((0.001, 0.0031), [*chosen, drowned]),
+        ((0.01, 0.01), [drowned, drowned]),
+    ):
+        done.clear()
+        sampled(replace(saved, arrangement=replace(arrangement, noise=np.array(noise))))
+        assert done == wanted
 
 
 def saved_generator(made: Release) -> SavedTableGenerator:
     generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
     marginals = marginals_of(pooled_mean(made), made.feature_map, PEOPLE)
     rows = corrected_rows(generator, marginals, torch.Generator().manual_seed(0))
-    tilting, exchange = tilting_of(made, rows), exchange_of(made)
-    return SavedTableGenerator(generator, made.class_weights, marginals, {}, tilting, exchange)
+    tilting, arrangement = tilting_of(made, rows), arrangement_of(made)
+    return SavedTableGenerator(generator, made.class_weights, marginals, {}, tilting, arrangement)
 
 
 def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
@@ -355,7 +474,7 @@ def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
         0,
         saved.marginals,
         saved.tilting,
-        saved.exchange,
+        saved.arrangement,
     )
 
 
@@ -366,7 +485,7 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
     write_table(tmp_path / "s", saved, rows, {})
     again = load_table_generator(tmp_path / "s" / "generator.safetensors")
     assert sampled(again).equals(rows)
-    assert not sampled(replace(saved, exchange=None)).equals(rows)
+    assert not sampled(replace(saved, arrangement=None)).equals(rows)
 
 
 def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
@@ -379,18 +498,18 @@ def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
 
 def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
     saved = saved_generator(made)
-    rows, good = sampled(saved), saved.exchange
+    rows, good = sampled(saved), saved.arrangement
     assert good is not None
     assert isinstance(saved.tilting, Tilting)
-    wrong: tuple[Exchange, ...] = (
+    wrong: tuple[Arrangement, ...] = (
         replace(good, mean=good.mean[:1]),
         replace(good, mean=good.mean * np.float32("nan")),
         replace(good, noise=-1 - good.noise),
         replace(good, noise=good.noise[:1]),
     )
-    for number, exchange in enumerate(wrong):
+    for number, arrangement in enumerate(wrong):
         folder = tmp_path / str(number)
-        write_table(folder, replace(saved, exchange=exchange), rows, {})
+        write_table(folder, replace(saved, arrangement=arrangement), rows, {})
         with pytest.raises(GeneratorError, match="means contradict"):
             load_table_generator(folder / "generator.safetensors")
     write_table(tmp_path / "s", replace(saved, tilting=None), rows, {})
