@@ -28,6 +28,9 @@ from .shallow_tangents import Goal
 CAUTION: Final = 0.07
 """The ridge is so many standard deviations of the noise on an entry of mu. Chosen on held-out rows
 (docs/training.md)."""
+_DROWNS_ALL: Final = 0.5
+"""From about this noise on the ridge grows with its square: mu has length 1 at most, so that where
+a single entry has as much noise, next to nothing of it is a signal."""
 _RATE: Final = 6.0
 _ROUNDS: Final = 150
 _LATER_ROUNDS: Final = 30
@@ -41,10 +44,13 @@ class Replacing:
         goal: what their mean feature should be.
         others: rows that values are taken from, (k, record size).
         random: of the draws.
+
+    Attributes:
+        others: as above.
     """
 
     def __init__(self, goal: Goal, others: Tensor, random: np.random.Generator) -> None:
-        self._goal, self._others, self._random = goal, others, random
+        self.others, self._goal, self._random = others, goal, random
         self._theta = torch.zeros_like(goal.mean)
 
     def begin(self, records: Tensor, advance: Advance) -> None:
@@ -54,12 +60,14 @@ class Replacing:
             records: (n, record size), values 0..1, changed in place.
             advance: is told how many rounds there were.
         """
-        goal, ridge = self._goal, CAUTION * self._goal.noise
+        goal, noise = self._goal, self._goal.noise
+        ridge = CAUTION * noise * (1 + noise / _DROWNS_ALL)
         for done in range(_ROUNDS):
             if done % _WINDOW == 0:
                 advance(0, f"round {done} of {_ROUNDS}")
             missing = goal.mean - goal.tangents.mean(records)
-            self._theta = self._theta + _RATE * (missing - ridge * self._theta)
+            # The ridge counts at the new theta: else a large one would make the steps diverge.
+            self._theta = (self._theta + _RATE * missing) / (1 + _RATE * ridge)
             self._replace(records)
 
     def go_on(self, records: Tensor) -> None:
@@ -70,4 +78,4 @@ class Replacing:
     def _replace(self, records: Tensor) -> None:
         goal, random = self._goal, self._random
         columns = goal.some_columns(random)
-        goal.tangents.replace(records, self._others, self._theta, columns, random)
+        goal.tangents.replace(records, self.others, self._theta, columns, random)

@@ -1,4 +1,4 @@
-"""The last step to a release of a table: which rows of the generator to keep.
+"""Which rows of a table's generator to keep.
 
 A generator comes near the released mean features, but neither as near as the noise allows nor,
 where noise is strong, by the shortest way. So its rows are candidates only. Those of a class are
@@ -11,7 +11,8 @@ with mu the released mean feature of the class; theta is 2 / lambda times what i
 mu - E_P phi.
 
 Where the noise drowns a class, the generator only knows what all classes have in common
-(`mean_embedding.pooled_mean`), and all that is particular to the class comes from the tilt. Whoever
+(`mean_embedding.pooled_mean`), and all that is particular to the class comes from the tilt (or,
+with features for which there is that, from `table_replacement`). Whoever
 learns to tell the class from the others by such rows finds <theta, phi(x)>, in which the noise of
 thousands of entries averages out. A generator that is trained towards such a mean goes wherever the
 noise points.

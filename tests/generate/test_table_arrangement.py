@@ -326,10 +326,15 @@ def test_what_goes_with_what_is_as_it_was(
     assert np.abs(drawn.sum(axis=0) - 2 * start[:4501].sum(axis=0)).max() <= 1
 
 
-def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(made: Release, table: Path) -> None:
+@pytest.mark.parametrize("noise", [0.001, 0.01])
+def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
+    made: Release, table: Path, noise: float
+) -> None:
     """Ten rows that are arranged by themselves could only have the mean of ten rows."""
-    arrangement = arrangement_of(made)
-    assert arrangement is not None
+    found = arrangement_of(made)
+    assert found is not None
+    arrangement = replace(found, noise=np.full(2, noise))
+    assert arrangement.exchanges(1) == (noise < 0.003)
     asked: list[int] = []
 
     def rows(label: int, count: int) -> NDArray[np.float32]:
@@ -349,6 +354,21 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(made: Release, ta
         assert np.allclose(drawn[:, 0] * 99, np.rint(drawn[:, 0] * 99), atol=1e-4)
     # Doubled rows are arranged again: they differ in more than what they began with.
     assert len(np.unique(drawn, axis=0)) > 1.3 * len(np.unique(rows(1, 3000), axis=0))
+
+
+def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: Path) -> None:
+    """A mean feature that is nothing but noise, however large, does not move them."""
+    found = arrangement_of(made)
+    assert found is not None
+    records, _ = read(table, PEOPLE)
+    for noise in (50.0, 500.0):
+        random = np.random.default_rng(0)
+        mean = random.normal(0, noise, found.mean.shape).astype(np.float32)
+        arrangement = replace(found, mean=mean, noise=np.full(2, noise))
+        drawn = arrangement.draw(
+            1, 4000, lambda _, n: np.resize(records, (n, PEOPLE.record_size)), random
+        )
+        assert np.abs(drawn.mean(axis=0) - records.mean(axis=0)).max() < 0.05
 
 
 def test_numbers_that_are_alike_are_told_apart_within_their_cells() -> None:
@@ -443,9 +463,15 @@ def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(
 
         monkeypatch.setattr(owner, name, wrapped)
 
+    def those_of_others(replacing: Replacing, records: torch.Tensor, *rest: object) -> int:
+        """Values are taken from rows as they were, not as they become."""
+        assert torch.equal(replacing.others, records)
+        assert replacing.others.data_ptr() != records.data_ptr()
+        return len(records)
+
     seen(Tilting, "draw", lambda _, label, *rest: label)
     seen(Exchanging, "begin", lambda _, records, *rest: len(records))
-    seen(Replacing, "begin", lambda _, records, *rest: len(records))
+    seen(Replacing, "begin", those_of_others)
     known, drowned = ("Exchanging.begin", 4000), ("Replacing.begin", 4000)
     chosen = [("Tilting.draw", 0), known]
     for noise, wanted in (
