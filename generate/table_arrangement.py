@@ -80,6 +80,13 @@ class Arrangement:
         assert isinstance(main, TangentFeatures)
         return ShallowTangents(main)
 
+    def goal(self, label: int) -> Goal:
+        """What the mean of the tangent features of a class should be."""
+        parts = parts_of(self.feature_map)
+        mean = torch.from_numpy(self.mean[label, : parts.split] / np.float32(parts.main_weight))
+        noise = float(self.noise[label]) / parts.main_weight
+        return Goal(self._tangents, blocks_of(self.schema), mean, noise)
+
     def draw(
         self,
         label: int,
@@ -108,10 +115,7 @@ class Arrangement:
         first = rows(label, sizes.pop())
         make_whole(first, self.schema)
         made = torch.from_numpy(first)
-        parts = parts_of(self.feature_map)
-        target = torch.from_numpy(self.mean[label, : parts.split] / np.float32(parts.main_weight))
-        noise = float(self.noise[label]) / parts.main_weight
-        goal = Goal(self._tangents, blocks_of(self.schema), target, noise)
+        goal = self.goal(label)
         arranging: _Arranging = (
             Exchanging(goal, random)
             if self.exchanges(label)

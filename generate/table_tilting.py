@@ -12,10 +12,9 @@ mu - E_P phi.
 
 Where the noise drowns a class, the generator only knows what all classes have in common
 (`mean_embedding.pooled_mean`), and all that is particular to the class comes from the tilt (or,
-with features for which there is that, from `table_replacement`). Whoever
-learns to tell the class from the others by such rows finds <theta, phi(x)>, in which the noise of
-thousands of entries averages out. A generator that is trained towards such a mean goes wherever the
-noise points.
+with features for which there is that, from `table_replacement`). Whoever learns to tell the class
+from the others by such rows finds <theta, phi(x)>, in which the noise of thousands of entries
+averages out. A generator that is trained towards such a mean goes wherever the noise points.
 """
 
 from __future__ import annotations

@@ -114,6 +114,18 @@ def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Pat
     assert float((mean - other).norm()) > 1e-3
 
 
+def test_the_goal_is_the_mean_of_a_class_but_for_noise(made: Release, table: Path) -> None:
+    arrangement = arrangement_of(made)
+    assert arrangement is not None
+    records, labels = read(table, PEOPLE)
+    for label in range(2):
+        goal = arrangement.goal(label)
+        off = goal.mean - goal.tangents.mean(torch.from_numpy(records[labels == label]))
+        assert float(off.square().mean()) == pytest.approx(goal.noise**2, rel=0.1)
+        assert goal.floor == pytest.approx(goal.noise**2 * len(goal.mean))
+        assert float(goal.mean.square().mean()) > 2 * goal.noise**2  # there is more than noise
+
+
 def steep(tangent_map: TangentFeatures, sizes: dict[str, float]) -> torch.Tensor:
     """Some parts of theta, so large that chance has no say."""
     random, theta = torch.Generator().manual_seed(0), torch.zeros(tangent_map.dimension)

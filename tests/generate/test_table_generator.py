@@ -17,7 +17,13 @@ from dpntk.common.encoding import NumericEncoding, blocks_of
 from dpntk.common.errors import GeneratorError
 from dpntk.common.sources import open_source
 from dpntk.common.table_schema import TableSchema
-from dpntk.generate.table_correction import believable, correct, to_simplex
+from dpntk.generate.table_correction import (
+    believable,
+    correct,
+    empty_tails,
+    noise_far_out,
+    to_simplex,
+)
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.table_marginals import ColumnMarginal, likely_shares
@@ -210,3 +216,56 @@ def test_csv_reads_back_with_the_types_of_the_source(tmp_path: Path) -> None:
     assert found.names == ["age", "pay", "grade", "town", "ill"]
     assert found.field("age").type == pa.int64()
     assert found.field("pay").type == pa.float64()
+
+
+@pytest.mark.parametrize(
+    ("scores", "empty"),
+    [
+        ([0.5, -1, 0.3, 30, 40, 20, 0.2, -0.3, 1], [0, 1, 2, 6, 7, 8]),
+        ([0, 0, 5, 0, -1, 30, 20], [0, 1]),  # a single cell far out is there
+        ([0, -1, 2, 2, 2, 2, 30, 0], [0, 1, 7]),  # and several together are
+        ([30, 20, 10], []),
+        ([1, -1, 2, 0.5, -3], []),  # nothing is known of such a column
+    ],
+)
+def test_a_column_ends_where_noise_could_be_all_there_is(
+    scores: list[float], empty: list[int]
+) -> None:
+    noise = 0.01
+    found = empty_tails(np.array(scores) * noise, noise)
+    assert list(np.flatnonzero(found)) == empty
+    assert list(np.flatnonzero(empty_tails(np.array(scores[::-1]) * noise, noise))) == sorted(
+        len(scores) - 1 - place for place in empty
+    )
+
+
+def test_only_what_is_far_from_all_else_is_taken_for_noise() -> None:
+    values = np.arange(20.0) ** 2  # 64 to 144 are there: 4 standard deviations are 113
+    noisy = np.where((values >= 64) & (values <= 144), 0.2, 0.005)
+    found = noise_far_out(noisy, 0.01, noisy, values)
+    assert list(values[found]) == [225, 256, 289, 324, 361]
+    noisy[17] = 0.03  # 289 is there, and so may be all that is nearer
+    found = noise_far_out(noisy, 0.01, noisy, values)
+    assert list(values[found]) == [324, 361]
+    assert not noise_far_out(0 * noisy, 0.01, 0 * noisy, values).any()
+
+
+def test_noise_far_out_does_not_blow_up_a_column() -> None:
+    """Its rows go where the others are; without noise nothing is lost."""
+    pay = blocks_of(PEOPLE)[1]
+    cells, random = 65, np.random.default_rng(0)
+    true = np.zeros(cells)
+    true[20:30] = 0.1
+    for noise in (0.004, 0.0):
+        shares = np.tile(true + noise * random.standard_normal(cells), (2, 1))
+        marginal = ColumnMarginal(pay, shares, np.full(2, noise))
+        spreads = []
+        for tails in (True, False):
+            records = np.zeros((4000, PEOPLE.record_size), dtype=np.float32)
+            records[:, pay.place.start] = random.random(4000)
+            correct(records, 1, (marginal,), random, tails=tails)
+            there = records[:, pay.place.stop - 1] < 0.5
+            spreads.append(records[there, pay.place.start].std())
+        exact = np.arange(10).std() / (cells - 2)
+        assert spreads[1] == pytest.approx(exact, rel=0.15)
+        assert spreads[0] > (1.5 * exact if noise else 0.9 * exact)

@@ -149,6 +149,22 @@ def test_what_was_chosen_is_corrected_unless_its_candidates_are_those_of_all() -
     assert found == [1.0, 0.25]
 
 
+def test_noise_far_out_stays_only_where_rows_are_those_of_all() -> None:
+    """Of these the rare class may need what is rare among all."""
+    pay, cells = blocks_of(PEOPLE)[1], 65
+    shares = np.zeros((2, cells))
+    shares[:, 20:30], shares[:, 60] = 0.1, 0.005
+    marginals = (ColumnMarginal(pay, shares, np.full(2, 0.004)),)
+    feature_map = MarginalFeatures.of(PEOPLE)
+    theta = np.zeros((2, feature_map.dimension), np.float32)
+    tilting = Tilting(feature_map, theta, np.array([1, 1]), np.array([True, False]))
+    generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
+    made = sample_rows(generator, 4000, np.array([0.5, 0.5]), 0, marginals, tilting)
+    ill, paid = made["ill"].to_numpy() == "yes", made["pay"].to_numpy()
+    far = pay.encoding.at(np.array([45 / 63]))[0]  # type: ignore[union-attr]
+    assert np.nanmax(paid[ill]) < far < np.nanmax(paid[~ill])
+
+
 def rare(count: int, ill: int) -> str:
     """Rows of which a few are ill; these are old and live in Bonn."""
     lines = people(count * 4, seed=1).splitlines()[1:]
