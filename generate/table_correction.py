@@ -172,9 +172,7 @@ def _before_anything(scores: NDArray[np.float64]) -> int:
     """How many cells lie before the first in which something is; none if nothing is anywhere."""
     deviations = np.sqrt(np.arange(1, len(scores) + 1))
     shown = (np.cumsum(scores) / deviations > _SHOWN) | (scores > _SHOWN)
-    if not shown.any():
-        return 0
-    last = int(shown.argmax())
+    last = int(shown.argmax())  # 0 if nothing is anywhere
     return last - int((np.cumsum(scores[last::-1]) / deviations[: last + 1]).argmax())
 
 

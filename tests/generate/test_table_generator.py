@@ -244,6 +244,10 @@ def test_only_what_is_far_from_all_else_is_taken_for_noise() -> None:
     noisy = np.where((values >= 64) & (values <= 144), 0.2, 0.005)
     found = noise_far_out(noisy, 0.01, noisy, values)
     assert list(values[found]) == [225, 256, 289, 324, 361]
+    found = noise_far_out(
+        noisy[::-1] / 4, 0.0025, noisy[::-1] / 4, -values[::-1]
+    )  # most are missing
+    assert list(values[::-1][found]) == [361, 324, 289, 256, 225]
     noisy[17] = 0.03  # 289 is there, and so may be all that is nearer
     found = noise_far_out(noisy, 0.01, noisy, values)
     assert list(values[found]) == [324, 361]
