@@ -58,6 +58,7 @@ def correct(
             numbers = slice(marginal.points)
             values = block.encoding.at(np.linspace(0, 1, marginal.points))
             shares[numbers][noise_far_out(noisy[numbers], noise, shares[numbers], values)] = 0
+            shares /= shares.sum()
         there = rows
         if block.missing_place:
             wanted = np.array([shares[:-1].sum(), shares[-1]])

@@ -259,7 +259,7 @@ def test_noise_far_out_does_not_blow_up_a_column() -> None:
     pay = blocks_of(PEOPLE)[1]
     cells, random = 65, np.random.default_rng(0)
     true = np.zeros(cells)
-    true[20:30] = 0.1
+    true[20:30], true[64] = 0.09, 0.1  # a tenth is missing
     for noise in (0.004, 0.0):
         shares = np.tile(true + noise * random.standard_normal(cells), (2, 1))
         marginal = ColumnMarginal(pay, shares, np.full(2, noise))
@@ -269,6 +269,7 @@ def test_noise_far_out_does_not_blow_up_a_column() -> None:
             records[:, pay.place.start] = random.random(4000)
             correct(records, 1, (marginal,), random, tails=tails)
             there = records[:, pay.place.stop - 1] < 0.5
+            assert there.mean() == pytest.approx(0.9, abs=0.02)
             spreads.append(records[there, pay.place.start].std())
         exact = np.arange(10).std() / (cells - 2)
         assert spreads[1] == pytest.approx(exact, rel=0.15)
