@@ -141,6 +141,9 @@ def noise_far_out(
         noise: standard deviation of the noise.
         shares: what is made of them (cells,).
         values: the number in the middle of each cell (cells,).
+
+    Returns:
+        bool (cells,).
     """
     empty = empty_tails(noisy, noise)
     if (total := shares[~empty].sum()) < _EMPTY:
@@ -161,6 +164,9 @@ def empty_tails(noisy: NDArray[np.float64], noise: float) -> NDArray[np.bool_]:
     Args:
         noisy: released shares (cells,), in the order of the numbers.
         noise: standard deviation of the noise.
+
+    Returns:
+        bool (cells,).
     """
     scores = noisy / max(noise, _EMPTY)
     empty = np.zeros(len(noisy), bool)

@@ -39,6 +39,7 @@ _LEAST_RATE: Final = 5.0
 _MOMENTUM: Final = 0.8
 _MOST_ROUNDS: Final = 300
 _LATER_ROUNDS: Final = 8
+"""With each doubling of the rows."""
 
 
 class Exchanging:

@@ -34,6 +34,7 @@ a single entry has as much noise, next to nothing of it is a signal."""
 _RATE: Final = 6.0
 _ROUNDS: Final = 150
 _LATER_ROUNDS: Final = 30
+"""With each doubling of the rows."""
 _WINDOW: Final = 10
 
 
