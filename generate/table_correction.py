@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 from ..common.column import ColumnKind
 from ..common.encoding import Block, NumericEncoding, blocks_of
 from ..common.table_schema import TableSchema
-from .table_marginals import ColumnMarginal, likely_shares
+from .table_marginals import ColumnMarginal
 
 _EMPTY: Final = 1e-12
-_SHOWN: Final = 2.5
-"""With so many standard deviations of noise, a sum of shares shows that something is there."""
-_FAR: Final = 4.0
-"""So many standard deviations of a column from its mean."""
 
 
 def correct(
@@ -25,40 +21,33 @@ def correct(
     marginals: tuple[ColumnMarginal, ...],
     random: np.random.Generator,
     *,
-    tails: bool = True,
+    likely: bool = False,
 ) -> None:
     """Change generated rows of a class as little as needed for its released marginals.
 
     Numbers are moved along their order, so that what goes with a large one still does. Of
-    categories that are too frequent, random rows change to those that are too rare. A category that
-    the noise hides in one class is made as often there as the generator and all classes together
-    have it, rather than never: a class without a single row of it would be told by it.
+    categories that are too frequent, random rows change to those that are too rare.
 
     Args:
         records: float32 (n, record size), values 0..1.
         label: index of the class.
         marginals: of the release.
         random: chooses the rows.
-        tails: whether numbers may lie far out where there is nothing that can be told from noise.
+        likely: whether numbers get their likely shares; otherwise there are some wherever noise
+            leaves it open.
     """
     rows = np.arange(len(records))
     for marginal in marginals:
-        shares, block = marginal.shares[label], marginal.block
+        shares, block = marginal.likely[label], marginal.block
         cells = marginal.cells(records)
-        made = np.bincount(cells, minlength=len(shares)) / len(rows)
-        noise = float(marginal.noise[label])
         if not isinstance(block.encoding, NumericEncoding):
-            shares = likely_shares(shares, noise, (made + marginal.common) / 2)
             codes = _rearranged(cells, shares, random)
             records[:, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
             _rank(records, block, codes)
             continue
-        noisy, shares = shares, believable(shares, made, noise)
-        if not tails:
-            numbers = slice(marginal.points)
-            values = block.encoding.at(np.linspace(0, 1, marginal.points))
-            shares[numbers][noise_far_out(noisy[numbers], noise, shares[numbers], values)] = 0
-            shares /= shares.sum()
+        if not likely:
+            made = np.bincount(cells, minlength=len(shares)) / len(rows)
+            shares = believable(marginal.shares[label], made, float(marginal.noise[label]))
         there = rows
         if block.missing_place:
             wanted = np.array([shares[:-1].sum(), shares[-1]])
@@ -123,64 +112,6 @@ def believable(
     size = float(np.square(difference).sum())
     kept = 0.0 if size == 0 else max(0.0, 1 - len(difference) * noise**2 / size)
     return made + kept * (to_simplex(noisy) - made)
-
-
-def noise_far_out(
-    noisy: NDArray[np.float64],
-    noise: float,
-    shares: NDArray[np.float64],
-    values: NDArray[np.float64],
-) -> NDArray[np.bool_]:
-    """Cells far from all others in which nothing can be told from noise.
-
-    A few rows that noise puts there hardly count among shares, but may make a column's mean or
-    standard deviation many times too large.
-
-    Args:
-        noisy: released shares (cells,), in the order of the numbers.
-        noise: standard deviation of the noise.
-        shares: what is made of them (cells,).
-        values: the number in the middle of each cell (cells,).
-
-    Returns:
-        bool (cells,).
-    """
-    empty = empty_tails(noisy, noise)
-    if (total := shares[~empty].sum()) < _EMPTY:
-        return np.zeros(len(noisy), bool)
-    weights = shares[~empty] / total
-    centre = weights @ values[~empty]
-    deviation = np.sqrt(weights @ np.square(values[~empty] - centre))
-    found: NDArray[np.bool_] = empty & (np.abs(values - centre) > _FAR * deviation)
-    return found
-
-
-def empty_tails(noisy: NDArray[np.float64], noise: float) -> NDArray[np.bool_]:
-    """Cells at both ends of a column in which nothing can be told from noise.
-
-    Coming from an end, a column begins in the cells that show that something is there: one cell,
-    or all of them up to it, add up to more than noise does.
-
-    Args:
-        noisy: released shares (cells,), in the order of the numbers.
-        noise: standard deviation of the noise.
-
-    Returns:
-        bool (cells,).
-    """
-    scores = noisy / max(noise, _EMPTY)
-    empty = np.zeros(len(noisy), bool)
-    empty[: _before_anything(scores)] = True
-    empty[len(noisy) - _before_anything(scores[::-1]) :] = True
-    return empty
-
-
-def _before_anything(scores: NDArray[np.float64]) -> int:
-    """How many cells lie before the first in which something is; none if nothing is anywhere."""
-    deviations = np.sqrt(np.arange(1, len(scores) + 1))
-    shown = (np.cumsum(scores) / deviations > _SHOWN) | (scores > _SHOWN)
-    last = int(shown.argmax())  # 0 if nothing is anywhere
-    return last - int((np.cumsum(scores[last::-1]) / deviations[: last + 1]).argmax())
 
 
 def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:

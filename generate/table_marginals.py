@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from ..common.encoding import Block, NumericEncoding, blocks_of
 from ..common.feature_map import FeatureMap
@@ -17,10 +15,9 @@ from ..common.joint import parts_of
 from ..common.marginals import MarginalFeatures
 from ..common.table_schema import TableSchema
 from .mean_embedding import MeanEmbedding
+from .table_shares import category_shares, number_shares
 
 _EXACT: Final = 1e-9
-_FAR: Final = -30.0
-"""So many standard deviations below 0, the mean above 0 is as good as one over the distance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +36,24 @@ class ColumnMarginal:
     noise: NDArray[np.float64]
 
     @cached_property
-    def common(self) -> NDArray[np.float64]:
-        """Likely shares in all classes together, float64 (cells,): each counts by its precision."""
-        precision = np.maximum(self.noise, _EXACT) ** -2.0
-        mean, cells = precision @ self.shares / precision.sum(), self.shares.shape[1]
-        return likely_shares(mean, float(precision.sum() ** -0.5), np.full(cells, 1 / cells))
+    def likely(self) -> NDArray[np.float64]:
+        """What the shares are likely to be, float64 (classes, cells).
+
+        Classes help one another. A number is left out only if each class by itself would; and of
+        categories, those in all classes together, where each counts by its precision, say about
+        what they are in one: noise may hide one there.
+        """
+        noise = np.maximum(self.noise, _EXACT)
+        of = [
+            (noisy, float(deviation)) for noisy, deviation in zip(self.shares, noise, strict=True)
+        ]
+        if isinstance(self.block.encoding, NumericEncoding):
+            possible = np.any([number_shares(*one, self.points) > 0 for one in of], axis=0)
+            return np.stack([number_shares(*one, self.points, possible) for one in of])
+        precision = noise**-2
+        mean = precision @ self.shares / precision.sum()
+        common = category_shares(mean, float(precision.sum() ** -0.5))
+        return np.stack([category_shares(*one, common) for one in of])
 
     @property
     def points(self) -> int:
@@ -73,33 +83,6 @@ class ColumnMarginal:
         overlap = encoding.bins(np.arange(self.points) / (self.points - 1))
         bins = self.shares[:, : self.points] @ overlap
         return np.concatenate([bins, self.shares[:, self.points :]], axis=1)
-
-
-def likely_shares(
-    noisy: NDArray[np.float64], noise: float, expected: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Shares by their means given the noisy ones: none is 0, however negative the noise made it.
-
-    Before the release is seen, a share is taken to be exponentially distributed around what is
-    expected of it; afterwards it is normal and cut off at 0, with the mean as in Johnson, Kotz and
-    Balakrishnan 1994, "Continuous Univariate Distributions", section 13.10.1. Where the noise is
-    small against what is expected, that is the noisy share; where it is large, what is expected.
-
-    Args:
-        noisy: (cells,).
-        noise: standard deviation of the noise.
-        expected: (cells,), not negative.
-
-    Returns:
-        float64 (cells,), positive, of sum 1.
-    """
-    deviation = max(noise, _EXACT)
-    centre = noisy / deviation - deviation / np.maximum(expected, _EXACT)
-    near = np.maximum(centre, _FAR)
-    density = np.exp(-0.5 * near**2 - log_ndtr(near)) / math.sqrt(2 * math.pi)
-    shares = deviation * np.where(centre > _FAR, near + density, -1 / np.minimum(centre, _FAR))
-    found: NDArray[np.float64] = shares / shares.sum()
-    return found
 
 
 def marginals_of(

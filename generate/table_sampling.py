@@ -63,7 +63,7 @@ def sample_rows(
             return rows(label, wanted)
         made = tilting.draw(label, wanted, rows, chances)
         if not tilting.pooled[label]:
-            correct(made, label, marginals, chances, tails=False)
+            correct(made, label, marginals, chances, likely=True)
         return made
 
     with progress("sampling", count, "rows") as advance:
