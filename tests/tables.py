@@ -1,4 +1,4 @@
-"""Small tables, and random schemas with rows that fit them."""
+"""Small tables, random schemas with rows that fit them, and generators and marginals of these."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 from hypothesis import strategies as st
 
 from dpntk.common.column import Column, ColumnKind, Missing, Transform
+from dpntk.common.encoding import NumericEncoding, blocks_of
 from dpntk.common.table_schema import CsvFormat, TableSchema
+from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
+from dpntk.generate.table_marginals import ColumnMarginal
 
 PEOPLE = TableSchema(
     (
@@ -125,3 +129,27 @@ def require_valid(table: pa.Table, schema: TableSchema) -> None:
             assert all(column.lower <= value <= column.upper for value in known)
             if column.kind is ColumnKind.INTEGER:
                 assert all(value == round(value) for value in known)
+
+
+def random_generator(schema: TableSchema, seed: int = 0) -> TableGenerator:
+    """Untrained, with outputs large enough to reach all bounds and categories."""
+    torch.manual_seed(seed)
+    generator = TableGenerator(TableGeneratorSpec(4, 8), schema)
+    with torch.no_grad():
+        generator.by_class.normal_(0, 5)
+        last = generator.network[-1]
+        assert isinstance(last, torch.nn.Linear)
+        last.weight.mul_(10)
+    return generator.eval()
+
+
+def random_marginals(schema: TableSchema, seed: int) -> tuple[ColumnMarginal, ...]:
+    random, classes = np.random.default_rng(seed), len(schema.classes)
+    found = []
+    for block in blocks_of(schema):
+        cells = block.column.choices
+        if isinstance(block.encoding, NumericEncoding):
+            cells = 9 + block.missing_place
+        shares = random.normal(1 / cells, 0.3, (classes, cells))
+        found.append(ColumnMarginal(block, shares, np.full(classes, 0.01)))
+    return tuple(found)

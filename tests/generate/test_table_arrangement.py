@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.column import Column, ColumnKind
-from dpntk.common.encoding import NumericEncoding, blocks_of
+from dpntk.common.encoding import blocks_of
 from dpntk.common.errors import GeneratorError
 from dpntk.common.joint import parts_of
 from dpntk.common.ntk import TangentFeatures
@@ -24,12 +24,12 @@ from dpntk.embed import embed
 from dpntk.generate.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.shallow_tangents import ShallowTangents, has_shallow_tangents
 from dpntk.generate.table_arrangement import Arrangement, arrangement_of
-from dpntk.generate.table_correction import correct, make_whole, spread
+from dpntk.generate.table_correction import correct
 from dpntk.generate.table_exchange import Exchanging
 from dpntk.generate.table_export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.table_features import RowFeatures
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.table_marginals import ColumnMarginal, marginals_of
+from dpntk.generate.table_marginals import marginals_of
 from dpntk.generate.table_replacement import Replacing
 from dpntk.generate.table_sampling import corrected_rows, sample_rows
 from dpntk.generate.table_tilting import Tilting, tilting_of
@@ -381,60 +381,6 @@ def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: P
             1, 4000, lambda _, n: np.resize(records, (n, PEOPLE.record_size)), random
         )
         assert np.abs(drawn.mean(axis=0) - records.mean(axis=0)).max() < 0.05
-
-
-def test_numbers_that_are_alike_are_told_apart_within_their_cells() -> None:
-    random = np.random.default_rng(0)
-    once = random.random((500, PEOPLE.record_size), dtype=np.float32)
-    pay = BLOCKS[1]
-    once[:, pay.place.stop - 1] = random.random(500) < 0.1
-    twice = np.concatenate([once, once])
-    age, pays = (ColumnMarginal(block, np.ones((2, n)) / n, np.zeros(2))
-                 for block, n in ((BLOCKS[0], 100), (pay, 65)))  # fmt: skip
-    before = twice.copy()
-    spread(twice, (age, pays), random)
-    there = twice[:, pay.place.stop - 1] < 0.5
-    for marginal, rows in ((age, slice(None)), (pays, there)):
-        assert np.array_equal(marginal.cells(twice), marginal.cells(before))
-        start = marginal.block.place.start
-        order = np.lexsort((twice[rows, start], before[rows, start]))
-        assert np.diff(twice[rows, start][order]).min() >= 0
-    assert len(np.unique(twice[there, pay.place.start])) > 0.9 * there.sum()
-    assert np.array_equal(twice[:, BLOCKS[3].place], before[:, BLOCKS[3].place])
-    assert isinstance(pay.encoding, NumericEncoding)
-    bins = pay.encoding.bins(twice[there, pay.place.start])
-    assert np.array_equal(twice[there, pay.place.start + 1 : pay.place.stop - 1], bins)
-
-
-def test_integers_are_whole_before_rows_are_arranged() -> None:
-    """Their bins are then those of the number that is written."""
-    random = np.random.default_rng(0)
-    records = random.random((50, PEOPLE.record_size), dtype=np.float32)
-    before = records.copy()
-    make_whole(records, PEOPLE)
-    for block in BLOCKS:
-        now, old = records[:, block.place], before[:, block.place]
-        if block.column.kind is not ColumnKind.INTEGER:
-            assert np.array_equal(now, old)
-            continue
-        there = np.flatnonzero(old[:, -1] <= 0.5) if block.missing_place else np.arange(50)
-        written = np.rint(block.encoding.at(old[there, 0].astype(float)))  # type: ignore[union-attr]
-        wanted = block.encoding.encode(written, np.zeros(len(there), bool))  # type: ignore[call-arg]
-        knots = block.encoding.knots + 1  # type: ignore[union-attr]
-        assert np.abs(now[there, :knots] - wanted[:, :knots] / 255).max() < 0.006
-
-
-def test_a_corrected_category_has_its_rank() -> None:
-    sizes = Column("size", ColumnKind.ORDINAL, "string", categories=("S", "M", "L"))
-    schema = TableSchema((sizes,), None)
-    (block,) = blocks_of(schema)
-    records = np.zeros((100, schema.record_size), np.float32)
-    records[:, block.shares.start] = 1
-    marginal = ColumnMarginal(block, np.array([[0.2, 0.3, 0.5]]), np.zeros(1))
-    correct(records, 0, (marginal,), np.random.default_rng(0))
-    codes = records[:, block.shares].argmax(axis=1)
-    assert list(np.bincount(codes)) == [20, 30, 50]
-    assert np.array_equal(records[:, block.place.start], codes / np.float32(2))
 
 
 @pytest.mark.parametrize(
