@@ -38,15 +38,17 @@ def correct(
     """
     rows = np.arange(len(records))
     for marginal in marginals:
-        shares, block = marginal.likely[label], marginal.block
-        cells = marginal.cells(records)
+        block, cells = marginal.block, marginal.cells(records)
         if not isinstance(block.encoding, NumericEncoding):
+            shares = marginal.likely[label]
             codes = _rearranged(cells, shares, random)
             records[:, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
             _rank(records, block, codes)
             continue
-        if not likely:
-            made = np.bincount(cells, minlength=len(shares)) / len(rows)
+        if likely:
+            shares = marginal.likely[label]
+        else:
+            made = np.bincount(cells, minlength=marginal.shares.shape[1]) / len(rows)
             shares = believable(marginal.shares[label], made, float(marginal.noise[label]))
         there = rows
         if block.missing_place:

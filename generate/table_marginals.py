@@ -43,14 +43,11 @@ class ColumnMarginal:
         categories, those in all classes together, where each counts by its precision, say about
         what they are in one: noise may hide one there.
         """
-        noise = np.maximum(self.noise, _EXACT)
-        of = [
-            (noisy, float(deviation)) for noisy, deviation in zip(self.shares, noise, strict=True)
-        ]
+        of = [(noisy, float(noise)) for noisy, noise in zip(self.shares, self.noise, strict=True)]
         if isinstance(self.block.encoding, NumericEncoding):
             possible = np.any([number_shares(*one, self.points) > 0 for one in of], axis=0)
             return np.stack([number_shares(*one, self.points, possible) for one in of])
-        precision = noise**-2
+        precision = np.maximum(self.noise, _EXACT) ** -2.0
         mean = precision @ self.shares / precision.sum()
         common = category_shares(mean, float(precision.sum() ** -0.5))
         return np.stack([category_shares(*one, common) for one in of])

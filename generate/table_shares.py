@@ -25,9 +25,9 @@ _FAR: Final = -30.0
 _FACTOR: Final = 4.0
 """Between one order of magnitude and the next."""
 _LEAST: Final = 0.25
-"""The smallest of them for numbers, in standard deviations of the noise."""
+"""The smallest of them, in standard deviations of the noise."""
 _NEXT: Final = 0.25
-"""How much likelier a cell has the order of magnitude of the last one than the next to that."""
+"""How likely a cell has the next order of magnitude to the last cell's, as against that one."""
 _JUMP: Final = 0.02
 """How likely it has any other: numbers may have spikes, as round ones do."""
 _STILL_EMPTY: Final = 0.8
@@ -65,9 +65,8 @@ def number_shares(
         float64 (cells,), not negative, of sum 1.
     """
     deviation = max(noise, _EXACT)
-    orders = 1 + max(0, math.ceil(-math.log(deviation * _LEAST, _FACTOR)))
-    means = np.minimum(deviation * _LEAST * _FACTOR ** np.arange(orders), 1.0)
-    number = np.arange(orders + 1)
+    means = _magnitudes(deviation)
+    number = np.arange(len(means) + 1)  # the first state is that of an empty cell
     step = _NEXT ** np.abs(number[:, None] - number)
     step = (1 - _JUMP) * step / step.sum(axis=1, keepdims=True) + _JUMP / len(number)
     step[0] *= 1 - _STILL_EMPTY
@@ -78,11 +77,11 @@ def number_shares(
         logs, found = _exponential(shifted, deviation, np.tile(means, (len(shifted), 1)))
         nothing = -0.5 * (shifted / deviation) ** 2 - math.log(deviation * math.sqrt(2 * math.pi))
         chances = _chances(np.column_stack([nothing, logs]))
-        orders = np.concatenate(
+        states = np.concatenate(
             [_along(chances[:points], step, start), _share_out(chances[points:] * start)]
         )
-        shares: Shares = (orders[:, 1:] * found).sum(axis=1)
-        empty = orders[:, 0] > _EMPTY if possible is None else ~possible
+        shares: Shares = (states[:, 1:] * found).sum(axis=1)
+        empty = states[:, 0] > _EMPTY if possible is None else ~possible
         return np.where(empty, 0.0, shares) if not empty.all() else shares
 
     return _adding_up(given, noisy, deviation)
@@ -101,9 +100,8 @@ def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -
     """
     deviation = max(noise, _EXACT)
     if common is None:
-        orders = 1 + max(0, math.ceil(-math.log(deviation * _LEAST, _FACTOR)))
-        means = np.tile(deviation * _LEAST * _FACTOR ** np.arange(orders), (len(noisy), 1))
-        prior = np.ones(orders)
+        means = np.tile(_magnitudes(deviation), (len(noisy), 1))
+        prior = np.ones(means.shape[1])
     else:
         off = np.arange(-_ORDERS, _ORDERS + 1)
         means, prior = common[:, None] * _FACTOR**off, _OFF ** np.abs(off)
@@ -114,6 +112,14 @@ def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -
         return shares
 
     return _adding_up(given, noisy, deviation)
+
+
+def _magnitudes(noise: float) -> Shares:
+    """Orders of magnitude that a share may have, from a part of the noise to 1, (orders,)."""
+    least = noise * _LEAST
+    orders = 1 + max(0, math.ceil(-math.log(least, _FACTOR)))
+    means: Shares = np.minimum(least * _FACTOR ** np.arange(orders), 1.0)
+    return means
 
 
 def _exponential(noisy: Shares, noise: float, means: Shares) -> tuple[Shares, Shares]:
