@@ -33,6 +33,7 @@ from .layers import (
     Layer,
     LayerNorm,
 )
+from .square_root import square_root
 
 Backward = Callable[[Tensor], Tensor]
 Total = Callable[[Tensor], Tensor]
@@ -144,12 +145,12 @@ def _pool(values: Tensor, size: int) -> Tensor:
             for offset, side in zip(offsets, sides, strict=True)
         )
         total = total + values[(slice(None), slice(None), *places)]
-    return total / float(size ** len(sides))
+    return total * (1.0 / float(size ** len(sides)))
 
 
 def _spread(delta: Tensor, shape: torch.Size, size: int) -> Tensor:
     sides = shape[2:]
-    delta = delta / float(size ** len(sides))
+    delta = delta * (1.0 / float(size ** len(sides)))
     padding: list[int] = []
     for dimension, side in enumerate(sides, start=2):
         delta = delta.repeat_interleave(size, dim=dimension)
@@ -161,9 +162,9 @@ def _normalise(values: Tensor, total: Total) -> tuple[Tensor, Backward]:
     count = math.prod(values.shape[1:])
 
     def mean(some: Tensor) -> Tensor:
-        return (total(some.flatten(1)) / count).view(-1, *[1] * (values.dim() - 1))
+        return (total(some.flatten(1)) * (1.0 / count)).view(-1, *[1] * (values.dim() - 1))
 
     centred = values - mean(values)
-    scale = 1.0 / (mean(centred * centred) + LAYER_NORM_EPSILON).sqrt()
+    scale = 1.0 / square_root(mean(centred * centred) + LAYER_NORM_EPSILON)
     after = centred * scale
     return after, lambda delta: scale * (delta - mean(delta) - after * mean(delta * after))

@@ -12,7 +12,8 @@ lie on a grid of 2^-24; records are whole numbers; values inside the network are
 so many binary digits of the record's largest one that their sums with the weights stay exact: at
 least 28, and 32 to 36 in networks of usual widths. What is added up otherwise is
 added by elementwise operations in one fixed order, which IEEE 754 defines to the last bit, as it
-does products, quotients and square roots.
+does products, quotients and square roots (`dpntk.common.square_root`). Instead of dividing by a
+constant, values are multiplied by its reciprocal: CUDA does so whatever is asked for.
 
 Assumed: matrix products and convolutions in float64 only multiply and add (no Strassen-like or
 Fourier algorithm), as those of torch do on CPU and, without cuDNN, on CUDA.
@@ -101,7 +102,7 @@ class ExactAffine:
     def forward(self, values: Tensor) -> Tensor:
         """(b, *shape before) to (b, *shape after)."""
         if self._levels is not None:  # whole numbers: exact as they are
-            return self._apply(values).add_(self._bias * self._levels).div_(self._levels)
+            return self._apply(values).add_(self._bias * self._levels).mul_(1.0 / self._levels)
         return self._apply(round_to_digits(values, self._digits)).add_(self._bias)
 
     def backward(self, delta: Tensor) -> Tensor:
@@ -152,7 +153,7 @@ class ExactAffine:
             weights = larger @ rest + smaller @ patches + larger @ patches
         weights = weights.flatten(1)
         if self._levels is not None:
-            weights = weights / self._levels
+            weights = weights * (1.0 / self._levels)
         return weights, sum_in_fixed_order(deltas)
 
     def _patches(self, values: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..common.front import FILTER_GRID, GAIN, POOL, STRIDE, Front, Pixels, Scattering
+from ..common.square_root import square_root
 
 _AT_ONCE = 256
 
@@ -56,7 +57,7 @@ class ExactFront:
                 images, self._filters, stride=STRIDE, padding=self._filters.shape[-1] // 2
             )
         real, imaginary = responses.split(front.channels, dim=1)
-        modulus = (real * real + imaginary * imaginary).sqrt_().floor_()
+        modulus = square_root(real * real + imaginary * imaginary).floor_()
         side = front.places * POOL
         total = torch.zeros(1, dtype=torch.float64, device=records.device)
         for row in range(POOL):

@@ -15,6 +15,7 @@ from torch import Tensor
 from ..common.errors import DataError
 from ..common.perceptual import PerceptualFeatures
 from ..common.public_module import PublicModule, require_module
+from ..common.square_root import square_root
 from .arithmetic import sum_of_squares
 from .explicit import SAFETY, ExplicitFeatures
 from .grid import Grid
@@ -70,7 +71,7 @@ class ExactPerceptual:
                 "written; mend the module (a division by 0, a logarithm of 0), or the record"
             )
         # Squares of float32 numbers neither overflow nor vanish in float64.
-        norms = sum_of_squares(said).sqrt()
+        norms = square_root(sum_of_squares(said))
         scale = torch.where(norms > 0, self._size / norms, 0.0)
         values = (said * scale[:, None]).trunc().to(torch.int64)
         return ExplicitFeatures(values.to(self._device))

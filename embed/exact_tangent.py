@@ -26,6 +26,7 @@ from torch import Tensor
 
 from ..common.layers import Convolution
 from ..common.ntk import EXACT, TangentFeatures
+from ..common.square_root import square_root
 from ..common.tangent import Pass, forward_and_back
 from .arithmetic import ExactAffine, sum_in_fixed_order, sum_of_squares
 from .exact_front import ExactFront
@@ -82,7 +83,7 @@ class Products:
         for one, other in itertools.combinations_with_replacement(self.pairs, 2):
             left, right = ((one[k] * other[k]).sum(dim=1) for k in (0, 1))
             squared = squared.to(left) + left * right * (1 if one is other else 2)
-        return squared.sqrt()
+        return square_root(squared)
 
     @staticmethod
     def add_up(column: Tensor, some: Sequence[tuple[Products, slice]]) -> None:
@@ -208,7 +209,7 @@ class ExactTangentFeatures:
         Args:
             records: float64 (b, record size), integers 0..levels.
         """
-        return self._gradients(records)[-1].sqrt()
+        return square_root(self._gradients(records)[-1])
 
     def _gradients(self, records: Tensor) -> tuple[Pass, list[tuple[Tensor, Tensor]], Tensor]:
         """Gradients of a few records.
@@ -239,17 +240,18 @@ class ExactTangentFeatures:
     def _parts(self, records: Tensor) -> list[Part]:
         """Features of a few records, part by part."""
         found, pairs, squared_norm = self._gradients(records)
-        units = (SAFETY * self._size * self.grid.units_per_one / squared_norm.sqrt())[:, None]
+        length = SAFETY * self._size * self.grid.units_per_one
+        units = (length / square_root(squared_norm))[:, None]
         parts: list[Part] = []
         for number, (affine, pair) in enumerate(zip(self._affine, pairs, strict=True)):
             values, delta = found.inputs[number], found.deltas[number]
             if affine.is_convolution:
                 parts += [Written((gradient * units).trunc_()) for gradient in pair]
             elif number == 0:
-                delta = (delta * (units / self.grid.levels)).trunc_()
+                delta = (delta * (units * (1.0 / self.grid.levels))).trunc_()
                 parts += [Products(((delta, values),)), Written(delta * self.grid.levels)]
             else:
-                size = pair[0].sqrt()[:, None]
+                size = square_root(pair[0])[:, None]
                 products = _products_of_integers(delta * (units * size), values / size, self.grid)
                 parts += [products, Written((delta * units).trunc_())]
         units = units * math.sqrt(self.feature_map.outputs)
