@@ -17,6 +17,7 @@ has the same bytes wherever it stands in whatever table (docs/privacy.md, statem
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from functools import cached_property
 from typing import Final, TypeVar
 
@@ -30,6 +31,8 @@ Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 MISSING: Final = -1
 """The code of a category that is not there."""
+_DIGITS: Final = 40
+"""Of logarithms, and as many more as there are zeros behind the point in the larger bound."""
 
 
 def to_scale(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:
@@ -99,7 +102,22 @@ class NumericEncoding:
 
     @cached_property
     def _thresholds(self) -> NDArray[np.float64]:
-        return self.at((np.arange(self.places) + 0.5) / self.places)
+        """Half-way from each of the points between the bounds to the next, float64 (places,).
+
+        NumPy's logarithms may differ by a unit in the last place from one kind of processor to
+        another, and a row would then lie in another cell. Those of `decimal` are rounded
+        correctly, by its specification.
+        """
+        if self.column.transform is Transform.NONE:  # sums and products alone, which IEEE 754 fixes
+            return self.at((np.arange(self.places) + 0.5) / self.places)
+        lower, upper = map(Decimal, self.bounds)
+        with localcontext() as context:
+            context.prec = _DIGITS - min(0, max(abs(lower), abs(upper)).adjusted())
+            low, high = ((1 + abs(x)).ln().copy_sign(x) for x in (lower, upper))
+            step = (high - low) / (2 * self.places)
+            middles = (low + step * (2 * place + 1) for place in range(self.places))
+            values = [float((abs(x).exp() - 1).copy_sign(x)) for x in middles]
+        return np.clip(values, *self.bounds)
 
     def encode(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Encode a column.

@@ -50,6 +50,8 @@ def read_header(path: Path, form: CsvFormat) -> tuple[str, ...]:
         raise DataError(f"{path}: its header cannot be read: {error}") from error
     if header is None:
         raise DataError(f"{path}: the file is empty")
+    if len(header) == 1 and text.removeprefix(_BOM)[0] in "\r\n":
+        raise DataError(f"{path}: it begins with an empty line: remove it, a header comes first")
     return tuple(header)
 
 
@@ -84,7 +86,11 @@ def read_csv(
                     use_threads=False, block_size=_BLOCK_BYTES, encoding=form.encoding
                 ),
                 parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=form.separator, newlines_in_values=True, invalid_row_handler=note
+                    delimiter=form.separator,
+                    newlines_in_values=True,
+                    # Of a single column, an empty line is a row: a value that is not there.
+                    ignore_empty_lines=len(header) > 1,
+                    invalid_row_handler=note,
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=dict.fromkeys(header, pyarrow.string()),
@@ -145,11 +151,11 @@ def _first_undecodable(path: Path, form: CsvFormat) -> str:
     """Where the first value is that is not in the encoding, as a text; empty if nobody can say."""
     with contextlib.suppress(UnicodeError, csv.Error, OSError), _opened(path) as stream:
         text = io.TextIOWrapper(stream, form.encoding, "surrogateescape", newline="")
-        rows = filter(None, csv.reader(text, delimiter=form.separator))
-        header = next(rows, [])
+        rows = csv.reader(text, delimiter=form.separator)
+        header = next(filter(None, rows), [])
         if any(map(_UNDECODED.search, header)):
             return "the header is "
-        for number, row in enumerate(rows, 1):
+        for number, row in enumerate((row for row in rows if row or len(header) == 1), 1):
             for name, value in zip(header, row, strict=False):
                 if _UNDECODED.search(value):
                     return f"row {number}, column {name!r} is "

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,21 @@ def test_separator_and_encoding_are_those_of_the_schema(tmp_path: Path) -> None:
         read(tmp_path / "b.csv", replace(schema, csv=CsvFormat(";")))
 
 
+def test_of_a_single_column_an_empty_line_is_a_row(tmp_path: Path) -> None:
+    """Of others it is no row; there each row has a separator at least."""
+    age = Column("x", ColumnKind.INTEGER, "float64", 0, 99, missing=Missing.INDICATOR)
+    schema = TableSchema((age,), csv=CsvFormat(missing=("",)))
+    for text in ("x\n34\n\n27\n", "x\r\n34\r\n\r\n27", '\ufeffx\n34\n""\n27\n'):
+        records, _ = read(write(tmp_path / "a.csv", text), schema)
+        assert records[:, -1].tolist() == [0, 255, 0]
+    strict = TableSchema((replace(age, missing=Missing.REFUSED),))
+    with pytest.raises(DataError, match=r"a.csv: row 2, column 'x': there is no value"):
+        read(write(tmp_path / "a.csv", "x\n34\n\n27\n"), strict)
+    with pytest.raises(DataError, match=r"a.csv: it begins with an empty line: remove it"):
+        read(write(tmp_path / "a.csv", "\nx\n34\n"), schema)
+    assert len(read(write(tmp_path / "b.csv", CSV.replace("\n", "\n\n")))[0]) == len(ROWS)
+
+
 def test_values_beyond_their_bounds_are_clipped_and_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +222,34 @@ def test_bins_are_triangular_whole_numbers_that_add_up(transform: Transform) -> 
     shuffled = np.random.default_rng(1).permutation(1000)
     again = encoding.encode(values[shuffled], np.zeros(1000, bool))
     assert np.array_equal(again, encoded[shuffled])
+
+
+@pytest.mark.parametrize("transform", [Transform.LOG1P, Transform.SIGNED_LOG])
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(0.0, 99_999.0), (2.5, 7.0), (0.0, 1e-12), (0.0, 2.0**53)]
+)
+def test_a_number_lies_between_the_same_thresholds_on_every_processor(
+    transform: Transform, lower: float, upper: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy's logarithms differ from processor to processor; those of 90 digits do not."""
+    column = Column("x", ColumnKind.CONTINUOUS, "float64", lower, upper, transform=transform)
+    encoding = NumericEncoding(column, 5)
+    with localcontext() as context:
+        context.prec = 90
+        low, high = ((1 + Decimal(bound)).ln() for bound in (lower, upper))
+        exact = [
+            float((low + (high - low) * (2 * place + 1) / (2 * encoding.places)).exp() - 1)
+            for place in range(encoding.places)
+        ]
+    nothing = np.zeros(2 * len(exact), dtype=bool)
+    beside = np.concatenate([np.array(exact), np.nextafter(exact, -np.inf)])
+    places = np.arange(encoding.places)
+    wanted = np.concatenate([places + 1, places])
+    for function in (np.log1p, np.expm1):
+        monkeypatch.setattr(np, function.__name__, lambda x, f=function: f(x) * (1 + 1e-15))
+    found = encoding.encode(beside, nothing).astype(int)
+    place = (found[:, 1:] @ np.arange(encoding.knots)).astype(int)
+    assert np.array_equal(place, wanted)
 
 
 def test_few_integers_have_a_bin_each() -> None:
