@@ -15,22 +15,28 @@ from .files import SENSITIVE_MODE, write_failures
 
 LOCK: Final = "lock"
 """Name of the file that `folder_locked` locks."""
+_LOCK_BESIDE: Final = ".dpntk.lock"
+"""Name of the file that `locked` locks."""
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes that also ask from changing files beside `path`; wait if need be.
 
-    The lock is on the folder, so no lock file is left behind and replacing `path` keeps it.
+    What is locked is an empty hidden file in the folder, so replacing `path` keeps the lock. It
+    stays behind: on a folder of a network, others might not see at once that it is gone. (A lock
+    on the folder itself would be one of this machine alone there.)
 
     Raises:
         OutputError: the folder is missing or cannot be locked.
     """
+    lock = path.parent / _LOCK_BESIDE
     with write_failures(path.parent):
-        descriptor = os.open(path.parent, os.O_RDONLY)
+        descriptor = _open_and_lock(lock, None)
+        while not _is_at(descriptor, lock):  # somebody has tidied up while we waited
+            os.close(descriptor)
+            descriptor = _open_and_lock(lock, None)
     try:
-        with write_failures(path.parent):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

@@ -251,7 +251,7 @@ def test_all_files_are_locked_while_they_are_read(
 
     def probe(paths: tuple[Path, ...]) -> Embedding:
         for folder in {path.parent for path in (*paths, tmp_path / "out" / "all.h5")}:
-            descriptor = os.open(folder, os.O_RDONLY)
+            descriptor = os.open(folder / ".dpntk.lock", os.O_RDWR)
             with pytest.raises(BlockingIOError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.close(descriptor)
