@@ -29,8 +29,8 @@ class Draft:
 
     Attributes:
         schema: what the file says.
-        unconfirmed: names of the columns whose bounds or categories were looked up in the data and
-            not been confirmed.
+        unconfirmed: names of the columns of which all but the name was looked up in the data and
+            has not been confirmed.
         private: names of the columns whose bounds are to be found with differential privacy; in
             `schema` they have the widest ones.
     """
@@ -109,8 +109,11 @@ class Draft:
         for column in schema.columns:
             lines += ["", "[[columns]]"]
             if column.name in self.unconfirmed:
-                what = "bounds" if column.kind.numeric else "categories"
-                lines.append(f"confirmed = false  # the {what} were looked up in the data")
+                what = "scale, bounds" if column.kind.numeric else "categories"
+                lines.append(
+                    f"confirmed = false  # kind, type, {what} and whether values are missing were "
+                    "looked up in the data"
+                )
             unsaid = {"origin"} if column.origin is Origin.DECLARED else set()
             if column.name in self.private:
                 lines.append('bounds = "private"')

@@ -193,7 +193,8 @@ class TableSchema:
     def from_data(self) -> tuple[str, ...]:
         """The pieces that were looked up in the records and so are outside the guarantee."""
         names = [column.name for column in self.columns if column.origin is Origin.FROM_DATA]
-        return (f"bounds and categories of {', '.join(names)}",) if names else ()
+        what = "kinds, types, scales, bounds, categories, and whether values are missing, of"
+        return (f"{what} {', '.join(names)}",) if names else ()
 
     @property
     def private_bounds(self) -> tuple[Column, ...]:
@@ -205,7 +206,10 @@ class TableSchema:
         """What is taken as public, in words."""
         found = ", ".join(column.name for column in self.private_bounds)
         but = f" (but for the bounds of {found})" if found else ""
-        return (f"names, bounds and categories of the columns{but}",)
+        return (
+            f"names, kinds, types, scales, bounds and categories of the columns{but}, and which of "
+            "them may lack values",
+        )
 
     @property
     def summary(self) -> str:

@@ -131,7 +131,8 @@ class _Seen:
 def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "train") -> Draft:
     """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
 
-    The draft is as sensitive as what it says of the values: bounds and categories as they are.
+    The draft is as sensitive as what it says of the values: bounds and categories as they are, and
+    kinds, types and missing values, which a single record may decide.
 
     Args:
         path: a CSV or Parquet file, or a folder of such.

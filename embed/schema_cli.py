@@ -66,7 +66,8 @@ def command(
         )
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
     warning(
-        f"{output} shows bounds and categories of the data: replace them by what is publicly "
-        "known, and remove 'confirmed = false' from each"
+        f"{output} shows bounds and categories of the data, and kinds, types and missing values "
+        "that one record may have decided: replace them by what is publicly known, and remove "
+        "'confirmed = false' from each"
     )
     console.print(f"next: dpntk embed {data} --schema {output}")

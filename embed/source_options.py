@@ -35,8 +35,8 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--accept-from-data", is_flag=True,
-        help="Take the schema as it was drafted from the data; every release will say that its "
-        "bounds and categories are outside the guarantee.",
+        help="Take the schema as it was drafted from the data; every release will say that "
+        "what it says of the columns is outside the guarantee.",
     ),
     click.option(
         "--threads", type=click.IntRange(1), metavar="N",

@@ -1,9 +1,12 @@
 """What several releases from the same records promise together.
 
 Guarantee:
-    Gaussian mechanisms compose exactly, also when each is chosen in the light of the earlier ones:
-    releases with noise multipliers z_1, ..., z_k are together as private as a single one with
-    1/z^2 = sum_i 1/z_i^2 (Dong, Roth, Su 2022, "Gaussian Differential Privacy", corollary 3.3).
+    Gaussian mechanisms compose exactly: releases with noise multipliers z_1, ..., z_k, fixed
+    beforehand, are together as private as a single one with 1/z^2 = sum_i 1/z_i^2 (Dong, Roth, Su
+    2022, "Gaussian Differential Privacy", corollary 3.3). Under a ceiling whether there is another
+    release, and with which multiplier, may be decided in the light of the earlier ones: all of them
+    together satisfy the ceiling (Smith and Thakurta 2022, "Fully adaptive composition for Gaussian
+    differential privacy").
     Releases under different adjacencies are added up under replace-one, which is defined for all
     of them: exchanging a record is taking one away and adding one.
     (docs/privacy.md, statement 11.)

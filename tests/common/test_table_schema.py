@@ -52,7 +52,8 @@ def test_what_is_not_confirmed_is_refused_or_marked(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"schema.toml: not confirmed: age, grade: replace"):
         read_schema(file)
     accepted = read_schema(file, accept_from_data=True)
-    assert accepted.from_data == ('bounds and categories of age, grade, to"wn\n',)
+    what = "kinds, types, scales, bounds, categories, and whether values are missing"
+    assert accepted.from_data == (f'{what}, of age, grade, to"wn\n',)
     file.write_text(file.read_text().replace("confirmed = false", "confirmed = true"))
     assert read_schema(file) == SCHEMA
 
