@@ -105,9 +105,13 @@ def test_norms_in_grid_units_are_those_of_the_integers(
 
 
 @every_network
-def test_no_bit_depends_on_company_chunks_or_threads(network: TangentFeatures, grid: Grid) -> None:
+def test_no_bit_depends_on_company_chunks_threads_or_device(
+    network: TangentFeatures, grid: Grid
+) -> None:
     records, labels = draw_records(61)
     whole = sums_of(network, records, labels, grid)
+    for device in DEVICES:
+        assert np.array_equal(whole, sums_of(network, records, labels, grid, device=device))
     order = np.random.default_rng(1).permutation(len(records))
     for chunk in (1, 7):
         assert np.array_equal(whole, sums_of(network, records, labels, grid, chunk))
