@@ -96,7 +96,7 @@ def _half_normal_integers(tries: int) -> Integers:
     while growing.size:
         growing = growing[_exp_minus_half(growing.size)]
         k[growing] += 1
-    k = k[k <= FURTHEST]
+    k = k[k < FURTHEST]
     needed = k * (k - 1)
     alive = np.ones(len(k), dtype=np.bool_)
     waiting = np.flatnonzero(needed)
