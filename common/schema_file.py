@@ -74,8 +74,10 @@ class Draft:
     ) -> Draft:
         """The draft with bounds that were found with differential privacy.
 
+        Columns in `private` of which none were found stay there.
+
         Args:
-            bounds: of all columns in `private`.
+            bounds: of columns in `private`.
             spent: the releases by which they were found, and earlier ones from the same records.
         """
         columns = tuple(
@@ -91,7 +93,8 @@ class Draft:
         )
         known = {entry.release_id for entry in self.schema.spent}
         spent = (*self.schema.spent, *(e for e in spent if e.release_id not in known))
-        return Draft(replace(self.schema, columns=columns, spent=spent), self.unconfirmed)
+        left = tuple(name for name in self.private if name not in bounds)
+        return Draft(replace(self.schema, columns=columns, spent=spent), self.unconfirmed, left)
 
     def to_toml(self) -> str:
         """The text of a `schema.toml` that `from_toml` reads back."""
@@ -206,7 +209,7 @@ def read_draft(path: Path) -> Draft:
         SchemaError: there is none, or it is not one.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path}: not TOML: not in UTF-8") from error
     except OSError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..common.adjacency import Adjacency
-from ..common.console import console
+from ..common.console import console, warning
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
 from ..common.schema_file import SCHEMA_BEGINS, read_draft
 from ..common.words import promised
@@ -50,7 +50,8 @@ def command(
     """Find bounds of columns in MAGNITUDES, which 'dpntk embed --private-bounds' has made.
 
     What that spends is written into the schema beside the bounds, and every embedding that is made
-    with it has it in its ledger from the start.
+    with it has it in its ledger from the start. Columns of which no magnitude stands out of the
+    noise keep bounds = "private".
     """
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
     terms = Terms(epsilon, delta, adjacency, ClassCounts.UNIFORM)
@@ -58,10 +59,20 @@ def command(
     found = find_bounds(magnitudes, draft, terms, lambda total: compose)
     write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
     for column in found.schema.columns:
-        if column.name in draft.private:
+        if column.name in draft.private and column.name not in found.private:
             console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")
+    before = len(found.schema.spent) > 1
     console.print(
         f"wrote {output}: epsilon {promised(epsilon)} was spent on bounds, delta "
-        f"{promised(delta)}, {adjacency.value}\n"
-        f"next: dpntk embed DATA --schema {output}"
+        f"{promised(delta)}, {adjacency.value}{', beside what was spent before' * before}"
     )
+    if found.private:
+        warning(
+            f"no magnitude stands out of the noise in {', '.join(found.private)}: declare lower "
+            f"and upper in {output}, or spend more on what is left, which adds to what is spent: "
+            f"'dpntk embed DATA --schema {output} --private-bounds -o {magnitudes} --overwrite' "
+            f"and 'dpntk bounds {magnitudes} --schema {output} --eps E --compose -o {output} "
+            "--overwrite'"
+        )
+    else:
+        console.print(f"next: dpntk embed DATA --schema {output}")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.column import Column, ColumnKind, Transform
@@ -29,12 +33,14 @@ from dpntk.embed import embed
 from dpntk.embed.artifact import load_embedding
 from dpntk.release import Terms, open_any, private_bounds, release
 from dpntk.release.acceptance import Acceptance
+from dpntk.release.accountant import epsilon_for
 from dpntk.release.composition import total_of
 from dpntk.release.consistency import require_consistent
 from dpntk.release.distilled_file import serialise_distilled
-from dpntk.release.mechanism import NoisySums
-from dpntk.release.private_bounds import find_bounds
+from dpntk.release.mechanism import NoiseScale, NoisySums
+from dpntk.release.private_bounds import find_bounds, standing_out
 from tests.conftest import Command
+from tests.conftest import refused as require_refused
 from tests.release.test_distilled_file import make_distilled
 
 SCHEMA = """
@@ -250,6 +256,146 @@ def test_what_stands_not_out_of_the_noise_is_not_found(dpntk: Command, table: Pa
     assert len(load_embedding(Path("magnitudes.h5")).ledger.entries) == 1
 
 
+Noise = Callable[[NDArray[np.int64], NDArray[np.int64], NoiseScale], NoisySums]
+
+
+def shows(*columns: int) -> Noise:
+    """In place of the noise: the counts of some columns as they are, and nothing of the others."""
+
+    def noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseScale) -> NoisySums:
+        shown = np.zeros_like(sums)
+        for column in columns:
+            shown[128 * column : 128 * (column + 1)] = sums[128 * column : 128 * (column + 1)]
+        return NoisySums(shown, None)
+
+    return noise
+
+
+def find_first(dpntk: Command, patch: pytest.MonkeyPatch, *options: object) -> str:
+    """The first round, in which 'age' alone stands out; what is said."""
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
+    with patch.context() as context:
+        context.setattr(private_bounds, "add_noise", shows(0))
+        found = dpntk("bounds", "--schema", "schema.toml", "--eps", 1, *options)
+    assert found.code == 0, found.stderr
+    return found.stderr
+
+
+def bounded() -> Draft:
+    return Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml")
+
+
+def test_what_was_found_is_kept_though_another_column_has_nothing(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = find_first(dpntk, monkeypatch)
+    assert "age: " in said
+    assert "\npay: " not in said
+    (warned,) = [line for line in said.splitlines() if "stands out of the noise" in line]
+    assert warned.startswith("no magnitude stands out of the noise in pay: declare lower and upper")
+    assert "next: dpntk embed" not in said
+    left = bounded()
+    assert left.private == ("pay",)
+    assert Path("bounded.toml").read_text().count('bounds = "private"') == 1
+    assert [column.name for column in left.schema.private_bounds] == ["age"]
+    assert left.schema.spent == load_embedding(Path("magnitudes.h5")).ledger.entries
+    assert len(left.schema.spent) == 1
+    outcome = dpntk("embed", "a.csv", "--schema", "bounded.toml", "--width", 5)
+    require_refused(outcome, "bounds of pay are private: find them first")
+
+
+@pytest.mark.parametrize("magnitudes_file", ["magnitudes.h5", "elsewhere.h5"])
+def test_all_rounds_of_finding_bounds_are_counted(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch, magnitudes_file: str
+) -> None:
+    find_first(dpntk, monkeypatch)
+    first = bounded()
+    made = dpntk(
+        "embed", "a.csv", "--schema", "bounded.toml", "--private-bounds", "--overwrite",
+        "-o", magnitudes_file,
+    )  # fmt: skip
+    assert made.code == 0, made.stderr
+    again = ("bounds", magnitudes_file, "--schema", "bounded.toml", "--eps", 1, "--overwrite")
+    require_refused(dpntk(*again), "add --compose")
+    other = dpntk(*again, "--compose", "--adjacency", "add-remove")
+    require_refused(other, "under replace-one before")
+    assert bounded() == first
+    outcome = dpntk(*again, "--compose")
+    assert outcome.code == 0, outcome.stderr
+    assert "pay: " in outcome.stderr
+    assert "age: " not in outcome.stderr
+    assert "beside what was spent before" in outcome.stderr
+    assert "next: dpntk embed DATA --schema bounded.toml" in outcome.stderr
+    second = bounded()
+    assert second.private == ()
+    assert second.schema.columns[0] == first.schema.columns[0]
+    assert second.schema.spent[:1] == first.schema.spent
+    assert len(second.schema.spent) == 2
+    assert dpntk("embed", "a.csv", "--schema", "bounded.toml", "--width", 5).code == 0
+    ledger = load_embedding(Path("embedding.h5")).ledger
+    assert ledger.entries == second.schema.spent
+    both = epsilon_for(ledger.entries[0].multiplier / math.sqrt(2), 1e-5)
+    assert total_of(ledger, 1e-5).epsilon == pytest.approx(both)
+    assert dpntk("release", "--eps", 1).code == 0
+    said = json.loads(dpntk("inspect", "--json", "release.h5").stdout)
+    assert said["guarantee"]["total_releases"] == 3
+    assert said["guarantee"]["total_epsilon"] > both
+
+
+def test_a_round_that_finds_nothing_is_counted_too(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find_first(dpntk, monkeypatch)
+    options = ("--schema", "bounded.toml", "--private-bounds", "--overwrite")
+    assert dpntk("embed", "a.csv", *options).code == 0
+    monkeypatch.setattr(private_bounds, "add_noise", shows())
+    options = ("--schema", "bounded.toml", "--overwrite", "--compose")
+    outcome = dpntk("bounds", *options, "--eps", 1)
+    assert outcome.code == 0, outcome.stderr
+    assert "no magnitude stands out of the noise in pay" in outcome.stderr
+    assert bounded().private == ("pay",)
+    assert len(bounded().schema.spent) == 2
+    declared = Path("bounded.toml").read_text()
+    declared = declared.replace('bounds = "private"', "lower = -1e6\nupper = 1e6")
+    Path("bounded.toml").write_text(declared)
+    assert dpntk("embed", "a.csv", "--schema", "bounded.toml", "--width", 5).code == 0
+    assert len(load_embedding(Path("embedding.h5")).ledger.entries) == 2
+
+
+def test_noise_alone_passes_for_no_magnitude(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """100 draws for 40 columns; 4 standard deviations are passed in about 15 of them."""
+    random = np.random.default_rng(0)
+    drawn = []
+
+    def noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseScale) -> NoisySums:
+        drawn.append(random.standard_normal(sums.shape))
+        return NoisySums(np.rint(drawn[-1] * scale.sigma).astype(np.int64), None)
+
+    monkeypatch.setattr(private_bounds, "add_noise", noise)
+    lines = [
+        f'[[columns]]\nname = "x{n}"\nkind = "integer"\ndtype = "int64"\nbounds = "private"\n'
+        for n in range(40)
+    ]
+    Path("many.toml").write_text("\n".join(lines))
+    many = Draft.from_toml(Path("many.toml").read_text(), "many.toml")
+    rows = [",".join(f"x{n}" for n in range(40)), *[",".join(["7"] * 40)] * 3]
+    Path("many.csv").write_text("\n".join(rows) + "\n")
+    assert dpntk("embed", "many.csv", "--schema", "many.toml", "--private-bounds").code == 0
+    for _ in range(100):
+        with pytest.raises(BudgetError, match="column 'x0': no magnitude has"):
+            find_bounds(Path("magnitudes.h5"), many, Terms(1.0), lambda _: True)
+    assert 5 < sum(draw.max() > 4 for draw in drawn) < 30
+
+
+@pytest.mark.parametrize("columns", [1, 7, 100, 2000])
+def test_noise_passes_in_one_of_a_thousand_runs_at_most(columns: int) -> None:
+    any_cell = columns * 128 * stats.norm.sf(standing_out(columns))
+    assert any_cell == pytest.approx(1e-3)
+    assert standing_out(columns) > standing_out(1) - 1e-12 > 4.3
+
+
 def test_magnitudes_are_for_bounds_alone(dpntk: Command, table: Path) -> None:
     assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
     outcome = dpntk("release", "magnitudes.h5", "--eps", 1)
@@ -353,5 +499,11 @@ def test_a_draft_with_spent_budget_is_read_back() -> None:
     when, same = "2026-01-01T00:00:00+00:00", Adjacency.REPLACE_ONE
     entry = Entry("ab" * 16, when, 0.1, 1e-5, same, 30.0, 30.0)
     found = draft().with_bounds({"age": (0, 127), "pay": (-10.0, 1e6)}, (entry,))
+    assert found.private == ()
     assert Draft.from_toml(found.to_toml(), "s") == found
+    some = draft().with_bounds({"age": (0, 127)}, (entry,))
+    assert some.private == ("pay",)
+    assert Draft.from_toml(some.to_toml(), "s") == some
+    rest = some.with_bounds({"pay": (-10.0, 1e6)}, (entry,))
+    assert rest == found
     assert Draft.from_toml(draft().to_toml(), "s") == draft()
