@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Final
+
+import numpy as np
 
 from .errors import SchemaError
 from .schema import MOST_CLASSES, Origin
 
 LARGEST: Final = 2.0**53
 _LONGEST_NAME: Final = 1_000
+NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+"""How categories are written that are numbers; Arrow reads all of these."""
+_LARGEST_FLOAT32: Final = 3.4e38
 DTYPES: Final = (
     "string", "bool", "float32", "float64",
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -146,11 +152,20 @@ class Column:
         if self.dtype == "bool" and self.categories not in (("false", "true"), ("true", "false")):
             raise self._wrong("the categories of dtype bool are false and true")
         if self.dtype not in ("string", "bool"):
-            numbers = [_number(category, self.dtype) for category in self.categories]
-            if None in numbers:
-                raise self._wrong(f"dtype {self.dtype} does not hold all of its categories")
-            if len(set(numbers)) != len(numbers):
+            for category in self.categories:
+                if _number(category, self.dtype) is None:
+                    raise self._wrong(
+                        f"dtype {self.dtype} does not hold the category {category!r}: write it "
+                        "like -12 or 0.5, or say string"
+                    )
+            if len(set(self.numbers)) != len(self.numbers):
                 raise self._wrong("two categories are the same number")
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers that its categories are, as its dtype holds them; none if it holds texts."""
+        found = (_number(category, self.dtype) for category in self.categories)
+        return tuple(number for number in found if number is not None)
 
     @property
     def choices(self) -> int:
@@ -215,15 +230,18 @@ _ENUMS: Final[dict[str, type[Enum]]] = {
 
 
 def _number(text: str, dtype: str) -> float | None:
-    """The number that a category is, if its dtype holds it."""
-    try:
-        if "int" not in dtype:
-            return float(text) if math.isfinite(float(text)) else None
-        number = int(text)
-    except ValueError:
+    """The number that a category is, if its dtype holds it and Arrow reads it as one."""
+    if dtype in ("string", "bool") or not NUMBER.fullmatch(text):
+        return None
+    if "int" not in dtype:
+        number = float(text)
+        if dtype == "float32" and abs(number) < _LARGEST_FLOAT32:
+            number = float(np.float32(number))
+        return number if math.isfinite(number) else None
+    if not text.lstrip("-").isdigit():
         return None
     least, most = range_of_integers(dtype)
-    return number if least <= number <= most else None
+    return int(text) if least <= int(text) <= most else None
 
 
 def range_of_integers(dtype: str) -> tuple[int, int]:

@@ -71,7 +71,11 @@ def magnitudes(schema: TableSchema) -> MarginalFeatures:
 
 def holds_magnitudes(schema: Schema, feature_map: FeatureMap) -> bool:
     """Whether sums under a schema and a map are counts of magnitudes."""
-    return isinstance(schema, TableSchema) and feature_map == magnitudes(schema)
+    return (
+        isinstance(schema, TableSchema)
+        and all(column.kind.numeric for column in schema.columns)
+        and feature_map == magnitudes(schema)
+    )
 
 
 def bounds_from(

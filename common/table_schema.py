@@ -52,6 +52,13 @@ class CsvFormat:
             raise SchemaError("missing: name the texts that stand for missing values")
         for text in self.missing:
             require_name(text, "a missing value", empty=True)
+        try:
+            self.missing[0].encode(self.encoding)
+        except UnicodeError as error:
+            raise SchemaError(
+                f"missing: {self.encoding} cannot write {self.missing[0]!r}, which stands for "
+                "missing values: put another text first"
+            ) from error
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..common.column import DTYPES, Column, ColumnKind, Missing, Transform
+from ..common.console import notice
 from ..common.errors import DataError, SchemaError
 from ..common.schema_file import Draft
 from ..common.sources.csv_files import is_csv, read_csv, read_header
@@ -25,6 +27,8 @@ MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
 _MOST_CATEGORIES: Final = 500
 _MOST_LABELS: Final = 100
 _MANY: Final = 20
+_CODE: Final = re.compile(r"\+|-?0[0-9]")
+"""How texts begin that look like numbers and are written as no program writes numbers."""
 _ROWS: Final = 1 << 14
 _SPREAD: Final = 20
 _LARGE: Final = 1000
@@ -55,7 +59,7 @@ class _Seen:
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         texts = column.cast(pyarrow.string())
-        absent = column.is_null()
+        absent = column.is_null(nan_is_null=True)
         if self.dtype in (None, "string"):
             stand_ins = pyarrow.array(form.missing, pyarrow.string())
             absent = compute.or_(absent, compute.is_in(texts, value_set=stand_ins))
@@ -100,12 +104,13 @@ class _Seen:
             listed = False  # names, dates, or numbers with a comma: most rows have one of their own
         missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
         if (not self.numeric or few) and listed:
-            categories = tuple(sorted(self.values, key=_as_people_sort))
+            stored, texts = self._categories()
+            categories = tuple(sorted(texts, key=_as_people_sort))
             kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
-            if self.stored == "bool":
+            if stored == "bool":
                 categories = ("false", "true")
                 kind = ColumnKind.BOOLEAN
-            return Column(name, kind, self.stored, categories=categories, missing=missing)
+            return Column(name, kind, stored, categories=categories, missing=missing)
         if not self.numeric or not self.lower < self.upper:
             return None
         kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
@@ -119,6 +124,17 @@ class _Seen:
             transform=self._transform(),
             missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
         )
+
+    def _categories(self) -> tuple[str, set[str]]:
+        """How they are stored, and their texts: one for each number, where they are numbers."""
+        if self.stored in ("string", "bool"):
+            return self.stored, self.values
+        texts = {text.strip() for text in self.values}
+        if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
+            return "string", self.values
+        # Of 1 and 1.0, the shorter one stands for both.
+        numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
+        return self.stored, set(numbers.values())
 
     def _transform(self) -> Transform:
         spread = self.upper - self.lower
@@ -149,13 +165,28 @@ def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "t
         _look_at(file, form, seen)
     if label is not None and label not in seen:
         raise SchemaError(f"--label {label}: {path} has the columns {', '.join(seen)[:300]}")
-    described = {name: column.describe(name, name == label) for name, column in seen.items()}
+    described: dict[str, Column | None] = {}
+    told: list[str] = []
+    for name, column in seen.items():
+        try:
+            described[name] = column.describe(name, name == label)
+        except SchemaError as error:
+            if name == label:
+                raise SchemaError(f"{path}: {error}") from error
+            notice(f"{error}: it is left out")
+            described[name] = None
+            told.append(name)
     columns = tuple(column for column in described.values() if column is not None)
     if label is not None and described[label] is None:
         raise SchemaError(
             f"--label {label}: its values are no categories (1 to {_MOST_LABELS} of them)"
         )
     left_out = tuple(name for name, column in described.items() if column is None)
+    if useless := [name for name in left_out if name not in told]:
+        notice(
+            "left out, because they hold neither numbers (such as 1234.5) nor a few texts: "
+            + ", ".join(useless)
+        )
     if not columns:
         raise SchemaError(f"{path}: no column has numbers, or texts that are few")
     schema = TableSchema(columns, label, left_out, csv=form)
@@ -167,9 +198,7 @@ def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
     blocks: Generator[pa.RecordBatch, None, None]
     if is_csv(file):
         header = read_header(file, form)
-        if len(set(header)) < len(header):
-            twice = next(name for name in header if header.count(name) > 1)
-            raise SchemaError(f"{file}: there are two columns {twice!r}: rename one of them")
+        _require_names(header, file)
         if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
             raise SchemaError(
                 f"{file}: the header is one column {header[0][:300]!r}: say with --separator what "
@@ -179,17 +208,34 @@ def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
         blocks = read_csv(file, header, header, form)
     else:
         with reading_parquet(file), opened(file) as parquet:
+            _require_names(parquet.schema_arrow.names, file)
             for entry in parquet.schema_arrow:
                 dtypes[entry.name] = _dtype(entry.type)
         readable = [name for name, dtype in dtypes.items() if dtype in DTYPES]
         blocks = (rows for _, rows in read_rows(file, readable, _ROWS))
     for name, dtype in dtypes.items():
-        if seen.setdefault(name, _Seen(dtype)).dtype != dtype:
+        before = seen.setdefault(name, _Seen(dtype))
+        if "null" in (before.dtype, dtype):  # of this type are columns in which all values lack
+            before.missing = True
+            before.dtype = dtype if before.dtype == "null" else before.dtype
+        elif before.dtype != dtype:
             raise DataError(f"{file}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
     with contextlib.closing(blocks):
         for rows in blocks:
             for name in rows.schema.names:
                 seen[name].look_at(rows.column(name), form)
+
+
+def _require_names(names: Sequence[str], file: Path) -> None:
+    """Check that each column of a file can be told from the others."""
+    for number, name in enumerate(names, start=1):
+        if names.count(name) > 1:
+            raise SchemaError(f"{file}: there are two columns {name!r}: rename one of them")
+        if not name:
+            raise SchemaError(
+                f"{file}: column {number} has no name: give it one, or leave it out of the file "
+                "(pandas writes its index so, unless index=False)"
+            )
 
 
 def _dtype(kind: pa.DataType) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..common.console import console, notice, warning
+from ..common.console import console, warning
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
 from ..common.schema_file import SCHEMA_BEGINS
 from ..common.table_schema import CsvFormat
@@ -59,11 +59,6 @@ def command(
     form = CsvFormat("\t" if separator == "\\t" else separator, encoding, missing or MISSING_TEXTS)
     draft = draft_schema(data, label, form, split)
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
-    if draft.schema.left_out:
-        notice(
-            "left out, because they hold neither numbers (such as 1234.5) nor a few texts: "
-            + ", ".join(draft.schema.left_out)
-        )
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
     warning(
         f"{output} shows bounds and categories of the data, and kinds, types and missing values "

@@ -100,9 +100,17 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
             plain = compute.if_else(whole, compute.binary_join_element_wise(plain, ".0", ""), plain)
         return plain.fill_null(schema.csv.missing[0])
 
-    names = table.column_names
+    def values(name: str) -> list[str]:
+        column = columns[name]
+        if not column.numbers:
+            return list(texts(table.column(name)).to_pylist())
+        said = dict(zip(column.numbers, column.categories, strict=True)) | {
+            None: schema.csv.missing[0]
+        }
+        return [said[number] for number in table.column(name).to_pylist()]
+
+    names, columns = table.column_names, {column.name: column for column in schema.columns}
     separator, encoding = schema.csv.separator, schema.csv.encoding
-    columns = [texts(table.column(name)).to_pylist() for name in names]
     needs_quotes = set(f'{separator}"\r\n')
 
     def quoted(text: str) -> str:
@@ -113,7 +121,7 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
 
     with path.open("w", encoding=encoding, newline="") as file:
         file.write(separator.join(map(quoted, names)) + "\n")
-        for row in zip(*columns, strict=True):
+        for row in zip(*map(values, names), strict=True):
             file.write(separator.join(map(quoted, row)) + "\n")
 
 

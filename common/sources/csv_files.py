@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _BLOCK_BYTES: Final = 1 << 22
 _LONGEST_HEADER: Final = 1 << 24
+_LONGEST_VALUE: Final = 1 << 40
 _BOM: Final = "\ufeff"
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")
 """What `surrogateescape` makes of bytes that are not in an encoding."""
@@ -67,12 +68,15 @@ def read_csv(
         form: how it is written.
 
     Raises:
-        DataError: a row has more or fewer values than the header, or the file is damaged.
+        DataError: a row has more or fewer values than the header, leaves a quote open, or the file
+            is damaged.
     """
     import pyarrow
     import pyarrow.csv
+    from pyarrow import compute
 
     ragged: list[tuple[int | None, int]] = []
+    several_lines = False
 
     def note(row: pyarrow.csv.InvalidRow) -> str:
         ragged.append((row.number, row.actual_columns))
@@ -94,11 +98,14 @@ def read_csv(
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=dict.fromkeys(header, pyarrow.string()),
-                    include_columns=list(names),
+                    include_columns=list(dict.fromkeys((*names, header[-1]))),
                     strings_can_be_null=False,
                 ),
             )
-            yield from reader
+            for rows in reader:
+                broken = compute.match_substring_regex(rows.column(header[-1]), "[\r\n]")
+                several_lines = several_lines or compute.any(broken).as_py()
+                yield rows.select(names)
         except pyarrow.ArrowInvalid as error:
             if not ragged:
                 raise
@@ -109,6 +116,34 @@ def read_csv(
                 f"{path}: {row} has {found} values, but the header has {len(header)}: correct it, "
                 f"or put what holds a {form.separator!r} into quotes"
             ) from error
+
+    if several_lines:  # as where a quote is not closed, or not where it should be
+        _require_closed_quotes(path, form)
+
+
+def _require_closed_quotes(path: Path, form: CsvFormat) -> None:
+    """Check that no quote is left open: Arrow takes all that follows, up to the next, for a value.
+
+    Raises:
+        DataError: one is.
+    """
+    size = csv.field_size_limit(_LONGEST_VALUE)
+    try:
+        with _reading(path, form), _opened(path) as stream:
+            text = io.TextIOWrapper(stream, form.encoding, newline="")
+            rows = csv.reader(text, delimiter=form.separator, strict=True)
+            header, number = next(filter(None, rows)), 0
+            try:
+                for row in rows:
+                    number += bool(row) or len(header) == 1
+            except csv.Error as error:
+                raise DataError(
+                    f"{path}: row {number + 1} opens a quote and does not close it at a value's "
+                    "end, so what follows is taken for a part of the value: close it, or, if it is "
+                    'meant as itself, double it and put the value into quotes, as in "5"" pipe"'
+                ) from error
+    finally:
+        csv.field_size_limit(size)
 
 
 def _opened(path: Path) -> pa.NativeFile:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..column import Column, ColumnKind, Missing
+from ..column import LARGEST, NUMBER, Column, ColumnKind, Missing
 from ..console import notice
 from ..encoding import MISSING, Block, CategoryEncoding, NumericEncoding, blocks_of
 from ..errors import DataError, SchemaError
@@ -113,14 +113,24 @@ class RowReader:
         from pyarrow import compute
 
         column = at.column
-        texts = _as_texts(_plain(values), at)
+        values = _plain(values)
+        texts = _as_texts(values, at)
         listed = compute.index_in(
             texts, value_set=pyarrow.array(column.categories, pyarrow.string())
         )
+        absent = listed.is_null().to_numpy(zero_copy_only=False) & self._absent(values)
+        if column.numbers and (listed.null_count > absent.sum()):
+            listed = compute.coalesce(
+                listed,
+                compute.index_in(
+                    _as_numbers(values, column),
+                    value_set=pyarrow.array(map(float, column.numbers), pyarrow.float64()),
+                ),
+            )
+            listed = compute.if_else(pyarrow.array(absent), None, listed)
         codes: NDArray[np.int64] = (
             listed.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
         )
-        absent = (codes == MISSING) & self._absent(texts)
         self._require_there(absent, at)
         unlisted = (codes == MISSING) & ~absent
         if unlisted.any():
@@ -138,7 +148,7 @@ class RowReader:
         import pyarrow
         from pyarrow import compute, types
 
-        absent = values.is_null()
+        absent = values.is_null(nan_is_null=True)
         if types.is_string(values.type):
             stand_ins = pyarrow.array(self._schema.csv.missing, pyarrow.string())
             absent = compute.or_(absent, compute.is_in(values, value_set=stand_ins))
@@ -186,39 +196,50 @@ class _Place:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """The values of a dictionary, written out; texts as `string`."""
+    """The values of a dictionary, written out; texts as `string`, as are values that all lack."""
     import pyarrow
     from pyarrow import types
 
     if types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if types.is_large_string(values.type):
+    if types.is_large_string(values.type) or types.is_null(values.type):
         values = values.cast(pyarrow.string())
     return values
 
 
 def _as_texts(values: pa.Array, at: _Place) -> pa.Array:
-    """Values as their categories are written.
+    """Values as their categories are written, or nearly: `_as_numbers` finds the others."""
+    import pyarrow
+    from pyarrow import types
 
-    Numbers are written as those of the schema's dtype are, not of the file's: programs store whole
-    numbers as floats where one of them is missing, and that a record lacks one must not change how
-    others are read.
+    kind = values.type
+    if not (types.is_string(kind) or types.is_integer(kind) or types.is_floating(kind)
+            or types.is_decimal(kind) or types.is_boolean(kind)):  # fmt: skip
+        raise SchemaError(f"{at.where}: column {at.column.name!r} is {kind}, not categories")
+    return values.cast(pyarrow.string())
+
+
+def _as_numbers(values: pa.Array, column: Column) -> pa.Array:
+    """Values as float64, null where they are no numbers.
+
+    Numbers are the same however they are written: programs store whole ones as floats where one of
+    them is missing, and that a record lacks one must not change how others are read.
     """
     import pyarrow
     from pyarrow import compute, types
 
-    kind = values.type
-    if not (types.is_string(kind) or types.is_integer(kind) or types.is_floating(kind)
-            or types.is_boolean(kind)):  # fmt: skip
-        raise SchemaError(f"{at.where}: column {at.column.name!r} is {kind}, not categories")
-    texts = values.cast(pyarrow.string())
-    if types.is_floating(kind) and "int" in at.column.dtype:
-        whole = values.cast(pyarrow.int64(), safe=False)
-        same = compute.equal(whole.cast(kind, safe=False), values)
-        return compute.if_else(same, whole.cast(pyarrow.string()), texts)
-    if types.is_integer(kind) and "float" in at.column.dtype:
-        return values.cast(pyarrow.float64(), safe=False).cast(pyarrow.string())
-    return texts
+    if types.is_boolean(values.type):
+        return pyarrow.nulls(len(values), pyarrow.float64())
+    if types.is_string(values.type):
+        values = compute.utf8_trim_whitespace(values)
+        number = compute.match_substring_regex(values, f"^(?:{NUMBER.pattern})$")
+        values = compute.if_else(number, values, None)
+    numbers = values.cast(pyarrow.float64(), safe=False)
+    if column.dtype == "float32":
+        numbers = numbers.cast(pyarrow.float32(), safe=False).cast(pyarrow.float64())
+    # Larger ones may be another number in float64; as texts they have been looked for already.
+    exact = compute.less_equal(compute.abs(numbers), LARGEST)
+    return numbers if "int" not in column.dtype else compute.if_else(exact, numbers, None)
 
 
 def _first_no_number(texts: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
