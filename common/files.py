@@ -8,7 +8,7 @@ import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from .errors import OutputError
@@ -125,7 +125,7 @@ def collect_stale(path: Path) -> None:
 
 
 def followed(path: Path) -> Path:
-    """The file that a symbolic link leads to; the path itself if it is none.
+    """The file or folder that a symbolic link leads to; the path itself if it is none.
 
     Replacing a link would leave the file that it led to as it was: a ledger would have an old copy.
     """
@@ -133,20 +133,21 @@ def followed(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def folder_appearing_whole(path: Path, *, marker: str) -> Iterator[Path]:
+def folder_appearing_whole(path: Path, *, marker: str, ours: Collection[str]) -> Iterator[Path]:
     """Give a temporary folder that takes the name `path` when the block ends well.
 
-    An earlier result (an empty folder, or one that holds a file named `marker`) is replaced; a
-    folder of anything else is left alone.
+    An earlier result (an empty folder, or one of nothing but our files) is replaced; a folder with
+    anything else in it is left alone.
 
     Args:
         path: the final name.
         marker: a file that each of our folders holds, by which an earlier one is recognised.
+        ours: the names of all files that such a folder may hold.
 
     Raises:
         OutputError: `path` is in use by something else, or cannot be written.
     """
-    require_replaceable_folder(path, marker=marker)
+    require_replaceable_folder(path, marker=marker, ours=ours)
     with write_failures(path):
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
         try:
@@ -155,6 +156,8 @@ def folder_appearing_whole(path: Path, *, marker: str) -> Iterator[Path]:
                 _sync(file)
             temporary.chmod(0o755)
             if path.exists():
+                # writing may have taken long: somebody may have put a file of theirs there
+                require_replaceable_folder(path, marker=marker, ours=ours)
                 retired = Path(f"{temporary}.old")
                 path.rename(retired)
                 temporary.rename(path)
@@ -167,19 +170,39 @@ def folder_appearing_whole(path: Path, *, marker: str) -> Iterator[Path]:
         _sync(path.parent)
 
 
-def require_replaceable_folder(path: Path, *, marker: str) -> None:
-    """Refuse early to write into a folder that holds something else than our earlier result.
+def require_replaceable_folder(path: Path, *, marker: str, ours: Collection[str]) -> None:
+    """Refuse early to replace a folder that holds anything else than our earlier result.
+
+    Args:
+        path: where the result is to go.
+        marker: a file that each of our folders holds, by which an earlier one is recognised.
+        ours: the names of all files that such a folder may hold.
 
     Raises:
-        OutputError: `path` is a file, a folder of other things, or cannot be created.
+        OutputError: `path` is a file, a folder with other things in it, or cannot be created.
     """
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path} is a file: choose another folder with -o")
-    if path.is_dir() and any(path.iterdir()) and not (path / marker).exists():
+    foreign = _first_foreign(path, marker, ours) if path.is_dir() else None
+    if foreign is not None:
         raise OutputError(
-            f"{path} holds files that dpntk did not write: choose another folder with -o"
+            f"{path} holds files that dpntk did not write, such as {foreign}: move them, or choose "
+            "another folder with -o"
         )
     require_writable_folder(path.parent)
+
+
+def _first_foreign(folder: Path, marker: str, ours: Collection[str]) -> str | None:
+    """The first thing in a folder that is not ours to delete, by name; None if there is none."""
+    with write_failures(folder):
+        found = sorted(folder.iterdir())
+        # We write files only: a folder or a link is somebody else's, whatever its name.
+        others = [at for at in found if at.name not in ours or at.is_symlink() or not at.is_file()]
+        if not others and folder / marker not in found:
+            others = found  # files that are named like ours are not ours without the marker
+        if not others:
+            return None
+        return f"{others[0].name}/" if others[0].is_dir() else others[0].name
 
 
 @contextlib.contextmanager

@@ -11,9 +11,8 @@ import click
 from ..common.console import console
 from ..common.device import AUTO
 from ..common.errors import GeneratorError
-from ..common.files import require_replaceable_folder
 from ..common.options import FiniteRange
-from ..common.synthetic_folder import CSV, POINTS, PREVIEW, PROVENANCE
+from ..common.synthetic_folder import CSV, POINTS, PREVIEW
 from ..common.table_schema import TableSchema
 from ..common.words import counted
 from ..release.acceptance import Acceptance
@@ -24,6 +23,7 @@ from .export import load_generator
 from .generator_file import GENERATOR
 from .pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
 from .points import PointSettings
+from .results import require_replaceable
 from .table_export import holds_table, load_table_generator
 from .table_pipeline import generate_table, sample_table_to
 from .table_training import TableSettings, TableTraining
@@ -77,7 +77,7 @@ _FOR_TABLES = TableSettings()
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="synthetic", show_default=True,
-    help="Folder to write; an earlier result there is replaced.",
+    help="Folder to write; an earlier result there is replaced, if nothing else is in it.",
 )  # fmt: skip
 def command(
     release: Path | None,
@@ -112,7 +112,7 @@ def command(
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
     points = None if per_class is None else PointSettings(per_class, seed=seed)
-    require_replaceable_folder(output, marker=PROVENANCE)
+    require_replaceable(output)
     if generator is not None:
         generator = generator / GENERATOR if generator.is_dir() else generator
         _sample_again(generator, output, count or MOST_BY_DEFAULT, points, seed)

@@ -10,6 +10,7 @@ from ..release.reader import OpenedRelease
 from .export import SavedGenerator, write_found_points, write_synthetic
 from .origin import origin_of, warn_unless_private
 from .points import PointSettings, find_points
+from .results import require_replaceable
 from .sampling import sample
 from .training import Training, TrainingSettings, train
 
@@ -45,6 +46,7 @@ def generate(
         OutputError: the folder cannot be written.
     """
     settings = settings or TrainingSettings()
+    require_replaceable(folder)
     release = opened.release
     if points is not None:
         points.require_usable(len(release.schema.classes))

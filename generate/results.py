@@ -6,10 +6,14 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from ..common.files import folder_appearing_whole
-from ..common.synthetic_folder import PROVENANCE
+from ..common.files import folder_appearing_whole, followed, require_replaceable_folder
+from ..common.synthetic_folder import CSV, IMAGES, PARQUET, POINTS, PREVIEW, PROVENANCE
+from .generator_file import GENERATOR
+
+_OURS: Final = frozenset({CSV, GENERATOR, IMAGES, PARQUET, POINTS, PREVIEW, PROVENANCE})
+"""All that is ever written into such a folder; with anything else in it, it is not replaced."""
 
 
 @contextlib.contextmanager
@@ -17,12 +21,21 @@ def results(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Path]:
     """Give a temporary folder that takes the name `folder` when the block ends well.
 
     Args:
-        folder: where; an earlier such folder is replaced.
+        folder: where; an earlier such folder is replaced, if nothing else is in it.
         provenance: what `provenance.json` is to say, plain JSON.
 
     Raises:
-        OutputError: the folder cannot be written.
+        OutputError: the folder cannot be written, or holds something else.
     """
-    with folder_appearing_whole(folder, marker=PROVENANCE) as temporary:
+    with folder_appearing_whole(followed(folder), marker=PROVENANCE, ours=_OURS) as temporary:
         yield temporary
         (temporary / PROVENANCE).write_text(json.dumps(provenance, indent=2) + "\n")
+
+
+def require_replaceable(folder: Path) -> None:
+    """Refuse before the training what `results` would refuse after it.
+
+    Raises:
+        OutputError: the folder cannot be written, or holds something else than earlier results.
+    """
+    require_replaceable_folder(followed(folder), marker=PROVENANCE, ours=_OURS)

@@ -11,6 +11,7 @@ from ..common.table_schema import TableSchema
 from ..release.reader import OpenedRelease
 from .mean_embedding import pooled_mean
 from .origin import origin_of, warn_unless_private
+from .results import require_replaceable
 from .table_arrangement import arrangement_of
 from .table_export import SavedTableGenerator, write_table
 from .table_marginals import marginals_of
@@ -45,6 +46,7 @@ def generate_table(
         OutputError: the folder cannot be written.
     """
     settings = settings or TableSettings()
+    require_replaceable(folder)
     release = opened.release
     training = train_table(release, settings, device=device)
     assert isinstance(release.schema, TableSchema)  # or it would not have been trained on

@@ -57,9 +57,15 @@ def test_from_a_table_to_a_table_that_is_like_it(dpntk: Command, tmp_path: Path)
     assert provenance["release"]["private"] is True
     assert provenance["schema"]["label"] == "ill"
 
-    again = dpntk("generate", "--from", "synthetic", "-n", "9", "-o", "more")
-    assert again.code == 0, again.stderr
-    assert arrow_csv.read_csv("more/table.csv").num_rows == 9
+    for rows in (9, 8):  # the second replaces the first
+        again = dpntk("generate", "--from", "synthetic", "-n", rows, "-o", "more")
+        assert again.code == 0, again.stderr
+        assert arrow_csv.read_csv("more/table.csv").num_rows == rows
+    Path("more/schema.toml").write_text("mine")
+    third = dpntk("generate", "--from", "synthetic", "-n", "7", "-o", "more")
+    refused(third, "more holds files that dpntk did not write, such as schema.toml: move them")
+    assert Path("more/schema.toml").read_text() == "mine"
+    assert arrow_csv.read_csv("more/table.csv").num_rows == 8
     for option in ("--steps", "--batch", "--lr"):
         useless = dpntk("generate", "--from", "synthetic/generator.safetensors", option, "9")
         assert useless.code == 2

@@ -16,16 +16,24 @@ from safetensors.torch import save_file
 from sklearn.datasets import load_digits
 
 from dpntk.common.architectures import fc_1l
-from dpntk.common.errors import GeneratorError
+from dpntk.common.errors import GeneratorError, OutputError
 from dpntk.common.front import Pixels
 from dpntk.common.ntk import TangentFeatures
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.embed import Embedding
 from dpntk.embed.accumulate import ClassSums
 from dpntk.embed.grid import Grid
-from dpntk.generate import TrainingSettings, generate, load_generator, sample_to, train
+from dpntk.generate import (
+    TrainingSettings,
+    generate,
+    load_generator,
+    pipeline,
+    sample_to,
+    train,
+)
 from dpntk.generate.class_means import class_means
 from dpntk.generate.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.points import PointSettings
 from dpntk.generate.sampling import sample
 from dpntk.release import (
     OpenedRelease,
@@ -36,6 +44,7 @@ from dpntk.release import (
     release,
     save_release,
 )
+from tests.conftest import Command, refused
 
 BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
 
@@ -143,6 +152,72 @@ def test_a_saved_generator_samples_the_same_records_again(
     assert first.read_bytes() == second.read_bytes()
     provenance = json.loads((tmp_path / "second" / "provenance.json").read_text())
     assert provenance["release"]["id"] == opened.release.release_id
+
+
+def test_an_earlier_result_of_either_kind_is_replaced(
+    opened: OpenedRelease, tmp_path: Path
+) -> None:
+    folder = tmp_path / "synthetic"
+    of_images = {"generator.safetensors", "images.npz", "preview.png", "provenance.json"}
+    for points in (None, PointSettings(1, steps=2), None):
+        generate(opened, folder, count=5, settings=BRIEF, points=points)
+        wanted = of_images if points is None else of_images | {"points.npz"}
+        assert {file.name for file in folder.iterdir()} == wanted
+    assert sorted(file.name for file in tmp_path.glob("*synthetic*")) == ["synthetic"]
+
+
+def test_a_link_to_an_earlier_result_stays_one(opened: OpenedRelease, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "synthetic"
+    link.symlink_to("real")
+    for records in (5, 6):
+        generate(opened, link, count=records, settings=BRIEF)
+        assert link.is_symlink()
+        with np.load(tmp_path / "real" / "images.npz") as images:
+            assert len(images["y"]) == records
+    assert not list(tmp_path.glob(".*.tmp*"))
+
+
+def test_the_folder_is_looked_at_before_training(
+    opened: OpenedRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").write_text("mine")
+    monkeypatch.setattr(pipeline, "train", lambda *_, **__: pytest.fail("trained for nothing"))
+    with pytest.raises(OutputError, match="such as mine: move them"):
+        generate(opened, tmp_path, settings=BRIEF)
+
+
+@pytest.mark.parametrize(
+    "name", ["schema.toml", "evaluation.json", "report.docx", "figures/one.png"]
+)
+def test_what_the_user_put_beside_an_earlier_result_survives(
+    dpntk: Command,
+    opened: OpenedRelease,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    folder = tmp_path / "synthetic"
+    generate(opened, folder, count=5, settings=BRIEF)
+    mine = folder / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    def at_once(*_: object, **__: object) -> None:
+        pytest.fail("trained for nothing")
+
+    monkeypatch.setattr(pipeline, "train", at_once)
+    monkeypatch.setattr(pipeline, "sample", at_once)
+    first = name.replace("one.png", "")
+    for arguments in (["release.h5"], ["release.h5", "--points", "1"], ["--from", "synthetic"]):
+        refused(
+            dpntk("generate", *arguments, "-o", "synthetic"),
+            f"synthetic holds files that dpntk did not write, such as {first}: move them, or "
+            "choose another folder with -o",
+        )
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert after == before
 
 
 def test_labels_follow_the_class_weights() -> None:
