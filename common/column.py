@@ -235,8 +235,8 @@ def _number(text: str, dtype: str) -> float | None:
         return None
     if "int" not in dtype:
         number = float(text)
-        if dtype == "float32" and abs(number) < _LARGEST_FLOAT32:
-            number = float(np.float32(number))
+        if dtype == "float32":
+            number = float(np.float32(number)) if abs(number) < _LARGEST_FLOAT32 else math.inf
         return number if math.isfinite(number) else None
     if not text.lstrip("-").isdigit():
         return None

@@ -53,7 +53,8 @@ class Draft:
         if self.private:
             raise SchemaError(
                 f"{where}: bounds of {_some(self.private)} are private: find them first, with "
-                "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds' and 'dpntk bounds'"
+                "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds' and 'dpntk bounds', or "
+                "declare them"
             )
         if not self.unconfirmed:
             return self.schema
