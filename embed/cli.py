@@ -139,8 +139,8 @@ def command(
     if not work.may_be_finished:
         may_write()
     use_threads(threads)
-    if output.exists():
-        load_embedding(output)  # its ledger will be taken over: find out now if it cannot be read
+    if output.exists():  # its ledger will be taken over: find out now if that cannot be
+        _require_no_higher(ceiling, load_embedding(output).ledger, output)
     with work:
         try:
             embedding = embed(
@@ -167,6 +167,7 @@ def command(
             may_write()
             collect_stale(output)
             ledger = load_embedding(output).ledger if output.exists() else Ledger()
+            _require_no_higher(ceiling, ledger, output)
             ledger = ledger.beginning_with(embedding.schema.spent)
             ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
             save_embedding(replace(embedding, ledger=ledger), output)
@@ -199,6 +200,22 @@ def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:
         raise BudgetError(
             f"{output} holds the embedding of these records already, with another ceiling: set it "
             "with --overwrite, on one process"
+        )
+
+
+def _require_no_higher(ceiling: Ceiling | None, ledger: Ledger, output: Path) -> None:
+    """Check that a ceiling is not raised which earlier releases were made under.
+
+    Whoever looks at a release first and raises the ceiling then has not set one beforehand
+    (docs/privacy.md, statement 11).
+    """
+    before = ledger.ceiling
+    if ceiling is None or before is None or not ledger.all_entries:
+        return
+    if ceiling.epsilon > before.epsilon or ceiling.delta > before.delta:
+        raise BudgetError(
+            f"{output} was released from under a ceiling of epsilon {before.epsilon:g} at delta "
+            f"{before.delta:g}: it can be lowered, not raised; leave --budget-eps out to keep it"
         )
 
 

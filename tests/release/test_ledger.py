@@ -24,7 +24,7 @@ from dpntk.embed import Embedding, embed, load_embedding
 from dpntk.release import Terms, open_release, own_key, publish, publishing
 from dpntk.release.composition import Total, most_left, require_below_ceiling, total_of
 from dpntk.release.terms import entry_for, noise_for
-from tests.conftest import Command
+from tests.conftest import Command, Outcome, refused
 
 ONE = Terms(epsilon=1.0)
 
@@ -115,9 +115,9 @@ def test_the_ceiling_holds(embedding: Embedding) -> None:
 def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Path) -> None:
     dpntk("embed", folder, "--width", "5", "--budget-eps", "1.2", "--budget-delta", "1e-3")
     assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
-    refused = dpntk("release", "--eps", "1", "--delta", "1e-3", "--compose", "-o", "second.h5")
-    assert refused.code == 1
-    assert "does not allow this release" in refused.stderr
+    stopped = dpntk("release", "--eps", "1", "--delta", "1e-3", "--compose", "-o", "second.h5")
+    assert stopped.code == 1
+    assert "does not allow this release" in stopped.stderr
     assert not (tmp_path / "second.h5").exists()
     shown = dpntk("budget").stdout
     assert "spent: epsilon 1 at delta 0.001 (replace-one)" in shown
@@ -127,6 +127,27 @@ def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Pat
     second = ("-o", "second.h5", "--compose", "--delta", "1e-3")
     assert dpntk("release", "--eps", f"{float(left[1]) + 1e-4:.4f}", *second).code == 1
     assert dpntk("release", "--eps", left[1], *second).code == 0
+
+
+def test_a_ceiling_is_not_raised_once_there_are_releases(
+    dpntk: Command, folder: Path, tmp_path: Path
+) -> None:
+    """Who looks at a release first, and sets the ceiling then, has not set one beforehand."""
+
+    def embed_again(*options: str) -> Outcome:
+        return dpntk("embed", folder, "--width", "5", "--overwrite", *options)
+
+    embed_again("--budget-eps", "1")
+    assert embed_again("--budget-eps", "2").code == 0  # nothing was released so far
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    before = (tmp_path / "embedding.h5").read_bytes()
+    message = "a ceiling of epsilon 2 at delta 1e-05: it can be lowered, not raised"
+    refused(embed_again("--budget-eps", "2.1"), message)
+    refused(embed_again("--budget-eps", "1", "--budget-delta", "1e-3"), message)
+    assert (tmp_path / "embedding.h5").read_bytes() == before
+    for options, ceiling in (((), 2), (("--budget-eps", "1.5"), 1.5)):
+        assert embed_again(*options).code == 0
+        assert load_embedding(tmp_path / "embedding.h5").ledger.ceiling == Ceiling(ceiling, 1e-5)
 
 
 def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
@@ -163,9 +184,9 @@ def test_nothing_is_spent_where_the_release_has_no_room(
     embedding = load_embedding(embedding_file)
     size = embedding.sums.size * 4
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=size))  # no weights
-    refused = dpntk("release", embedding_file, "--eps", "1", "--delta", "1e-3")
-    assert refused.code == 1
-    assert "MB are needed" in refused.stderr
+    stopped = dpntk("release", embedding_file, "--eps", "1", "--delta", "1e-3")
+    assert stopped.code == 1
+    assert "MB are needed" in stopped.stderr
     assert load_embedding(embedding_file).ledger.entries == ()
 
 
@@ -274,8 +295,8 @@ def test_a_link_to_an_embedding_has_no_ledger_of_its_own(
     assert dpntk("embed", folder, "--width", "5", "-o", link).code == 0
     assert dpntk("release", link, "--eps", "1").code == 0
     assert len(load_embedding(embedding).ledger.entries) == 1
-    refused = dpntk("release", embedding, "--eps", "1", "-o", "second.h5")
-    assert "was released before" in refused.stderr
+    stopped = dpntk("release", embedding, "--eps", "1", "-o", "second.h5")
+    assert "was released before" in stopped.stderr
     assert dpntk("embed", folder, "--width", "7", "-o", link, "--overwrite").code == 0
     assert link.is_symlink()
     assert len(load_embedding(embedding).ledger.entries) == 1
