@@ -72,20 +72,25 @@ def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptan
         if acceptance.allow_unsigned and acceptance.signer is None:
             return SignedBy(None, None)
         raise SignatureError(UNSIGNED)
-    signed_by = identify(signature, signed)
+    signed_by = identify(signature, signed, acceptance.signer)
     require_wanted(signed_by, signature.key, acceptance)
     return signed_by
 
 
-def identify(signature: Signature, signed: memoryview) -> SignedBy:
+def identify(signature: Signature, signed: memoryview, wanted: str | None = None) -> SignedBy:
     """Verify a signature and look up whose it is, without judging that.
+
+    Args:
+        signature: from the user block.
+        signed: the bytes that it covers.
+        wanted: the signer's name that is preferred, if the key has two.
 
     Raises:
         SignatureError: it is not valid.
         TrustError: the list of trusted signers cannot be read.
     """
     signature.require_valid(signed)
-    known = find(signature.key)
+    known = find(signature.key, wanted)
     fingerprint = signature.key.fingerprint
     return SignedBy(known.name, fingerprint, known.own) if known else SignedBy(None, fingerprint)
 

@@ -19,6 +19,8 @@ from .sshsig import PublicKey
 from .trust import remember_own
 
 _LARGEST_FILE: Final = 1 << 16
+_PUBLIC: Final = (b"ssh-", b"ecdsa-")
+"""How public keys begin."""
 _COMMENT: Final = "dpntk"
 
 
@@ -121,12 +123,13 @@ def _read_private(path: Path) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise SigningKeyError(f"{path}: not a file")
-            if status.st_mode & 0o077:
+            content = file.read(_LARGEST_FILE)
+            if status.st_mode & 0o077 and not content.startswith(_PUBLIC):
                 raise SigningKeyError(
                     f"{path} can be read by others, so anybody may have signed with it: "
                     f"'chmod 600 {path}', or make a new key with 'dpntk keygen'"
                 )
-            return file.read(_LARGEST_FILE)
+            return content
     except FileNotFoundError as error:
         raise SigningKeyError(f"{path}: there is no such key; 'dpntk keygen' makes one") from error
     except OSError as error:
@@ -134,7 +137,7 @@ def _read_private(path: Path) -> bytes:
 
 
 def _decode(path: Path, content: bytes, passphrase: bytes | None) -> SigningKey:
-    if content.startswith((b"ssh-", b"ecdsa-")):
+    if content.startswith(_PUBLIC):
         raise SigningKeyError(f"{path} is a public key: name the private one, without .pub")
     try:
         private = serialization.load_ssh_private_key(content, passphrase)

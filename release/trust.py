@@ -67,9 +67,15 @@ def trusted() -> list[Signer]:
     return [*_read(own_path(), own=True), *_read(allowed_path(), own=False)]
 
 
-def find(key: PublicKey) -> Signer | None:
-    """Who of the trusted signers has this key; None if nobody."""
-    return next((signer for signer in trusted() if signer.key == key), None)
+def find(key: PublicKey, wanted: str | None = None) -> Signer | None:
+    """Who of the trusted signers has this key; None if nobody.
+
+    Args:
+        key: that has signed.
+        wanted: the name to be preferred, if the key is on both lists.
+    """
+    found = [signer for signer in trusted() if signer.key == key]
+    return next((signer for signer in found if signer.name == wanted), next(iter(found), None))
 
 
 def add(name: str, key: PublicKey) -> Signer:

@@ -13,7 +13,7 @@ from ..common.errors import ReleaseError, SignatureError, UntrustedSigner
 from .acceptance import UNSIGNED, Acceptance, SignedBy, identify, require_wanted
 from .reader import digest_of, read_file
 from .sshsig import NAMESPACE
-from .trust import allowed_path, load_public_key
+from .trust import Signer, allowed_path, find, load_public_key, own_path
 from .user_block import read_user_block
 
 
@@ -33,16 +33,16 @@ def command(release: Path, signer: str | None, key_path: Path | None, how: bool)
     if signer is not None and key_path is not None:
         raise click.UsageError("give either --signer or --key, not both")
     out = Console(markup=False, highlight=False, soft_wrap=True)
-    if how:
-        out.print(_recipe(release, signer or "NAME"))
     demanded = None if key_path is None else load_public_key(key_path)
     content = read_file(release)
     try:
         block = read_user_block(content)
         if block.signature is None:
             raise SignatureError(UNSIGNED)
+        if how:
+            out.print(_recipe(release, find(block.signature.key, signer), signer))
         # Whoever signed is shown first, and judged then.
-        signed_by = identify(block.signature, memoryview(content)[USER_BLOCK:])
+        signed_by = identify(block.signature, memoryview(content)[USER_BLOCK:], signer)
         out.print(f"valid signature in {release}")
         out.print(f"signer       {signed_by.name or 'unknown'}")
         out.print(f"fingerprint  {signed_by.fingerprint}")
@@ -64,8 +64,11 @@ def _standing(signed_by: SignedBy) -> str:
     return "no" if signed_by.name is None else f"yes: in {allowed_path()}"
 
 
-def _recipe(release: Path, name: str) -> str:
-    file, signers = shlex.quote(str(release)), shlex.quote(str(allowed_path()))
+def _recipe(release: Path, known: Signer | None, wanted: str | None) -> str:
+    """The commands that do the same; NAME in them stands for a signer who is not trusted yet."""
+    name = wanted or (known.name if known else "NAME")
+    signers = shlex.quote(str(own_path() if known and known.own else allowed_path()))
+    file = shlex.quote(f"./{release}" if str(release).startswith("-") else str(release))
     return (
         f"head -c {USER_BLOCK} {file} | sed -n '/^-----BEGIN/,/^-----END/p' > release.sig\n"
         f"tail -c +{USER_BLOCK + 1} {file} | "

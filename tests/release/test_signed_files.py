@@ -327,6 +327,7 @@ def garbage(path: Path) -> str:
 
 def public_half(path: Path) -> str:
     path.write_bytes(path.with_suffix(".pub").read_bytes())
+    path.chmod(0o644)  # as ssh-keygen leaves it
     return "is a public key"
 
 

@@ -13,7 +13,7 @@ from dpntk.common.container import USER_BLOCK
 from dpntk.common.errors import SignatureError, SigningKeyError
 from dpntk.release import Release, load_key, make_key, save_release
 from dpntk.release.sshsig import NAMESPACE, parse, sign
-from dpntk.release.trust import Signer, load_public_key
+from dpntk.release.trust import Signer, load_public_key, remember_own
 from tests.conftest import Command
 
 MESSAGE = b"some bytes \0\xff" * 1000
@@ -140,18 +140,33 @@ def test_other_kinds_of_keys_are_refused(
 
 
 @needs_openssh
+@pytest.mark.parametrize("name", ["a release.h5", "-r.h5"])
+@pytest.mark.parametrize(
+    ("own", "options", "signer"),
+    [
+        (False, ("--signer", "alice"), "alice"),
+        (False, (), "alice"),
+        (True, ("--signer", "alice"), "alice"),
+        (True, (), "this-machine"),
+    ],
+)
 def test_the_recipe_works_as_printed(
-    dpntk: Command, tmp_path: Path, small_release: Release
-) -> None:
+    dpntk: Command, tmp_path: Path, small_release: Release, name: str, own: bool,
+    options: tuple[str, ...], signer: str,
+) -> None:  # fmt: skip
     key = make_key(tmp_path / "key")
-    save_release(small_release, tmp_path / "a release.h5", key)
+    save_release(small_release, tmp_path / name, key)
     dpntk("trust", "add", "alice", "key.pub")
-    recipe = dpntk("verify", "a release.h5", "--signer", "alice", "--how").stdout.split("\n\n")[0]
+    if own:  # a key may be on both lists
+        remember_own(key.public)
+    verified = dpntk("verify", "--how", *options, "--", name)
+    assert verified.code == 0, verified.stderr
+    recipe = verified.stdout.split("\n\n")[0]
     done = subprocess.run(
         ["sh", "-e", "-c", recipe], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert 'Good "dpntk-release-v1" signature for alice' in done.stdout
+    assert f'Good "dpntk-release-v1" signature for {signer}' in done.stdout
 
 
 def test_ed25519_signatures_are_a_function_of_key_and_message(tmp_path: Path) -> None:
