@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,14 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..console import notice
 from ..errors import DataError
 from ..schema import ImageSchema, Origin
+from ..words import counted
 from .base import Batch, decoded, files_fingerprint, reading
 from .images import SUFFIXES, ImageDecoder, require_size
 from .shards import pieces
 
 _PIECE: Final = 64
 _NUL: Final = b"\0"
+_BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
+"""Files that come into folders by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,29 +34,37 @@ class _Listing:
         label: index of their class.
         names: one after another, each followed by a NUL, which no file's name holds.
         ends: int64 (n + 1,), where each name begins, and at last where they all end.
+        others: of what else is there: how much, and the name of one, but for what programs that
+            show folders put there.
     """
 
     folder: Path
     label: int
     names: bytes
     ends: NDArray[np.int64]
+    others: tuple[int, str]
 
     @classmethod
     def of(cls, folder: Path, label: int) -> _Listing:
         """List a folder once."""
+        names: list[bytes] = []
+        others, other = 0, ""
         with reading(folder), os.scandir(folder) as entries:
-            names = sorted(
-                os.fsencode(entry.name)
-                for entry in entries
-                if os.path.splitext(entry.name)[1].lower() in SUFFIXES
-            )
+            for entry in entries:
+                if os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                    names.append(os.fsencode(entry.name))
+                    if not (entry.is_file() or entry.is_dir() or entry.is_symlink()):
+                        raise DataError(f"{entry.path}: not a file: replace or remove it")
+                elif entry.name[0] != "." and entry.name.lower() not in _BY_THEMSELVES:
+                    others, other = others + 1, max(other, entry.name)
+        names.sort()
         if not names:
             raise DataError(
                 f"{folder}: a class folder without a PNG or JPEG file: fill it or remove it"
             )
         ends = np.zeros(len(names) + 1, dtype=np.int64)
         np.cumsum(np.fromiter((len(name) + 1 for name in names), np.int64), out=ends[1:])
-        return cls(folder, label, _NUL.join(names) + _NUL, ends)
+        return cls(folder, label, _NUL.join(names) + _NUL, ends, (others, other))
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -111,6 +123,7 @@ class ImageFolderSource:
                     f"{entry}: {entry.name} is not one of the classes {', '.join(names)}"
                 )
         listings = tuple(_Listing.of(entry, names.index(entry.name)) for entry in classes)
+        _tell_of_others(listings)
         first = f"{listings[0].folder}/{listings[0].files(0, 1)[0]}"
         decoder, side_origin = ImageDecoder.of_first(_content(first), first, image_size)
         schema = ImageSchema(decoder.side, names, side_origin, Origin.FORMAT)
@@ -143,6 +156,17 @@ class ImageFolderSource:
         files = (f"{listing.folder}/{name}" for name in listing.files(start, stop))
         records = [self.decoder.decode(_content(file), file) for file in files]
         return Batch(np.stack(records), np.full(stop - start, listing.label, dtype=np.int64))
+
+
+def _tell_of_others(listings: Iterable[_Listing]) -> None:
+    """Say what is passed over, for it may be records: in a format that is not read, or deeper."""
+    having = [listing for listing in listings if listing.others[0]]
+    if having:
+        count = sum(listing.others[0] for listing in having)
+        notice(
+            f"passed over {counted(count, 'thing')} in class folders that are no PNG or JPEG files "
+            f"there, such as {having[0].folder}/{having[0].others[1]}"
+        )
 
 
 def _content(file: str) -> bytes:

@@ -95,6 +95,31 @@ def test_class_folders(tmp_path: Path) -> None:
     assert np.array_equal(labels, LABELS[order])
 
 
+def test_what_is_passed_over_in_class_folders_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be records; what programs that show folders put there is not."""
+    folder = write_folder(tmp_path / "data")
+    for name in (".DS_Store", "Thumbs.db"):
+        (folder / "cat" / name).write_bytes(b"")
+    open_source(folder)
+    assert "passed over" not in capsys.readouterr().err
+    (folder / "cat" / "patient 7").mkdir()
+    (folder / "dog" / "a.bmp").write_bytes(b"")
+    open_source(folder)
+    said = capsys.readouterr().err
+    assert "passed over 2 things in class folders that are no PNG or JPEG files there" in said
+    assert f"such as {folder}/cat/patient 7" in " ".join(said.split("\n"))
+
+
+def test_what_is_named_like_an_image_is_a_file(tmp_path: Path) -> None:
+    """To read a pipe would be to wait for ever."""
+    folder = write_folder(tmp_path / "data")
+    os.mkfifo(folder / "cat" / "x.png")
+    with pytest.raises(DataError, match=r"x\.png: not a file: replace or remove it"):
+        open_source(folder)
+
+
 def test_class_folders_in_two_parts(tmp_path: Path) -> None:
     write_folder(tmp_path / "train")
     write_folder(tmp_path / "test")
