@@ -164,8 +164,9 @@ def _tell_of_others(listings: Iterable[_Listing]) -> None:
     if having:
         count = sum(listing.others[0] for listing in having)
         notice(
-            f"passed over {counted(count, 'thing')} in class folders that are no PNG or JPEG files "
-            f"there, such as {having[0].folder}/{having[0].others[1]}"
+            f"passed over {counted(count, 'other file or folder', 'other files or folders')} in "
+            f"class folders, such as {having[0].folder}/{having[0].others[1]}: "
+            "PNG and JPEG are read"
         )
 
 
