@@ -32,10 +32,7 @@ def locked(path: Path) -> Iterator[None]:
     """
     lock = path.parent / _LOCK_BESIDE
     with write_failures(path.parent):
-        descriptor = _open_and_lock(lock, None)
-        while not _is_at(descriptor, lock):  # somebody has tidied up while we waited
-            os.close(descriptor)
-            descriptor = _open_and_lock(lock, None)
+        descriptor = _lock_that_is_there(lock, None)
     try:
         yield
     finally:
@@ -74,10 +71,14 @@ def _make_and_lock(folder: Path, busy: str | None) -> int:
     while True:
         folder.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
-            descriptor = _open_and_lock(lock, busy)
-            if _is_at(descriptor, lock):
-                return descriptor
-            os.close(descriptor)
+            return _lock_that_is_there(lock, busy)
+
+
+def _lock_that_is_there(lock: Path, busy: str | None) -> int:
+    """As `_open_and_lock`, whether or not somebody removes the file while we wait for it."""
+    while not _is_at(descriptor := _open_and_lock(lock, busy), lock):
+        os.close(descriptor)
+    return descriptor
 
 
 def _open_and_lock(lock: Path, busy: str | None) -> int:

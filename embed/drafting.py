@@ -17,7 +17,7 @@ from ..common.errors import DataError, SchemaError
 from ..common.schema_file import Draft
 from ..common.sources.csv_files import is_csv, read_csv, read_header
 from ..common.sources.parquet_files import opened, read_rows, reading_parquet
-from ..common.sources.tables import find_tables
+from ..common.sources.tables import find_tables, require_distinct
 from ..common.table_schema import CsvFormat, TableSchema
 
 if TYPE_CHECKING:
@@ -228,14 +228,12 @@ def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
 
 def _require_names(names: Sequence[str], file: Path) -> None:
     """Check that each column of a file can be told from the others."""
-    for number, name in enumerate(names, start=1):
-        if names.count(name) > 1:
-            raise SchemaError(f"{file}: there are two columns {name!r}: rename one of them")
-        if not name:
-            raise SchemaError(
-                f"{file}: column {number} has no name: give it one, or leave it out of the file "
-                "(pandas writes its index so, unless index=False)"
-            )
+    require_distinct(names, str(file))
+    if "" in names:
+        raise SchemaError(
+            f"{file}: column {names.index('') + 1} has no name: give it one, or leave it out of "
+            "the file (pandas writes its index so, unless index=False)"
+        )
 
 
 def _dtype(kind: pa.DataType) -> str:

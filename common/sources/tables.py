@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -173,15 +173,24 @@ def _rows_of(file: Path, schema: TableSchema) -> int:
     return sum(len(rows) for rows in read_csv(file, header, header[:1], schema.csv))
 
 
+def require_distinct(names: Iterable[str], where: str) -> None:
+    """Check that no two columns of a file have the same name.
+
+    Raises:
+        SchemaError: two have.
+    """
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise SchemaError(f"{where}: there are two columns {repeated[0]!r}: rename one of them")
+
+
 def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> None:
     """Check that a file has the columns of the schema, in whatever order, and no others.
 
     Raises:
         SchemaError: it has not.
     """
-    repeated = [name for name, times in Counter(found).items() if times > 1]
-    if repeated:
-        raise SchemaError(f"{where}: there are two columns {repeated[0]!r}: rename one of them")
+    require_distinct(found, where)
     wanted = [*(column.name for column in schema.columns), *schema.left_out]
     lacking = [name for name in wanted if name not in found and name not in schema.left_out]
     strange = [name for name in found if name not in wanted]
