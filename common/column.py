@@ -81,7 +81,10 @@ class Column:
         other: the category that values which are not listed count as; None if they are refused.
         transform: of a numeric column: the scale on which it is looked at.
         missing: what to do with a value that is not there.
-        origin: where the bounds or categories come from.
+        origin: where the bounds or categories come from; from the data, all but the name does.
+        kind_origin: of a column whose bounds were found with differential privacy, where its kind,
+            type, transform, and what is done with missing values come from: `DECLARED`, or
+            `FROM_DATA`.
     """
 
     name: str
@@ -94,11 +97,16 @@ class Column:
     transform: Transform = Transform.NONE
     missing: Missing = Missing.REFUSED
     origin: Origin = Origin.DECLARED
+    kind_origin: Origin = Origin.DECLARED
 
     def __post_init__(self) -> None:
         require_name(self.name, "a column")
         if self.dtype not in DTYPES:
             raise self._wrong(f"dtype {self.dtype!r}: known are {', '.join(DTYPES)}")
+        if self.kind_origin is not Origin.DECLARED and (
+            self.origin is not Origin.PRIVATE or self.kind_origin is not Origin.FROM_DATA
+        ):
+            raise self._wrong('kind_origin is "from-data", of a column of origin "private"')
         if self.kind.numeric:
             self._require_bounds()
         else:
@@ -179,7 +187,7 @@ class Column:
         document: dict[str, Any] = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if value == entry.default and entry.name != "origin":
+            if value == entry.default and entry.name != "origin":  # which is always said
                 continue
             if isinstance(value, Enum):
                 value = value.value
@@ -226,6 +234,7 @@ _ENUMS: Final[dict[str, type[Enum]]] = {
     "transform": Transform,
     "missing": Missing,
     "origin": Origin,
+    "kind_origin": Origin,
 }
 
 

@@ -10,17 +10,21 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from .column import DTYPES, ColumnKind, Transform
+from .column import DTYPES, Column, ColumnKind, Transform
 from .errors import SchemaError
 from .ledger import Entry
-from .magnitudes import widest_bounds
+from .magnitudes import schema_of_magnitudes, widest_bounds
 from .schema import Origin
 from .table_schema import TableSchema
 
 SCHEMA_BEGINS: Final = "# What is publicly known of a table. See docs/tables.md."
 """First line of what dpntk writes; a file that an owner has written may do without."""
+
+_OR_ACCEPT: Final = (
+    "or --accept-from-data, and the release will say that they are outside its guarantee"
+)
 
 
 @dataclass(frozen=True)
@@ -30,14 +34,17 @@ class Draft:
     Attributes:
         schema: what the file says.
         unconfirmed: names of the columns of which all but the name was looked up in the data and
-            has not been confirmed.
+            has not been confirmed; of those in `private`, and those whose bounds were found with
+            differential privacy, all but name and bounds.
         private: names of the columns whose bounds are to be found with differential privacy; in
             `schema` they have the widest ones.
+        left_out_confirmed: whether the owner stands by which columns are left out.
     """
 
     schema: TableSchema
     unconfirmed: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
+    left_out_confirmed: bool = True
 
     def settled(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
         """The schema to work with.
@@ -56,19 +63,45 @@ class Draft:
                 "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds' and 'dpntk bounds', or "
                 "declare them"
             )
-        if not self.unconfirmed:
-            return self.schema
         if not accept_from_data:
-            raise SchemaError(
-                f"{where}: not confirmed: {_some(self.unconfirmed)}: replace what was looked up in "
-                "the data by what is publicly known and remove 'confirmed = false'; or "
-                "--accept-from-data, and the release will say that they are outside its guarantee"
-            )
+            self._require_confirmed(where, self.unconfirmed)
+            if not self.left_out_confirmed:
+                raise SchemaError(
+                    f"{where}: not confirmed: the data decided which columns are left out: name in "
+                    "left_out those that you leave out whatever is in them and remove "
+                    f"'left_out_confirmed = false'; {_OR_ACCEPT}"
+                )
         columns = tuple(
-            replace(column, origin=Origin.FROM_DATA) if column.name in self.unconfirmed else column
+            _from_data(column) if column.name in self.unconfirmed else column
             for column in self.schema.columns
         )
-        return replace(self.schema, columns=columns)
+        chosen = self.schema.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
+        return replace(self.schema, columns=columns, left_out_origin=chosen)
+
+    def of_magnitudes(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
+        """The schema under which magnitudes of the columns in `private` are counted.
+
+        Their kinds and types shape what is counted, so they have to be settled.
+
+        Args:
+            where: the file, for the message.
+            accept_from_data: see `settled`; what was looked up stays unconfirmed in the draft.
+
+        Raises:
+            SchemaError: there is no such column, or one is unconfirmed and that is not accepted.
+        """
+        if not accept_from_data:
+            self._require_confirmed(
+                where, tuple(name for name in self.private if name in self.unconfirmed)
+            )
+        return schema_of_magnitudes(self.schema, self.private)
+
+    def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
+        if unconfirmed:
+            raise SchemaError(
+                f"{where}: not confirmed: {_some(unconfirmed)}: replace what was looked up in the "
+                f"data by what is publicly known and remove 'confirmed = false'; {_OR_ACCEPT}"
+            )
 
     def with_bounds(
         self, bounds: Mapping[str, tuple[float, float]], spent: tuple[Entry, ...]
@@ -95,7 +128,8 @@ class Draft:
         known = {entry.release_id for entry in self.schema.spent}
         spent = (*self.schema.spent, *(e for e in spent if e.release_id not in known))
         left = tuple(name for name in self.private if name not in bounds)
-        return Draft(replace(self.schema, columns=columns, spent=spent), self.unconfirmed, left)
+        schema = replace(self.schema, columns=columns, spent=spent)
+        return replace(self, schema=schema, private=left)
 
     def to_toml(self) -> str:
         """The text of a `schema.toml` that `from_toml` reads back."""
@@ -105,6 +139,12 @@ class Draft:
             lines.append(f"label = {_toml(schema.label)}")
         lines += [
             f"left_out = {_toml(list(schema.left_out))}",
+        ]
+        if not self.left_out_confirmed:
+            lines.append("left_out_confirmed = false  # which these are, the data decided")
+        elif schema.left_out_origin is not Origin.DECLARED:
+            lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
+        lines += [
             f"bins = {schema.bins}",
             "",
             "[csv]",
@@ -113,7 +153,9 @@ class Draft:
         for column in schema.columns:
             lines += ["", "[[columns]]"]
             if column.name in self.unconfirmed:
-                what = "scale, bounds" if column.kind.numeric else "categories"
+                private = column.name in self.private or column.origin is Origin.PRIVATE
+                bounds = "" if private else ", bounds"
+                what = f"scale{bounds}" if column.kind.numeric else "categories"
                 lines.append(
                     f"confirmed = false  # kind, type, {what} and whether values are missing were "
                     "looked up in the data"
@@ -148,27 +190,41 @@ class Draft:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise SchemaError(f"{where}: not TOML: {error}") from error
         unconfirmed, private = [], []
+        left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
         columns = document.get("columns")
         for column in columns if isinstance(columns, list) else ():
             if not isinstance(column, dict):
                 continue
-            confirmed = column.pop("confirmed", True)
-            if not isinstance(confirmed, bool):
-                raise SchemaError(f"{where}: confirmed is true or false")
+            if not _confirmed(column, "confirmed", where):
+                unconfirmed.append(column.get("name", ""))
             bounds = column.pop("bounds", None)
             if bounds is not None:
                 _require_private(bounds, column, where)
                 private.append(column.get("name", ""))
-            elif not confirmed:
-                unconfirmed.append(column.get("name", ""))
             if column.get("kind") == ColumnKind.CONTINUOUS.value:
                 for bound in ("lower", "upper"):  # a person writes 0 for 0.0
                     if type(column.get(bound)) is int:
                         column[bound] = float(column[bound])
         try:
-            return cls(TableSchema.of_entries(document), tuple(unconfirmed), tuple(private))
+            schema = TableSchema.of_entries(document)
+            return cls(schema, tuple(unconfirmed), tuple(private), left_out_confirmed)
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}") from error
+
+
+def _confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
+    """Take out of some entries whether the owner stands by them; so it is if nothing is said."""
+    confirmed = entries.pop(name, True)
+    if not isinstance(confirmed, bool):
+        raise SchemaError(f"{where}: {name} is true or false")
+    return confirmed
+
+
+def _from_data(column: Column) -> Column:
+    """A column that was looked up in the data; bounds found with privacy remain what they are."""
+    if column.origin is Origin.PRIVATE:
+        return replace(column, kind_origin=Origin.FROM_DATA)
+    return replace(column, origin=Origin.FROM_DATA)
 
 
 def _require_private(bounds: object, column: dict[str, object], where: str) -> None:

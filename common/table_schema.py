@@ -94,6 +94,8 @@ class TableSchema:
         columns: those that are used, the label among them, in the order of the source.
         label: name of the column that tells a record's class; None if there is none.
         left_out: names of columns of the source that are not used and not generated.
+        left_out_origin: who has chosen them: the owner (`DECLARED`), or a look at the data
+            (`FROM_DATA`).
         bins: soft bins of a numeric column; see `dpntk.common.encoding`.
         csv: how a CSV file is written.
         spent: releases from the same records that found bounds with differential privacy, those
@@ -106,6 +108,7 @@ class TableSchema:
     bins: int = BINS
     csv: CsvFormat = field(default_factory=CsvFormat)
     spent: tuple[Entry, ...] = ()
+    left_out_origin: Origin = Origin.DECLARED
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns] + list(self.left_out)
@@ -116,6 +119,8 @@ class TableSchema:
         repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is there twice")
+        if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
+            raise SchemaError('left_out_origin is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
             raise SchemaError(f"{self.bins} bins: 2 to 100 are supported")
         if self.label is not None:
@@ -199,9 +204,18 @@ class TableSchema:
     @property
     def from_data(self) -> tuple[str, ...]:
         """The pieces that were looked up in the records and so are outside the guarantee."""
-        names = [column.name for column in self.columns if column.origin is Origin.FROM_DATA]
-        what = "kinds, types, scales, bounds, categories, and whether values are missing, of"
-        return (f"{what} {', '.join(names)}",) if names else ()
+        described = [c.name for c in self.columns if c.origin is Origin.FROM_DATA]
+        bounded = [c.name for c in self.columns if c.kind_origin is Origin.FROM_DATA]
+        found = []
+        if described:
+            what = "kinds, types, scales, bounds, categories, and whether values are missing, of"
+            found.append(f"{what} {', '.join(described)}")
+        if bounded:
+            what = "kinds, types, scales, and whether values are missing, of"
+            found.append(f"{what} {', '.join(bounded)}")
+        if self.left_out_origin is Origin.FROM_DATA:
+            found.append("which columns are left out")
+        return tuple(found)
 
     @property
     def private_bounds(self) -> tuple[Column, ...]:
@@ -236,6 +250,11 @@ class TableSchema:
             "columns": [column.to_json() for column in self.columns],
             "label": self.label,
             "left_out": list(self.left_out),
+            **(
+                {}
+                if self.left_out_origin is Origin.DECLARED
+                else {"left_out_origin": self.left_out_origin.value}
+            ),
             "bins": self.bins,
             "csv": self.csv.to_json(),
             **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
@@ -283,4 +302,12 @@ class TableSchema:
             bins,
             CsvFormat.from_json(document.get("csv", {})),
             tuple(map(Entry.from_json, spent)),
+            _origin(document.get("left_out_origin", Origin.DECLARED.value)),
         )
+
+
+def _origin(value: object) -> Origin:
+    try:
+        return Origin(value)
+    except ValueError as error:
+        raise SchemaError('left_out_origin is "declared" or "from-data"') from error

@@ -190,7 +190,8 @@ def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "t
     if not columns:
         raise SchemaError(f"{path}: no column has numbers, or texts that are few")
     schema = TableSchema(columns, label, left_out, csv=form)
-    return Draft(schema, tuple(column.name for column in columns))
+    names = tuple(column.name for column in columns)
+    return Draft(schema, names, left_out_confirmed=not left_out)
 
 
 def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.column import Column, ColumnKind, Missing, Transform
 from dpntk.common.errors import SchemaError
+from dpntk.common.ledger import Entry
 from dpntk.common.schema import Origin
 from dpntk.common.schema_file import Draft, read_schema
 from dpntk.common.table_schema import CsvFormat, TableSchema
+from dpntk.embed.drafting import draft_schema
 
 AGE = Column("age", ColumnKind.INTEGER, "int64", 0, 12)
 GAIN = Column(
@@ -58,10 +62,68 @@ def test_what_is_not_confirmed_is_refused_or_marked(tmp_path: Path) -> None:
     assert read_schema(file) == SCHEMA
 
 
+def test_columns_that_the_data_left_out_are_confirmed_or_said(tmp_path: Path) -> None:
+    file = tmp_path / "schema.toml"
+    drafted = Draft(replace(SCHEMA, left_out=("diary",)), left_out_confirmed=False)
+    file.write_text(drafted.to_toml())
+    assert Draft.from_toml(file.read_text(), "it") == drafted
+    with pytest.raises(SchemaError, match=r"not confirmed: the data decided which columns are"):
+        read_schema(file)
+    accepted = read_schema(file, accept_from_data=True)
+    assert accepted.from_data == (*SCHEMA.from_data, "which columns are left out")
+    assert TableSchema.from_json(accepted.to_json()) == accepted
+    file.write_text(Draft(accepted).to_toml())  # as `dpntk bounds` writes it again
+    assert read_schema(file) == accepted
+    file.write_text(drafted.to_toml().replace("left_out_confirmed = false", ""))
+    assert read_schema(file) == drafted.schema
+    assert read_schema(file).from_data == SCHEMA.from_data
+
+
+def test_only_what_the_data_left_out_is_unconfirmed(tmp_path: Path) -> None:
+    """The 501st text makes of a column one that is left out: one record decides."""
+    table = tmp_path / "a.csv"
+    for texts in (500, 501):
+        rows = [f"{number % 7},t{number % texts}" for number in range(2000)]
+        table.write_text("\n".join(["age,town", *rows]) + "\n")
+        drafted = draft_schema(table, None, CsvFormat())
+        assert drafted.schema.left_out == (() if texts == 500 else ("town",))
+        assert drafted.left_out_confirmed == (texts == 500)
+
+
+def test_private_bounds_confirm_bounds_alone() -> None:
+    text = Draft(SCHEMA, ("age", "grade")).to_toml()
+    lower, upper = SCHEMA.columns[0].lower, SCHEMA.columns[0].upper
+    assert f"lower = {lower}\nupper = {upper}\n" in text
+    marked = text.replace(f"lower = {lower}\nupper = {upper}\n", 'bounds = "private"\n', 1)
+    draft = Draft.from_toml(marked, "it")
+    assert (draft.unconfirmed, draft.private) == (("age", "grade"), ("age",))
+    with pytest.raises(SchemaError, match="not confirmed: age: replace"):
+        draft.of_magnitudes("it")
+    assert draft.of_magnitudes("it", accept_from_data=True).columns[0].name == "age"
+    entry = Entry("0" * 32, "2026-01-01", 0.1, 1e-5, Adjacency.REPLACE_ONE, 40.0, 40.0)
+    found = draft.with_bounds({"age": (0, 127)}, (entry,))
+    assert Draft.from_toml(found.to_toml(), "it") == found
+    with pytest.raises(SchemaError, match="not confirmed: age, grade"):
+        found.settled("it")
+    settled = found.settled("it", accept_from_data=True)
+    of_others, of_age = settled.from_data
+    assert of_others.endswith(', and whether values are missing, of grade, to"wn\n')
+    assert of_age == "kinds, types, scales, and whether values are missing, of age"
+    assert TableSchema.from_json(settled.to_json()) == settled
+    with pytest.raises(SchemaError, match='of a column of origin "private"'):
+        replace(SCHEMA.columns[0], kind_origin=Origin.FROM_DATA)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("columns = [", "not TOML"),
+        ("left_out_confirmed = 1", "left_out_confirmed is true or false"),
+        (
+            "left_out_origin = 'private'\n[[columns]]\nname = 'a'\nkind = 'categorical'\n"
+            "dtype = 'string'\ncategories = ['x']",
+            "left_out_origin is",
+        ),
         ("", "list of 1 to"),
         ("columns = [1]", "described by a table"),
         ("[[columns]]\nname = 'a'", "column 'a': kind is missing"),
