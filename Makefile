@@ -46,7 +46,7 @@ demo: export XDG_CONFIG_HOME = $(abspath $(DEMO))/config
 demo: $(READY)
 	rm -rf $(DEMO) && mkdir -p $(DEMO)
 	$(BIN)/python benchmarks/digits.py $(DEMO)/digits
-	$(BIN)/dpntk embed $(DEMO)/digits -o $(DEMO)/embedding.h5
+	$(BIN)/dpntk embed $(DEMO)/digits --classes 10 -o $(DEMO)/embedding.h5
 	$(BIN)/dpntk release $(DEMO)/embedding.h5 --eps 1 -o $(DEMO)/release.h5
 	$(BIN)/dpntk generate $(DEMO)/release.h5 -o $(DEMO)/synthetic
 	$(BIN)/dpntk evaluate $(DEMO)/synthetic --test $(DEMO)/digits --baseline $(DEMO)/digits -o $(DEMO)/evaluation.json

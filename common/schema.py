@@ -30,7 +30,7 @@ class Origin(Enum):
     DECLARED = "declared"
     """Stated by the data owner."""
     FORMAT = "format"
-    """A property of the container: file headers, folder names, the range of a pixel."""
+    """A property of the container, whatever it holds: file headers, the range of a pixel."""
     FROM_DATA = "from-data"
     """Looked up in the records themselves: outside the guarantee, and every release says so."""
     PRIVATE = "private"
@@ -86,7 +86,9 @@ class ImageSchema:
     @property
     def from_data(self) -> tuple[str, ...]:
         """The pieces that were looked up in the records and so are outside the guarantee."""
-        pieces = {"image size": self.side_origin, "number of classes": self.classes_origin}
+        named = self.classes != numbered(len(self.classes))
+        classes = "names of the classes" if named else "number of classes"
+        pieces = {"image size": self.side_origin, classes: self.classes_origin}
         return tuple(name for name, origin in pieces.items() if origin is Origin.FROM_DATA)
 
     @property
@@ -136,6 +138,11 @@ class ImageSchema:
         if schema.to_json() != dict(document):
             raise SchemaError("not a schema that this dpntk reads: unknown entries")
         return schema
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """The names of classes that have none: "0", "1", ..."""
+    return tuple(map(str, range(count)))
 
 
 def some_classes(names: tuple[str, ...]) -> str:

@@ -39,6 +39,7 @@ def embed(
     split: str = "train",
     image_size: int | None = None,
     classes: int | None = None,
+    class_names: tuple[str, ...] | None = None,
     capacity: int | None = None,
     carry_out: Callable[[Job], Embedding] | None = None,
     table: TableSchema | None = None,
@@ -68,7 +69,8 @@ def embed(
         device: "auto", "cpu" or "cuda". Does not change a bit of the result.
         split: "train" or "test", where the data set has both.
         image_size: resize images to this many pixels a side.
-        classes: declared number of classes, for formats that only number them.
+        classes: declared number of classes.
+        class_names: declared names of all classes of images, those without a record too.
         capacity: how many records the sums must be able to hold, for shards that are to be
             added: 2^20 or n, whichever is larger, if not given.
         carry_out: how to pass over the records; `WorkFolder.carry_out` survives interruptions and
@@ -88,7 +90,12 @@ def embed(
     """
     if isinstance(data, (str, Path)):
         source = open_source(
-            Path(data), split=split, image_size=image_size, class_count=classes, table=table
+            Path(data),
+            split=split,
+            image_size=image_size,
+            class_count=classes,
+            class_names=class_names,
+            table=table,
         )
     else:
         source = data

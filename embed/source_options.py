@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,9 +11,27 @@ import click
 
 from ..common.console import notice
 from ..common.errors import SchemaError
+from ..common.schema import ImageSchema, numbered
 from ..common.schema_file import read_schema
 from ..common.schemas import Schema
 from ..common.table_schema import TableSchema
+
+
+def _names(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    """The names in a line of comma-separated values."""
+    if text is None:
+        return None
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise click.BadParameter("write it as in cat,dog,'\"eel, moray\"'") from error
+    names = [name.strip() for name in names]
+    if not all(names):
+        raise click.BadParameter("a class without a name: write it as in cat,dog,eel")
+    return tuple(names)
+
 
 _OPTIONS: Final = (
     click.option(
@@ -27,6 +46,12 @@ _OPTIONS: Final = (
         "--classes", type=click.IntRange(1, 10_000), metavar="N",
         help="Declare the number of classes of images whose labels are numbers; otherwise it is "
         "looked up in the labels, and the release says that it was.",
+    ),
+    click.option(
+        "--class-names", metavar="NAME,NAME,...", callback=_names,
+        help="Declare the names of all classes of images, those without a record too; otherwise "
+        "they are looked up in the folders, or are numbers. A name with a comma is put in double "
+        "quotes.",
     ),
     click.option(
         "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
@@ -46,7 +71,7 @@ _OPTIONS: Final = (
 
 
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --split, --image-size, --classes, --schema, --accept-from-data and --threads."""
+    """Add the options of `_OPTIONS`, which say what the data are and what is known of them."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -68,7 +93,10 @@ def given_schema(path: Path | None, *, accept_from_data: bool) -> TableSchema | 
 def say_what_was_looked_up(schema: Schema) -> None:
     """Tell the owner what the guarantee does not cover because it was read off the data."""
     if schema.from_data:
-        declared = "--schema" if isinstance(schema, TableSchema) else "--classes"
+        declared = "--schema"
+        if isinstance(schema, ImageSchema):
+            by_number = schema.classes == numbered(len(schema.classes))
+            declared = "--classes" if by_number else "--class-names"
         notice(
             f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
             f"declare with {declared}"

@@ -14,7 +14,7 @@ from ..common.console import show
 from ..common.feature_map import FeatureMap
 from ..common.joint import JointFeatures
 from ..common.ledger import Ledger
-from ..common.schema import ImageSchema, Origin
+from ..common.schema import ImageSchema, Origin, numbered
 from ..common.schema_file import read_schema
 from ..common.schemas import Schema
 from ..common.words import counted, rounded_down, rounded_up
@@ -104,8 +104,7 @@ def _schema(path: Path | None, classes: int | None, image_size: int | None) -> S
     if path is None:
         if classes is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        names = tuple(str(number) for number in range(classes))
-        return ImageSchema(image_size or 28, names, Origin.DECLARED, Origin.DECLARED)
+        return ImageSchema(image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED)
     for option, value in (("--classes", classes), ("--image-size", image_size)):
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")

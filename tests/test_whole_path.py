@@ -21,6 +21,29 @@ from tests.conftest import SIDE, Command, draw_records, refused
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def statement(dpntk: Command, release: str) -> str:
+    """What `dpntk inspect` says, on one line."""
+    return " ".join(dpntk("inspect", release).stdout.replace("│", " ").split())
+
+
+def test_classes_are_looked_up_and_said_or_declared(dpntk: Command, folder: Path) -> None:
+    assert dpntk("embed", folder, "--width", 5, "-o", "seen.h5").code == 0
+    assert dpntk("release", "seen.h5", "--eps", 1, "--delta", 1e-3, "-o", "1.h5").code == 0
+    assert "Looked up in the records: names of the classes." in statement(dpntk, "1.h5")
+    (folder / "d, e").mkdir()
+    refused(dpntk("embed", folder, "--width", 5), "without a PNG or JPEG file", "--class-names")
+    odd = dpntk("embed", folder, "--width", 5, "--class-names", "a,,b")
+    refused(odd, "--class-names", "a class without a name")
+    declared = dpntk("embed", folder, "--width", 5, "--class-names", 'c, b,"d, e",a')
+    assert declared.code == 0, declared.stderr
+    assert "looked up" not in declared.stderr
+    assert "no record is of 1 class of 4" in declared.stderr
+    assert dpntk("release", "--eps", 1, "--delta", 1e-3).code == 0
+    said = statement(dpntk, "release.h5")
+    assert "Looked up" not in said
+    assert "c, b, d, e, a" in said
+
+
 def digits(folder: Path) -> Path:
     program = Path(__file__).parent.parent / "benchmarks" / "digits.py"
     subprocess.run([sys.executable, program, folder], check=True)

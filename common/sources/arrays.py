@@ -56,7 +56,7 @@ class ArraySource:
 
     @classmethod
     def open_npz(
-        cls, path: Path, split: str, image_size: int | None, class_count: int | None
+        cls, path: Path, split: str, image_size: int | None, class_names: tuple[str, ...] | None
     ) -> ArraySource:
         """Read the headers of the arrays in an archive.
 
@@ -68,11 +68,11 @@ class ArraySource:
             members = archive.namelist()
         x, y = _names(members, split, f"{path}: holds no array named")
         arrays = ArrayFile.open_member(path, x), ArrayFile.open_member(path, y)
-        return cls._open(*arrays, image_size, class_count)
+        return cls._open(*arrays, image_size, class_names)
 
     @classmethod
     def open_folder(
-        cls, folder: Path, split: str, image_size: int | None, class_count: int | None
+        cls, folder: Path, split: str, image_size: int | None, class_names: tuple[str, ...] | None
     ) -> ArraySource:
         """Read the headers of .npy files in a folder.
 
@@ -83,11 +83,11 @@ class ArraySource:
         files = (file.name for file in folder.iterdir())
         x, y = _names(files, split, f"{folder}: holds no .npy file named")
         arrays = ArrayFile.open(folder / f"{x}.npy"), ArrayFile.open(folder / f"{y}.npy")
-        return cls._open(*arrays, image_size, class_count)
+        return cls._open(*arrays, image_size, class_names)
 
     @classmethod
     def _open(
-        cls, x: ArrayFile, y: ArrayFile, image_size: int | None, class_count: int | None
+        cls, x: ArrayFile, y: ArrayFile, image_size: int | None, class_names: tuple[str, ...] | None
     ) -> ArraySource:
         where, where_labels = _where(x), _where(y)
         if x.dtype.kind != "f" and x.dtype != np.uint8:
@@ -106,7 +106,7 @@ class ArraySource:
         require_image(height, width, where)
         side, side_origin = square_side(height, width, image_size, where)
         pieces = (labels.reshape(-1).astype(np.int64) for _, labels in y.read(_LABEL_PIECE))
-        classes, classes_origin = numbered_classes(class_count, pieces, where_labels)
+        classes, classes_origin = numbered_classes(class_names, pieces, where_labels)
         return cls(x, y, height, width, ImageSchema(side, classes, side_origin, classes_origin))
 
     def __len__(self) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..errors import DataError, SchemaError
-from ..schema import MOST_CLASSES, Origin
+from ..schema import MOST_CLASSES, Origin, numbered
 from ..schemas import Schema
 from .prefetch import decoding_workers, in_order
 
@@ -184,27 +184,34 @@ def resize(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     return np.stack(resized) if resized else np.empty((0, side, side), dtype=np.uint8)
 
 
+def names_of_numbers(
+    class_count: int | None, class_names: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """The declared classes of a source that only numbers them; None if nothing is declared."""
+    return numbered(class_count) if class_names is None and class_count else class_names
+
+
 def numbered_classes(
-    count: int | None, labels: Iterable[NDArray[np.int64]], where: str
+    declared: tuple[str, ...] | None, labels: Iterable[NDArray[np.int64]], where: str
 ) -> tuple[tuple[str, ...], Origin]:
-    """Class names "0", "1", ... as declared, or else up to the largest label found.
+    """The classes of a source that only numbers them: as declared, or up to the largest label.
 
     Args:
-        count: how many classes the user declared, if so.
-        labels: all labels, in pieces; read only where `count` is None.
+        declared: their names, if the user declared them.
+        labels: all labels, in pieces; read only where nothing is declared.
         where: the data, for the message.
 
     Raises:
         SchemaError: a label is too large for any number of classes that is supported.
     """
-    if count is not None:
-        return tuple(map(str, range(count))), Origin.DECLARED
+    if declared is not None:
+        return declared, Origin.DECLARED
     largest = max((int(piece.max()) for piece in labels if piece.size), default=0)
     if largest >= MOST_CLASSES:
         raise SchemaError(
             f"{where}: there is a label {largest}: labels are 0 to {MOST_CLASSES - 1} at most"
         )
-    return tuple(map(str, range(largest + 1))), Origin.FROM_DATA
+    return numbered(largest + 1), Origin.FROM_DATA
 
 
 def records_at_a_time(size: int, record_bytes: int) -> int:

@@ -122,7 +122,7 @@ class IdxSource:
         cls,
         pairs: tuple[tuple[Path, Path], ...],
         image_size: int | None,
-        class_count: int | None,
+        class_names: tuple[str, ...] | None,
     ) -> IdxSource:
         """Read the headers.
 
@@ -156,7 +156,7 @@ class IdxSource:
             for _, labels in pairs
             for _, piece in _read(labels, 1, _LABEL_PIECE)
         )
-        names, classes_origin = numbered_classes(class_count, pieces, str(pairs[0][1].parent))
+        names, classes_origin = numbered_classes(class_names, pieces, str(pairs[0][1].parent))
         schema = ImageSchema(side, names, side_origin, classes_origin)
         return cls(pairs, tuple(counts), *size, schema)
 

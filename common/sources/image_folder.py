@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..console import notice
-from ..errors import DataError
-from ..schema import ImageSchema, Origin
+from ..errors import DataError, SchemaError
+from ..schema import ImageSchema, Origin, numbered
 from ..words import counted
 from .base import Batch, decoded, files_fingerprint, reading
 from .images import SUFFIXES, ImageDecoder, require_size
@@ -58,10 +58,6 @@ class _Listing:
                 elif entry.name[0] != "." and entry.name.lower() not in _BY_THEMSELVES:
                     others, other = others + 1, max(other, entry.name)
         names.sort()
-        if not names:
-            raise DataError(
-                f"{folder}: a class folder without a PNG or JPEG file: fill it or remove it"
-            )
         ends = np.zeros(len(names) + 1, dtype=np.int64)
         np.cumsum(np.fromiter((len(name) + 1 for name in names), np.int64), out=ends[1:])
         return cls(folder, label, _NUL.join(names) + _NUL, ends, (others, other))
@@ -89,17 +85,24 @@ class ImageFolderSource:
 
     @classmethod
     def open(
-        cls, folder: Path, image_size: int | None, class_names: tuple[str, ...] | None
+        cls,
+        folder: Path,
+        image_size: int | None,
+        class_count: int | None,
+        class_names: tuple[str, ...] | None,
     ) -> ImageFolderSource:
         """List the files, and read the first one for its size.
 
         Args:
             folder: holds one folder for each class.
             image_size: resize every image to this many pixels a side.
-            class_names: the classes to expect; the folders' names if None.
+            class_count: how many classes there are, by the owner's word.
+            class_names: all classes, by the owner's word; those without a record may have an empty
+                folder or none. The folders' names if None.
 
         Raises:
-            DataError: no class folders, one of them without images, or one of an unknown class.
+            DataError: no class folders, one of an unknown class, or, where no classes are
+                declared, one without images.
             SchemaError: sizes or classes that are not supported.
         """
         classes = sorted(
@@ -116,7 +119,8 @@ class ImageFolderSource:
                 "files such as train-images-idx3-ubyte.gz, x.npy and y.npy, Parquet files, or tar "
                 "shards"
             )
-        names = class_names or tuple(entry.name for entry in classes)
+        found = [entry.name for entry in classes]
+        names, origin = _classes(folder, found, class_count, class_names)
         for entry in classes:
             if entry.name not in names:
                 raise DataError(
@@ -124,9 +128,18 @@ class ImageFolderSource:
                 )
         listings = tuple(_Listing.of(entry, names.index(entry.name)) for entry in classes)
         _tell_of_others(listings)
-        first = f"{listings[0].folder}/{listings[0].files(0, 1)[0]}"
+        empty = [listing.folder for listing in listings if not len(listing)]
+        if empty and origin is not Origin.DECLARED:
+            raise DataError(
+                f"{empty[0]}: a class folder without a PNG or JPEG file: fill it or remove it, or "
+                "declare all classes with --class-names"
+            )
+        filled = next((listing for listing in listings if len(listing)), None)
+        if filled is None:
+            raise DataError(f"{folder}: no class folder holds a PNG or JPEG file")
+        first = f"{filled.folder}/{filled.files(0, 1)[0]}"
         decoder, side_origin = ImageDecoder.of_first(_content(first), first, image_size)
-        schema = ImageSchema(decoder.side, names, side_origin, Origin.FORMAT)
+        schema = ImageSchema(decoder.side, names, side_origin, origin)
         return cls(folder, listings, decoder, schema)
 
     def __len__(self) -> int:
@@ -156,6 +169,29 @@ class ImageFolderSource:
         files = (f"{listing.folder}/{name}" for name in listing.files(start, stop))
         records = [self.decoder.decode(_content(file), file) for file in files]
         return Batch(np.stack(records), np.full(stop - start, listing.label, dtype=np.int64))
+
+
+def _classes(
+    folder: Path,
+    found: Sequence[str],
+    count: int | None,
+    declared: tuple[str, ...] | None,
+) -> tuple[tuple[str, ...], Origin]:
+    """The names of all classes, and where they come from.
+
+    Which folders there are follows from the records: the last one of its class takes the folder
+    along. So the classes are public knowledge only where the owner has declared them; `count`
+    alone declares those that have their number for a name.
+    """
+    if declared is None and count is not None and set(found) <= set(numbered(count)):
+        declared = numbered(count)
+    names = tuple(found) if declared is None else declared
+    if count not in (None, len(names)):
+        raise SchemaError(
+            f"{folder}: its folders name {counted(len(names), 'class', 'classes')}, but {count} "
+            "are declared: name all of them with --class-names"
+        )
+    return names, Origin.FROM_DATA if declared is None else Origin.DECLARED
 
 
 def _tell_of_others(listings: Iterable[_Listing]) -> None:

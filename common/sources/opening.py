@@ -10,7 +10,7 @@ from ..errors import DataError, SchemaError
 from ..table_schema import TableSchema
 from ..words import counted
 from .arrays import ArraySource, holds_npy_files
-from .base import Source, reading
+from .base import Source, names_of_numbers, reading
 from .csv_files import is_csv
 from .idx import IdxSource, find_idx_pairs, holds_idx_files
 from .image_folder import ImageFolderSource
@@ -48,8 +48,9 @@ def open_source(
         path: the folder or file.
         split: "train" or "test", where the data set has both.
         image_size: resize every image to this many pixels a side.
-        class_count: declared number of classes, for formats that only number them.
-        class_names: the classes to expect, for formats that name them; found in the data if not
+        class_count: declared number of classes; of formats that name them, how many to expect.
+        class_names: declared names of all classes, those without a record too; in the order of
+            their numbers, where the format only numbers them. Looked up in the data if neither is
             given.
         table: the schema, if the data are a table in CSV or Parquet files.
 
@@ -63,23 +64,30 @@ def open_source(
             "read: give a file or a folder"
         )
     if table is not None:
-        if image_size is not None or class_count is not None:
+        if (image_size, class_count, class_names) != (None, None, None):
             raise SchemaError(
-                "--image-size and --classes are for images: for a table the schema says all"
+                "--image-size, --classes and --class-names are for images: for a table the schema "
+                "says all"
             )
         return TableSource.open(path, table, split)
+    if class_names is not None and class_count not in (None, len(class_names)):
+        raise SchemaError(
+            f"--class-names names {counted(len(class_names), 'class', 'classes')}, but --classes "
+            f"declares {class_count}: leave out --classes"
+        )
     with reading(path):
         if not path.exists():
             raise DataError(f"{path}: there is no such file or folder")
         if path.is_dir():
             return _open_folder(path, split, image_size, class_count, class_names)
+        numbers = names_of_numbers(class_count, class_names)
         match path.suffix.lower():
             case ".npz":
-                return ArraySource.open_npz(path, split, image_size, class_count)
+                return ArraySource.open_npz(path, split, image_size, numbers)
             case ".parquet":
                 return ParquetImageSource.open((path,), image_size, class_count, class_names)
             case ".tar":
-                return TarImageSource.open((path,), image_size, class_count)
+                return TarImageSource.open((path,), image_size, numbers)
         if is_csv(path):
             raise SchemaError(
                 f"{path}: a table needs a schema: 'dpntk schema {path}' drafts one; then --schema "
@@ -102,26 +110,20 @@ def _open_folder(
     kinds = _kinds_in(folder)
     if not kinds and part.is_dir() and (_kinds_in(part) or _has_folders(part)):
         folder, kinds = part, _kinds_in(part)  # the data lie one level deeper, in train and test
+    numbers = names_of_numbers(class_count, class_names)
     match kinds:
         case []:
-            source = ImageFolderSource.open(folder, image_size, class_names)
-            named = len(source.schema.classes)
-            if class_count not in (None, named):
-                raise SchemaError(
-                    f"{folder}: its folders name {counted(named, 'class', 'classes')}, but "
-                    f"{class_count} are declared: leave out --classes"
-                )
-            return source
+            return ImageFolderSource.open(folder, image_size, class_count, class_names)
         case ["IDX files"]:
-            return IdxSource.open(find_idx_pairs(folder, split), image_size, class_count)
+            return IdxSource.open(find_idx_pairs(folder, split), image_size, numbers)
         case [".npy files"]:
-            return ArraySource.open_folder(folder, split, image_size, class_count)
+            return ArraySource.open_folder(folder, split, image_size, numbers)
         case ["Parquet files"]:
             files = find_shards(folder, _PARQUET, split)
             return ParquetImageSource.open(files, image_size, class_count, class_names)
         case ["tar shards"]:
             files = find_shards(folder, _TAR, split)
-            return TarImageSource.open(files, image_size, class_count)
+            return TarImageSource.open(files, image_size, numbers)
         case _:
             raise DataError(
                 f"{folder}: holds several kinds of data, {' and '.join(kinds)}: keep one of them "

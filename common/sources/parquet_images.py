@@ -25,6 +25,7 @@ from .base import (
     Batch,
     decoded,
     files_fingerprint,
+    names_of_numbers,
     numbered_classes,
     require_image,
     require_labels,
@@ -134,7 +135,7 @@ class ParquetImageSource:
             files: with the same columns.
             image_size: resize every image to this many pixels a side.
             class_count: declared number of classes.
-            class_names: the classes to expect, where the files name them.
+            class_names: declared names of all classes.
 
         Raises:
             DataError: a file is damaged, or has no columns of images and labels.
@@ -159,10 +160,12 @@ class ParquetImageSource:
         )
         if named is None:
             labels = _all_labels(files, columns.label)
-            classes, classes_origin = numbered_classes(class_count, labels, str(files[0].parent))
+            declared = names_of_numbers(class_count, class_names)
+            classes, classes_origin = numbered_classes(declared, labels, str(files[0].parent))
         else:
             _require_classes(named, class_count, class_names, str(files[0]))
-            classes, classes_origin = named, Origin.FORMAT
+            classes = named
+            classes_origin = Origin.FORMAT if class_names is None else Origin.DECLARED
         schema = ImageSchema(decoder.side, classes, side_origin, classes_origin)
         return cls(files, tuple(counts), columns, decoder, schema)
 

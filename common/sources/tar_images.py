@@ -95,7 +95,7 @@ class TarImageSource:
 
     @classmethod
     def open(
-        cls, files: tuple[Path, ...], image_size: int | None, class_count: int | None
+        cls, files: tuple[Path, ...], image_size: int | None, class_names: tuple[str, ...] | None
     ) -> TarImageSource:
         """List the shards, and read the first image for its size.
 
@@ -119,7 +119,7 @@ class TarImageSource:
             content, where = first.read(opened, 0)
         decoder, side_origin = ImageDecoder.of_first(content, where, image_size)
         labels = (shard.labels for shard in shards)
-        classes, classes_origin = numbered_classes(class_count, labels, str(files[0].parent))
+        classes, classes_origin = numbered_classes(class_names, labels, str(files[0].parent))
         schema = ImageSchema(decoder.side, classes, side_origin, classes_origin)
         for shard in shards:
             require_labels(shard.labels, len(classes), 0, str(shard.path))

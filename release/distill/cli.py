@@ -98,6 +98,7 @@ def command(
     split: str,
     image_size: int | None,
     classes: int | None,
+    class_names: tuple[str, ...] | None,
     schema_path: Path | None,
     accept_from_data: bool,
     threads: int | None,
@@ -121,7 +122,14 @@ def command(
         settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
     table = given_schema(schema_path, accept_from_data=accept_from_data)
     use_threads(threads)
-    source = open_source(data, split=split, image_size=image_size, class_count=classes, table=table)
+    source = open_source(
+        data,
+        split=split,
+        image_size=image_size,
+        class_count=classes,
+        class_names=class_names,
+        table=table,
+    )
     made = distill(
         source,
         output,

@@ -7,9 +7,19 @@ import math
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from dpntk.common.relu_kernel import KernelRidge, ReluKernel, arccos, class_targets
+from dpntk.common.relu_kernel import (
+    _DENOMINATOR,
+    _NUMERATOR,
+    KernelRidge,
+    ReluKernel,
+    arccos,
+    class_targets,
+)
+
+Floats = NDArray[np.float64]
 
 INPUTS, BIAS = 6, 0.3
 
@@ -40,6 +50,50 @@ def test_the_arccosine_is_right_to_the_last_places() -> None:
     )
     wrong = np.abs(arccos(cosines).numpy() - np.arccos(cosines.numpy()))
     assert wrong.max() <= 5e-16
+
+
+def by_numpy(products: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Values and slopes of records with themselves, by NumPy's operations, which IEEE 754 defines.
+
+    The same steps in the same order: the bits have to be the same.
+    """
+
+    def polynomial(x: Floats, coefficients: tuple[float, ...]) -> Floats:
+        value = np.full_like(x, coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            value = value * x + coefficient
+        return value
+
+    scale = 2.0 / INPUTS
+    h = squares * scale + BIAS
+    geometric = np.sqrt(h[:, None] * h)
+    h_xz = products * scale + BIAS
+    cosine = (h_xz / geometric).clip(-1.0, 1.0)
+    sine = np.sqrt((1.0 - cosine) * (1.0 + cosine))
+    size = np.abs(cosine)
+    square = np.where(size < 0.5, cosine * cosine, (1.0 - size) * 0.5)
+    root = np.where(size < 0.5, cosine, np.sqrt(square))
+    quotient = polynomial(square, _NUMERATOR) / polynomial(square, _DENOMINATOR)
+    arcsine = root + root * (square * quotient)
+    beyond = np.where(cosine < 0, math.pi - 2.0 * arcsine, 2.0 * arcsine)
+    rest = math.pi - np.where(size < 0.5, math.pi / 2 - arcsine, beyond)
+    kappa_0, kappa_1 = rest / math.pi, (sine + cosine * rest) / math.pi
+    below = np.maximum(sine, 1e-9) * math.pi
+    return (
+        geometric * kappa_1 + BIAS + h_xz * kappa_0,
+        scale * (2.0 * kappa_0 + cosine / below),
+        scale * geometric * (1.0 - 2.0 * cosine * cosine) / (below * h),
+    )
+
+
+def test_every_bit_is_that_of_operations_that_are_rounded_correctly() -> None:
+    """One root in seventy would be another with torch's own (docs/privacy.md, statement 15)."""
+    x = draw(300, seed=3)
+    products, squares = x @ x.T, (x * x).sum(1)
+    found = ReluKernel(INPUTS, BIAS).slopes(products, squares, squares)
+    expected = by_numpy(products.numpy(), squares.numpy())
+    for ours, theirs in zip((found.values, found.first, found.second), expected, strict=True):
+        assert np.array_equal(ours.numpy(), theirs)
 
 
 def test_values_are_those_of_the_definition() -> None:

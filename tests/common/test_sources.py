@@ -90,7 +90,7 @@ def test_class_folders(tmp_path: Path) -> None:
     records, labels = read(source)
     order = np.argsort(LABELS, kind="stable")
     assert source.schema.classes == ("cat", "dog", "eel")
-    assert source.schema.from_data == ()
+    assert source.schema.from_data == ("names of the classes",)
     assert np.array_equal(records, RECORDS[order])
     assert np.array_equal(labels, LABELS[order])
 
@@ -156,11 +156,52 @@ def test_every_kind_gives_the_records_in_order(tmp_path: Path, kind: str) -> Non
     order = np.argsort(LABELS, kind="stable") if kind == "folder" else np.arange(20)
     assert len(source) == 20
     assert len(source.schema.classes) == 3
-    assert source.schema.from_data == ()
+    # That there are three is declared; what they are called only the folders say.
+    assert source.schema.from_data == (("names of the classes",) if kind == "folder" else ())
     assert np.array_equal(records, RECORDS[order])
     assert np.array_equal(labels, LABELS[order])
     assert records.dtype == np.uint8
     assert labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_classes_without_a_record_can_be_declared(tmp_path: Path, kind: str) -> None:
+    names = ("cat", "dog", "eel", "yak")
+    path = KINDS[kind](tmp_path / "data")
+    if kind == "folder":
+        (path / "yak").mkdir()
+        with pytest.raises(DataError, match=r"yak: a class folder without .* --class-names"):
+            open_source(path)
+        (path / "yak").rmdir()
+        with pytest.raises(SchemaError, match=r"name 3 classes, but 5 are declared: .*-names"):
+            open_source(path, class_count=5)
+        (path / "yak").mkdir()
+    with_it = open_source(path, class_names=names)
+    assert with_it.schema.classes == names
+    assert with_it.schema.from_data == ()
+    assert with_it.schema.classes_origin is Origin.DECLARED
+    _, labels = read(with_it)
+    assert set(labels.tolist()) == {0, 1, 2}
+    with pytest.raises((SchemaError, DataError), match=r"eel is not one of|labels of 2 classes"):
+        read(open_source(path, class_names=("cat", "dog")))
+    with pytest.raises(SchemaError, match=r"--class-names names 4 classes, but --classes .* 3"):
+        open_source(path, class_names=names, class_count=3)
+
+
+def test_numbered_class_folders_are_declared_by_their_number(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    for number, name in enumerate(("cat", "dog", "eel")):
+        (tmp_path / name).rename(tmp_path / str(number))
+    source = open_source(tmp_path, class_count=12)
+    assert source.schema.classes == tuple(map(str, range(12)))
+    assert source.schema.from_data == ()
+    assert open_source(tmp_path).schema.from_data == ("number of classes",)
+
+
+def test_class_folders_need_an_image_somewhere(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(DataError, match="no class folder holds a PNG or JPEG file"):
+        open_source(tmp_path, class_names=("cat", "dog"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -190,7 +190,7 @@ def test_a_table_needs_a_schema_and_nothing_of_images(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv")
     with pytest.raises(SchemaError, match=r"'dpntk schema .*a.csv' drafts one"):
         open_source(path)
-    with pytest.raises(SchemaError, match=r"--image-size and --classes are for images"):
+    with pytest.raises(SchemaError, match="--image-size, --classes and --class-names are for"):
         open_source(path, table=PEOPLE, class_count=2)
     with pytest.raises(DataError, match=r"a.txt: not a kind of table"):
         open_source(write(tmp_path / "a.txt"), table=PEOPLE)
