@@ -121,6 +121,18 @@ class Ledger:
         """The ledger with one more release."""
         return replace(self, entries=(*self.entries, entry))
 
+    def going_on_with(self, later: Ledger) -> Ledger:
+        """The ledger with the releases of another that it does not know.
+
+        Where those are of parts, they count as of the whole: more than they have spent, never less.
+        An empty ledger goes on as the other one.
+        """
+        if not self.all_entries and not self.parts:
+            return replace(later, ceiling=later.ceiling or self.ceiling)
+        known = {entry.release_id for entry in self.all_entries}
+        new = (entry for entry in later.all_entries if entry.release_id not in known)
+        return replace(self, entries=(*self.entries, *new))
+
     def beginning_with(self, spent: tuple[Entry, ...]) -> Ledger:
         """The ledger with what was spent on something that its embedding was made with.
 

@@ -115,6 +115,11 @@ class TangentFeatures:
             grid = HIDDEN_GRID if number else FIRST_GRID
             _require_grid(f"weight_{number + 1}", weight, grid)
             _require_grid(f"bias_{number + 1}", bias, grid)
+            if not weight.any():
+                raise SchemaError(
+                    f"feature map: all of weight_{number + 1} are 0, rounded to multiples of "
+                    f"{grid:g}: nothing passes through such a layer"
+                )
             # Sums of records, or of a hidden layer's rounded values, must be exact in float64.
             factor = _ROUNDED if number else self.levels
             reach = largest_sum(weight, number > 0) + np.abs(bias).max()

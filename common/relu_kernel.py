@@ -27,6 +27,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from .square_root import square_root
+
 _SMALLEST_SINE: Final = 1e-9
 """Records that are the same up to rounding have a kernel whose slope is not defined."""
 _NUMERATOR: Final = (
@@ -86,10 +88,10 @@ class ReluKernel:
         """
         scale, bias = 2.0 / self.inputs, self.bias_variance
         h_zz = z_squares * scale + bias
-        geometric = torch.sqrt((x_squares * scale + bias)[:, None] * h_zz)
+        geometric = square_root((x_squares * scale + bias)[:, None] * h_zz)
         h_xz = products * scale + bias
         cosine = (h_xz / geometric).clamp(-1.0, 1.0)
-        sine = torch.sqrt((1.0 - cosine) * (1.0 + cosine))
+        sine = square_root((1.0 - cosine) * (1.0 + cosine))
         rest = math.pi - arccos(cosine)
         kappa_0 = rest / math.pi
         kappa_1 = (sine + cosine * rest) / math.pi
@@ -153,7 +155,7 @@ def arccos(cosine: Tensor) -> Tensor:
     size = cosine.abs()
     central = size < 0.5
     square = torch.where(central, cosine * cosine, (1.0 - size) * 0.5)
-    sine = torch.where(central, cosine, torch.sqrt(square))
+    sine = torch.where(central, cosine, square_root(square))
     quotient = _polynomial(square, _NUMERATOR) / _polynomial(square, _DENOMINATOR)
     arcsine = sine + sine * (square * quotient)
     beyond = torch.where(cosine < 0, math.pi - 2.0 * arcsine, 2.0 * arcsine)

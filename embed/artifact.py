@@ -94,8 +94,11 @@ def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, An
     }
 
 
-def save_embedding(embedding: Embedding, path: Path) -> None:
-    """Write an embedding, readable by its owner alone (0600).
+def write_embedding(embedding: Embedding, path: Path) -> None:
+    """Write an embedding, readable by its owner alone (0600), over whatever is there.
+
+    The caller answers for the ledger of an embedding that is there; `saving.save_embedding` takes
+    it over.
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,24 +11,22 @@ from ..common.console import console, notice, warning
 from ..common.container import EMBEDDING_BEGINS
 from ..common.device import AUTO
 from ..common.errors import BudgetError, SchemaError
-from ..common.files import collect_stale, followed, require_absent
-from ..common.ledger import DEFAULT_DELTA, Ceiling, Ledger
-from ..common.locks import locked
-from ..common.magnitudes import magnitudes, schema_of_magnitudes
+from ..common.files import followed, require_absent
+from ..common.ledger import DEFAULT_DELTA, Ceiling
+from ..common.magnitudes import magnitudes
 from ..common.options import FiniteRange
 from ..common.ranks import Ranks
 from ..common.schema_file import read_draft
 from ..common.table_schema import TableSchema
 from ..common.threads import use_threads
 from ..common.words import counted
-from .artifact import load_embedding, save_embedding
+from .artifact import load_embedding
 from .drawing import MapOptions
 from .map_options import map_options
 from .pipeline import embed
+from .saving import COST, require_not_raised, save_embedding
 from .source_options import given_schema, say_what_was_looked_up, source_options
 from .work_folder import NothingLeft, WorkFolder
-
-_COST = "is an embedding that releases may refer to"
 
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
@@ -102,6 +99,7 @@ def command(
     split: str,
     image_size: int | None,
     classes: int | None,
+    class_names: tuple[str, ...] | None,
     capacity: int | None,
     restart: bool,
     checkpoint_every: float | None,
@@ -128,19 +126,18 @@ def command(
         if schema_path is None:
             raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
-        table = schema_of_magnitudes(draft.schema, draft.private)
+        table = draft.of_magnitudes(str(schema_path), accept_from_data=accept_from_data)
         own_map = magnitudes(table)
     else:
         table = given_schema(schema_path, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
     may_write = partial(
-        require_absent, output, overwrite=overwrite, cost=_COST, begins=EMBEDDING_BEGINS
+        require_absent, output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS
     )
     if not work.may_be_finished:
         may_write()
     use_threads(threads)
-    if output.exists():  # its ledger will be taken over: find out now if that cannot be
-        _require_no_higher(ceiling, load_embedding(output).ledger, output)
+    require_not_raised(ceiling, output)  # a ledger that is there will be taken over
     with work:
         try:
             embedding = embed(
@@ -153,6 +150,7 @@ def command(
                 split=split,
                 image_size=image_size,
                 classes=classes,
+                class_names=class_names,
                 capacity=capacity,
                 table=table,
                 carry_out=partial(work.carry_out, may_write=may_write),
@@ -163,14 +161,7 @@ def command(
             notice(str(reason))
             return
         # A release may have been made, or a file put there, while the records were read.
-        with locked(output):
-            may_write()
-            collect_stale(output)
-            ledger = load_embedding(output).ledger if output.exists() else Ledger()
-            _require_no_higher(ceiling, ledger, output)
-            ledger = ledger.beginning_with(embedding.schema.spent)
-            ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
-            save_embedding(replace(embedding, ledger=ledger), output)
+        save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling)
         work.remove()
     schema = embedding.schema
     say_what_was_looked_up(schema)
@@ -200,22 +191,6 @@ def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:
         raise BudgetError(
             f"{output} holds the embedding of these records already, with another ceiling: set it "
             "with --overwrite, on one process"
-        )
-
-
-def _require_no_higher(ceiling: Ceiling | None, ledger: Ledger, output: Path) -> None:
-    """Check that a ceiling is not raised which earlier releases were made under.
-
-    Whoever looks at a release first and raises the ceiling then has not set one beforehand
-    (docs/privacy.md, statement 11).
-    """
-    before = ledger.ceiling
-    if ceiling is None or before is None or not ledger.all_entries:
-        return
-    if ceiling.epsilon > before.epsilon or ceiling.delta > before.delta:
-        raise BudgetError(
-            f"{output} was released from under a ceiling of epsilon {before.epsilon:g} at delta "
-            f"{before.delta:g}: it can be lowered, not raised; leave --budget-eps out to keep it"
         )
 
 

@@ -11,10 +11,9 @@ from ..common.container import EMBEDDING_BEGINS
 from ..common.errors import OutputError
 from ..common.files import collect_stale, followed, require_absent
 from ..common.words import counted
-from .artifact import load_embedding, require_embedding, save_embedding
+from .artifact import load_embedding, require_embedding, write_embedding
 from .merge import all_locked, merge
-
-_COST = "is an embedding that releases may refer to"
+from .saving import COST
 
 
 @click.command("merge", short_help="Add up the embeddings of shards or sites.")
@@ -35,19 +34,19 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     of them before counts for its records; release from the sum only from now on.
     """
     embeddings, output = tuple(map(followed, embeddings)), followed(output)
-    require_absent(output, overwrite=overwrite, cost=_COST, begins=EMBEDDING_BEGINS)
+    require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
     for path in embeddings:
         require_embedding(path)
     with all_locked((*embeddings, output)):
         whole = merge(embeddings)
-        require_absent(output, overwrite=overwrite, cost=_COST, begins=EMBEDDING_BEGINS)
+        require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
         if _ledger_would_be_lost(output, embeddings):
             raise OutputError(
                 f"{output} was released from, and its ledger would be lost: "
                 "choose another name with -o"
             )
         collect_stale(output)
-        save_embedding(whole, output)
+        write_embedding(whole, output)
     console.print(
         f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.unit} in "
         f"{counted(len(whole.schema.classes), 'class', 'classes')}"

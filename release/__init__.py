@@ -15,7 +15,7 @@ from .keys import SigningKey, load_key, make_key, own_key
 from .reader import OpenedDistilled, OpenedRelease, open_any, open_release
 
 if TYPE_CHECKING:
-    from .publishing import publish, release, save_release
+    from .publishing import publish
     from .terms import ClassCounts, Terms
 
 __all__ = [
@@ -34,8 +34,6 @@ __all__ = [
     "open_release",
     "own_key",
     "publish",
-    "release",
-    "save_release",
 ]
 
 
@@ -43,8 +41,6 @@ _LAZY: Final = {
     "ClassCounts": "terms",
     "Terms": "terms",
     "publish": "publishing",
-    "release": "publishing",
-    "save_release": "publishing",
 }
 """Name to the module that it is in."""
 

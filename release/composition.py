@@ -100,8 +100,8 @@ def require_below_ceiling(ledger: Ledger) -> None:
     for limited in _under_each_ceiling(ledger):
         ceiling = limited.ceiling
         assert ceiling is not None
-        total = total_of(limited, ceiling.delta)
-        if total.epsilon > ceiling.epsilon * (1 + 1e-6):
+        if _precision_left(limited) < 0:
+            total = total_of(limited, ceiling.delta)
             before = total_of(replace(limited, entries=limited.entries[:-1]), ceiling.delta)
             of_part = "" if limited is ledger else " that was set for a part of these records"
             raise BudgetError(

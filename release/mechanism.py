@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from ..common.feature_map import FeatureMap, sensitivity
-from .accountant import noise_multiplier
+from .accountant import epsilon_for, noise_multiplier
 from .discrete_gaussian import FURTHEST, LARGEST_SIGMA, discrete_gaussian
 
 MECHANISM = "discrete Gaussian on exact integer sums"
@@ -21,6 +21,8 @@ DEFAULT_COUNT_WEIGHT = 0.25
 """Weight of a class count beside a unit-norm feature. It costs 3 % more noise on the features and
 gives the count of a class to within 22 records at epsilon 1 and delta 1e-5."""
 
+_TIGHT: Final = 1e-8
+"""How far a promise may be above what its noise gives, relative: ten times the calibration's."""
 SMOOTHING: Final = 3.0
 """The discrete Gaussian is accounted as a continuous one of variance sigma^2 - 3^2."""
 
@@ -86,6 +88,12 @@ def calibrate(
         BudgetError: the parameters promise nothing, or need more noise than 64 bits hold.
     """
     multiplier = noise_multiplier(epsilon, delta)
+    spent = epsilon_for(multiplier, delta)
+    if spent < epsilon * (1 - _TIGHT):
+        raise BudgetError(
+            f"--eps {epsilon:g} is more than the least noise there is spends, {spent:.4g}: choose "
+            "that, or less"
+        )
     still = no_noise(feature_map, units_per_one, adjacency=adjacency, count_weight=count_weight)
     integer_bound = still.sensitivity
     sigma = math.ceil(math.hypot(multiplier * integer_bound, SMOOTHING) * (1 + 2.0**-40))

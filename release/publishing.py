@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.container import RELEASE_BEGINS
-from ..common.errors import BudgetError, OutputError
+from ..common.errors import BudgetError, FormatError, OutputError
 from ..common.files import (
     PUBLIC_MODE,
     SENSITIVE_MODE,
@@ -26,9 +26,10 @@ from ..common.ledger import Entry
 from ..common.locks import locked
 from ..common.magnitudes import holds_magnitudes
 from ..common.words import rounded_up
-from ..embed.artifact import Embedding, load_embedding, require_embedding, save_embedding
+from ..embed.artifact import Embedding, load_embedding, require_embedding, write_embedding
 from .accountant import ACCOUNTANT, accountant_version, epsilon_for
 from .composition import Total, require_below_ceiling, total_of
+from .consistency import require_consistent
 from .contents import Guarantee, Release, statement_of
 from .keys import SigningKey
 from .mechanism import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums, add_noise
@@ -51,9 +52,9 @@ def publish(
     """Make a release of an embedding file, enter it into its ledger, and write the release file.
 
     Guarantee:
-        That of `release`; and no release file exists without its entry. The entry is on the disk
-        before the noise is drawn, so a crash can leave an entry too many, never one too few.
-        Copies of the embedding file have ledgers of their own, which nothing can prevent.
+        That of `unrecorded_release`; and no release file exists without its entry. The entry is on
+        the disk before the noise is drawn, so a crash can leave an entry too many, never one too
+        few. Copies of the embedding file have ledgers of their own, which nothing can prevent.
 
     Args:
         embedding_path: the embedding; its ledger is rewritten.
@@ -79,7 +80,7 @@ def publish(
         scale, entry, total = enter_release(embedding_path, embedding, terms, compose)
         try:
             made = _carry_out(embedding, terms, scale, entry, total)
-            save_release(made, output, key)
+            write_release(made, output, key)
         except (KeyboardInterrupt, OutputError) as error:
             reason = str(error) or "interrupted"
             raise OutputError(
@@ -109,11 +110,7 @@ def enter_release(
     Raises:
         BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
     """
-    scale = noise_for(embedding, terms)
-    entry = entry_for(embedding, terms, scale)
-    ledger = embedding.ledger.with_entry(entry)
-    require_below_ceiling(ledger)
-    total = total_of(ledger, terms.delta)
+    scale, entry, total = _planned(embedding, terms)
     asked_for = set(embedding.ledger.all_entries) - set(embedding.schema.spent)
     if asked_for and not compose(total):
         raise BudgetError(
@@ -121,12 +118,37 @@ def enter_release(
             f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
             "add --compose if that is acceptable"
         )
-    save_embedding(replace(embedding, ledger=ledger), path)
+    write_embedding(replace(embedding, ledger=embedding.ledger.with_entry(entry)), path)
     return scale, entry, total
 
 
-def release(embedding: Embedding, terms: Terms) -> Release:
+def _planned(embedding: Embedding, terms: Terms) -> tuple[NoiseScale, Entry, Total]:
+    """A release that nothing speaks against: the terms, no ceiling, and no reader.
+
+    Raises:
+        BudgetError: something does.
+    """
+    scale = noise_for(embedding, terms)
+    entry = entry_for(embedding, terms, scale)
+    ledger = embedding.ledger.with_entry(entry)
+    require_below_ceiling(ledger)
+    total = total_of(ledger, terms.delta)
+    # How many records are released under add-remove is not known yet, and follows from nothing.
+    promise = _guarantee(embedding, terms, scale, entry, total, embedding.records)
+    try:
+        require_consistent(promise, embedding.feature_map, embedding.schema.spent)
+    except FormatError as error:
+        raise BudgetError(
+            f"--eps {terms.epsilon:g} with --delta {terms.delta:g}: no reader could confirm such a "
+            f"release, {error}: choose others"
+        ) from error
+    return scale, entry, total
+
+
+def unrecorded_release(embedding: Embedding, terms: Terms) -> Release:
     """Make a differentially private release of an embedding in memory, entering it nowhere.
+
+    For tests and trials: a release that leaves is made by `publish`.
 
     Guarantee:
         The result satisfies (epsilon, delta) differential privacy under the terms' adjacency: the
@@ -137,12 +159,9 @@ def release(embedding: Embedding, terms: Terms) -> Release:
         anew; `publish` keeps account of it.
 
     Raises:
-        BudgetError: the terms make no sense for this embedding.
+        BudgetError: the terms make no sense for this embedding, or exceed its ceiling.
     """
-    scale = noise_for(embedding, terms)
-    entry = entry_for(embedding, terms, scale)
-    total = total_of(embedding.ledger.with_entry(entry), terms.delta)
-    return _carry_out(embedding, terms, scale, entry, total)
+    return _carry_out(embedding, terms, *_planned(embedding, terms))
 
 
 def _carry_out(
@@ -158,25 +177,7 @@ def _carry_out(
     exact_total = terms.adjacency is Adjacency.REPLACE_ONE
     records = embedding.records if exact_total else max(1, round(float(counts.sum())))
     declared = terms.class_counts is ClassCounts.UNIFORM
-    guarantee = Guarantee(
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        adjacency=terms.adjacency,
-        noise_multiplier=scale.multiplier,
-        sensitivity=scale.sensitivity * unit,
-        sigma=scale.sigma * unit,
-        grid=unit,
-        count_weight=terms.released_weight,
-        records=records,
-        mechanism=NO_MECHANISM if terms.not_private else MECHANISM,
-        accountant=f"{ACCOUNTANT}, {accountant_version()}",
-        epsilon_replace_one=(
-            None if exact_total else epsilon_for(entry.multiplier_replace_one, terms.delta)
-        ),
-        total_epsilon=total.epsilon,
-        total_adjacency=total.adjacency,
-        total_releases=total.releases,
-    )
+    guarantee = _guarantee(embedding, terms, scale, entry, total, records)
     return Release(
         embedding=(noisy.sums * (unit / records)).astype(np.float32),
         class_weights=np.full(classes, 1 / classes) if declared else _shares(counts, records),
@@ -192,7 +193,35 @@ def _carry_out(
     )
 
 
-def save_release(made: Release, path: Path, key: SigningKey | None) -> None:
+def _guarantee(
+    embedding: Embedding, terms: Terms, scale: NoiseScale, entry: Entry, total: Total, records: int
+) -> Guarantee:
+    """The figures of a release, of which only the number of records may depend on the noise."""
+    unit = embedding.grid.unit
+    return Guarantee(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        noise_multiplier=scale.multiplier,
+        sensitivity=scale.sensitivity * unit,
+        sigma=scale.sigma * unit,
+        grid=unit,
+        count_weight=terms.released_weight,
+        records=records,
+        mechanism=NO_MECHANISM if terms.not_private else MECHANISM,
+        accountant=f"{ACCOUNTANT}, {accountant_version()}",
+        epsilon_replace_one=(
+            None
+            if terms.adjacency is Adjacency.REPLACE_ONE
+            else epsilon_for(entry.multiplier_replace_one, terms.delta)
+        ),
+        total_epsilon=total.epsilon,
+        total_adjacency=total.adjacency,
+        total_releases=total.releases,
+    )
+
+
+def write_release(made: Release, path: Path, key: SigningKey | None) -> None:
     """Write a release file, readable by its owner alone (0600) if it is not private.
 
     Args:

@@ -122,9 +122,13 @@ def noise_on(feature_map: FeatureMap, grid: Grid, records: int, terms: Terms) ->
             count_weight=terms.released_weight,
         )
     if terms.delta >= 1 / records:
+        # Under add-remove the number of records is secret, and messages are passed on.
+        known = terms.adjacency is Adjacency.REPLACE_ONE
+        bound = f"1/n = {1 / records:.3g}" if known else "one over the number of records"
+        less = f"at most {0.1 / records:.0e}" if known else "a much smaller one"
         raise BudgetError(
-            f"--delta {terms.delta:g} is not below 1/n = {1 / records:.3g}: such a delta allows "
-            f"publishing somebody's record as it is; choose at most {0.1 / records:.0e}"
+            f"--delta {terms.delta:g} is not below {bound}: such a delta allows publishing "
+            f"somebody's record as it is; choose {less}"
         )
     if terms.adjacency is Adjacency.ADD_REMOVE and grid.capacity == records:
         raise BudgetError(

@@ -20,10 +20,11 @@ from dpntk.common.command import run
 from dpntk.common.front import Pixels
 from dpntk.common.ntk import TangentFeatures
 from dpntk.common.schema import ImageSchema, Origin
+from dpntk.embed import Embedding, save_embedding
 from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.artifact import Embedding, save_embedding
 from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
-from dpntk.release import Release, Terms, release
+from dpntk.release import Release, Terms
+from dpntk.release.publishing import unrecorded_release
 from tests.embed.processes import embed_arguments, embed_in_a_child, write_records
 
 SIDE, CLASSES = 8, 3
@@ -148,7 +149,9 @@ def make_small_release() -> Release:
     records, _ = draw_records(20)
     sums.add(records, np.zeros(20, dtype=np.int64))
     schema = ImageSchema(SIDE, ("a",), Origin.FORMAT, Origin.DECLARED)
-    return release(Embedding(sums.sums, sums.counts, schema, tiny, grid), Terms(1.0, 1e-3))
+    return unrecorded_release(
+        Embedding(sums.sums, sums.counts, schema, tiny, grid), Terms(1.0, 1e-3)
+    )
 
 
 @pytest.fixture

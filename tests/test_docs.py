@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
+
+import pytest
+
+from dpntk.common.errors import OutputError
+from dpntk.embed import load_embedding
+from dpntk.generate.training import TrainingSettings
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("common", "embed", "release", "generate")
@@ -19,6 +26,27 @@ def test_every_numbered_statement_is_cited_by_the_code_that_relies_on_it() -> No
                 cited |= set(re.findall(r"\d+", numbers))
     assert statements == set(map(str, range(1, 21)))
     assert cited == statements
+
+
+def test_the_readmes_python_run_twice_spends_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs it again is refused before anything is erased or spent anew."""
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    folder.rename(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    few_steps = partial(TrainingSettings, steps=2)
+    monkeypatch.setattr("dpntk.generate.pipeline.TrainingSettings", few_steps)
+    program = compile(
+        example.replace("epsilon=1.0", "epsilon=1.0, delta=1e-3"), "README.md", "exec"
+    )
+    exec(program, {})  # noqa: S102 - it is what users are told to run
+    written = {file: file.read_bytes() for file in tmp_path.glob("*.h5")}
+    assert len(written) == 2
+    with pytest.raises(OutputError, match=r"embedding.h5 already exists"):
+        exec(program, {})  # noqa: S102
+    assert {file: file.read_bytes() for file in tmp_path.glob("*.h5")} == written
+    assert len(load_embedding(Path("embedding.h5")).ledger.entries) == 1
 
 
 def test_files_that_the_proofs_name_exist() -> None:

@@ -44,6 +44,7 @@ from torch import Tensor
 
 from ...common.errors import BudgetError
 from ...common.relu_kernel import ReluKernel
+from ...common.square_root import square_root
 from ...embed.arithmetic import sum_in_fixed_order, sum_of_squares
 from .products import Public
 
@@ -117,7 +118,7 @@ class SupportLoss:
         self._slices = slices
         self._gram = points @ points.T
         self._squares = (points * points).sum(1)
-        self._norms = torch.sqrt(self._squares)
+        self._norms = square_root(self._squares)
         slopes = kernel.slopes(self._gram, self._squares, self._squares)
         # The slope is not defined where two records are the same: the diagonal has its own.
         self.first = slopes.first.clone().fill_diagonal_(0)
@@ -212,7 +213,7 @@ class SupportLoss:
             return self._reach.after(sizes) + self._reach.left_out(sizes)[:, None]
 
         u, v = found.u.abs(), self._by_class(found.residual.abs(), self._differences.abs())
-        lengths = found.of_record.abs() * torch.sqrt(found.squares)[:, None]
+        lengths = found.of_record.abs() * square_root(found.squares)[:, None]
         lengths += found.own.abs() * self._norms
         return lengths + (u * summed(v) + v * summed(u))
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...common.errors import BudgetError
+from ...common.square_root import square_root
 from ..discrete_gaussian import discrete_gaussian
 from ..distilled import UNITS_OF_CLIP_NORM, VALUE_LEVELS
 from ..mechanism import SMOOTHING
@@ -167,7 +168,7 @@ def clip_weights(loss: SupportLoss, found: Coefficients, longest: float, unit: f
         whole numbers would not be exact.
     """
     squares, error = loss.norms(found)
-    bound = torch.sqrt((squares + error).clamp_min(0.0))  # never below the true norm
+    bound = square_root((squares + error).clamp_min(0.0))  # never below the true norm
     weights = (longest / bound).clamp_max(1.0) / unit
     largest = (found.u.abs() * loss.first.abs().amax(1)).amax(1) * found.v.abs().amax(1)
     largest = torch.maximum(largest, found.own.abs().amax(1))

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from dpntk.common.errors import ReleaseError
-from dpntk.release import Release, open_release, own_key, save_release
+from dpntk.release import Release, open_release, own_key
+from dpntk.release.publishing import write_release
 from dpntk.release.writer import serialise
 from tests.attacks.fuzz import mutate
 
@@ -25,7 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def test_mutations_of_a_signed_file_are_refused(small_release: Release, tmp_path: Path) -> None:
     path = tmp_path / "release.h5"
-    save_release(small_release, path, own_key())
+    write_release(small_release, path, own_key())
     content = path.read_bytes()
     random = np.random.default_rng(0)
     for _ in range(MUTATIONS):

@@ -13,8 +13,9 @@ import pytest
 
 from dpntk.common.errors import FormatError
 from dpntk.embed import embed
-from dpntk.release import Acceptance, Terms, open_release, release
+from dpntk.release import Acceptance, Terms, open_release
 from dpntk.release.body import read_body
+from dpntk.release.publishing import unrecorded_release
 from dpntk.release.writer import serialise
 from tests.tables import PEOPLE, people
 
@@ -25,7 +26,9 @@ Document = dict[str, Any]
 def honest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("table") / "a.csv"
     path.write_text(people(50))
-    return bytes(serialise(release(embed(path, table=PEOPLE, width=3), Terms(1.0, 1e-3))))
+    return bytes(
+        serialise(unrecorded_release(embed(path, table=PEOPLE, width=3), Terms(1.0, 1e-3)))
+    )
 
 
 def edited(honest: bytes, name: str, document: Document) -> bytes:

@@ -35,15 +35,8 @@ from dpntk.generate.class_means import class_means
 from dpntk.generate.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.points import PointSettings
 from dpntk.generate.sampling import sample
-from dpntk.release import (
-    OpenedRelease,
-    Release,
-    Terms,
-    open_release,
-    own_key,
-    release,
-    save_release,
-)
+from dpntk.release import OpenedRelease, Release, Terms, open_release, own_key
+from dpntk.release.publishing import unrecorded_release, write_release
 from tests.conftest import Command, refused
 
 BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
@@ -51,7 +44,9 @@ BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
 
 @pytest.fixture
 def opened(embedding: Embedding, tmp_path: Path) -> OpenedRelease:
-    save_release(release(embedding, Terms(epsilon=50.0)), tmp_path / "release.h5", own_key())
+    write_release(
+        unrecorded_release(embedding, Terms(epsilon=50.0)), tmp_path / "release.h5", own_key()
+    )
     return open_release(tmp_path / "release.h5")
 
 
@@ -91,7 +86,7 @@ def release_of_digits(epsilon: float) -> tuple[Release, NDArray[np.float64]]:
     schema = ImageSchema(8, tuple(data.target_names.astype(str)), Origin.FORMAT, Origin.DECLARED)
     embedding = Embedding(sums.sums, sums.counts, schema, feature_map, grid)
     means = np.stack([data.data[data.target == label].mean(axis=0) / 16 for label in range(10)])
-    return release(embedding, Terms(epsilon=epsilon)), means
+    return unrecorded_release(embedding, Terms(epsilon=epsilon)), means
 
 
 def test_class_means_are_read_off_the_release() -> None:

@@ -33,8 +33,9 @@ from dpntk.generate.table_marginals import marginals_of
 from dpntk.generate.table_replacement import Replacing
 from dpntk.generate.table_sampling import corrected_rows, sample_rows
 from dpntk.generate.table_tilting import Tilting, tilting_of
-from dpntk.release import Terms, release
+from dpntk.release import Terms
 from dpntk.release.contents import Release
+from dpntk.release.publishing import unrecorded_release
 from tests.tables import PEOPLE, people
 
 COLOURS = ("red", "green", "blue")
@@ -87,7 +88,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(table: Path) -> Release:
-    return release(embed(table, table=PEOPLE, width=20), Terms(10.0, 1e-5))
+    return unrecorded_release(embed(table, table=PEOPLE, width=20), Terms(10.0, 1e-5))
 
 
 @pytest.fixture
@@ -285,7 +286,7 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_pat
         lines.append(",".join(np.where(row, "yes", "no")))
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines) + "\n")
-    noisy = release(embed(path, table=TRAITED, width=50), Terms(1.0, 1e-5))
+    noisy = unrecorded_release(embed(path, table=TRAITED, width=50), Terms(1.0, 1e-5))
     arrangement = arrangement_of(noisy)
     assert arrangement is not None
     assert [arrangement.exchanges(label) for label in (0, 1)] == [True, False]
@@ -313,7 +314,7 @@ def test_what_goes_with_what_is_as_it_was(
     """Rows whose columns are independent become dependent if the released ones are, only then."""
     path = tmp_path / "a.csv"
     path.write_text(paired(20_000, dependent))
-    noisy = release(embed(path, table=PAIRED, width=50), Terms(100.0, 1e-5))
+    noisy = unrecorded_release(embed(path, table=PAIRED, width=50), Terms(100.0, 1e-5))
     arrangement = arrangement_of(noisy)
     assert arrangement is not None
     start = shuffled(read(path, PAIRED)[0], PAIRED)

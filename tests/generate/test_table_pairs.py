@@ -16,8 +16,9 @@ from dpntk.generate.mean_embedding import released_mean
 from dpntk.generate.table_generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.table_objective import TableDistance
 from dpntk.generate.table_pairs import PairDistance, PairMarginal, pairs_of
-from dpntk.release import Terms, release
+from dpntk.release import Terms
 from dpntk.release.contents import Release
+from dpntk.release.publishing import unrecorded_release
 from tests.tables import PEOPLE, people
 
 PAIRS = ("age,town", "pay,grade", "age,grade")
@@ -32,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def released(data: Path) -> Release:
-    return release(embed(data, table=PEOPLE, width=3, pairs=PAIRS), Terms(1e6, 1e-3))
+    return unrecorded_release(embed(data, table=PEOPLE, width=3, pairs=PAIRS), Terms(1e5, 1e-3))
 
 
 def pairs_in(made: Release) -> tuple[PairMarginal, ...]:
@@ -110,7 +111,7 @@ def test_pairs_add_to_the_distance_and_one_way_marginals_stay(
     without, features = distance(released, 0.0)(records)
     assert float(without) == pytest.approx(float(features), abs=1e-6)
     pairs = PairDistance(pairs_in(released), torch.device("cpu"), 30.0)(records)
-    alone = release(embed(data, table=PEOPLE, width=3), Terms(1e6, 1e-3))
+    alone = unrecorded_release(embed(data, table=PEOPLE, width=3), Terms(1e5, 1e-3))
     assert pairs_in(alone) == ()
     other, other_features = distance(alone, 30.0)(records)
     assert float(whole - features - pairs) == pytest.approx(float(other - other_features), rel=1e-2)

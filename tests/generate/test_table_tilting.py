@@ -26,8 +26,9 @@ from dpntk.generate.table_marginals import ColumnMarginal, marginals_of
 from dpntk.generate.table_sampling import corrected_rows, sample_rows
 from dpntk.generate.table_tilting import Tilting, best_tilt, tilting_of
 from dpntk.generate.table_training import TableSettings, train_table
-from dpntk.release import Terms, release
+from dpntk.release import Terms
 from dpntk.release.contents import Release
+from dpntk.release.publishing import unrecorded_release
 from tests.tables import HEADER, PEOPLE, people
 
 MAPS = {
@@ -57,7 +58,7 @@ def test_features_of_rows_are_those_that_were_embedded(
     table: Path, options: dict[str, Any]
 ) -> None:
     """The mean over a class's rows of <v, phi(x)> is <v, mean feature> of a noiseless release."""
-    made = release(embed(table, table=PEOPLE, **options), Terms(1e6, 1e-3))
+    made = unrecorded_release(embed(table, table=PEOPLE, **options), Terms(1e5, 1e-3))
     records, labels = read(table)
     mean = released_mean(made)
     values = torch.from_numpy(mean.values).double()
@@ -90,7 +91,7 @@ def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
 
 def test_the_tilt_leaves_what_its_price_is_worth(table: Path) -> None:
     """Where the dual is largest, theta is (mu - E_P phi) / ridge."""
-    made = release(embed(table, table=PEOPLE, width=3), Terms(1e6, 1e-3))
+    made = unrecorded_release(embed(table, table=PEOPLE, width=3), Terms(1e5, 1e-3))
     records, labels = read(table)
     mu = torch.tensor(released_mean(made).values[:, 1])
     features, ridge = RowFeatures(made.feature_map, records), 0.002
@@ -177,7 +178,7 @@ def rare(count: int, ill: int) -> str:
 def drowned(tmp_path_factory: pytest.TempPathFactory) -> Release:
     path = tmp_path_factory.mktemp("table") / "rare.csv"
     path.write_text(rare(6000, 200))
-    return release(embed(path, table=PEOPLE, width=20), Terms(1.0, 1e-5))
+    return unrecorded_release(embed(path, table=PEOPLE, width=20), Terms(1.0, 1e-5))
 
 
 def test_a_class_that_has_drowned_is_taken_for_the_mean_of_all(drowned: Release) -> None:

@@ -17,11 +17,12 @@ import yaml
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SignatureError
 from dpntk.common.schema import ImageSchema, Origin
-from dpntk.release import Acceptance, Release, open_any, open_release, own_key, save_release
+from dpntk.release import Acceptance, Release, open_any, open_release, own_key
 from dpntk.release.child import read_in_child
 from dpntk.release.distilled import DistilledGuarantee, DistilledRelease, distilled_statement
 from dpntk.release.distilled_file import save_distilled, serialise_distilled
 from dpntk.release.format import DISTILLED_ATTRIBUTES
+from dpntk.release.publishing import write_release
 from dpntk.release.reader import OpenedDistilled
 from dpntk.release.sampled_gaussian import SampledGaussian, sampled_epsilon
 from tests.conftest import Command
@@ -78,7 +79,7 @@ def test_a_child_process_reads_the_same(made: DistilledRelease) -> None:
 
 
 def test_other_releases_are_read_as_before(small_release: Release, tmp_path: Path) -> None:
-    save_release(small_release, tmp_path / "release.h5", own_key())
+    write_release(small_release, tmp_path / "release.h5", own_key())
     assert open_any(tmp_path / "release.h5").release.schema == small_release.schema
 
 

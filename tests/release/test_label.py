@@ -13,15 +13,16 @@ import yaml
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.feature_map import weights_digest
 from dpntk.embed import Embedding
-from dpntk.release import Release, Terms, make_key, own_key, release, save_release
+from dpntk.release import Release, Terms, make_key, own_key
 from dpntk.release import questions as asking
+from dpntk.release.publishing import unrecorded_release, write_release
 from tests.conftest import Command
 
 
 @pytest.fixture
 def made(embedding: Embedding, tmp_path: Path) -> Release:
-    made = release(embedding, Terms(2.0, delta=1e-4, adjacency=Adjacency.ADD_REMOVE))
-    save_release(made, tmp_path / "release.h5", own_key())
+    made = unrecorded_release(embedding, Terms(2.0, delta=1e-4, adjacency=Adjacency.ADD_REMOVE))
+    write_release(made, tmp_path / "release.h5", own_key())
     return made
 
 
@@ -40,8 +41,8 @@ def test_no_figure_of_the_promise_is_below_the_one_that_is_kept(
     dpntk: Command, embedding: Embedding, tmp_path: Path, epsilon: float
 ) -> None:
     terms = Terms(epsilon, delta=1 / 70001, adjacency=Adjacency.ADD_REMOVE)
-    made = release(embedding, terms)
-    save_release(made, tmp_path / "release.h5", own_key())
+    made = unrecorded_release(embedding, terms)
+    write_release(made, tmp_path / "release.h5", own_key())
     shown = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
     for pattern, least in (
         (r"satisfies \(([^ ]+), ", epsilon), (r"satisfies \([^ ]+ ([^ ]+)\)", terms.delta),
@@ -86,11 +87,11 @@ def test_evaluate_can_check_where_synthetic_records_come_from(
     assert checked.code == 0
     assert "made from release.h5, signed by this-machine" in checked.stderr
     made.embedding[0, 0] += 1
-    save_release(made, tmp_path / "other.h5", own_key())
+    write_release(made, tmp_path / "other.h5", own_key())
     refused = dpntk(*arguments, "other.h5")
     assert refused.code == 1
     assert "do not say that they come from other.h5" in refused.stderr
-    save_release(made, tmp_path / "other.h5", make_key(tmp_path / "stranger"))
+    write_release(made, tmp_path / "other.h5", make_key(tmp_path / "stranger"))
     assert "whom nobody here trusts" in dpntk(*arguments, "other.h5").stderr
 
 
@@ -104,7 +105,7 @@ def test_on_a_terminal_an_unknown_signer_is_asked_about(
     code: int,
 ) -> None:
     key = make_key(tmp_path / "stranger")
-    save_release(made, tmp_path / "release.h5", key)
+    write_release(made, tmp_path / "release.h5", key)
     asked: list[str] = []
 
     def confirm(question: str, err: bool) -> bool:
@@ -139,7 +140,7 @@ def test_control_characters_of_a_stranger_are_not_printed(
     from dataclasses import replace
 
     evil = replace(made, release_id="\x1b[2J\x1b[31mharmless\r", created="\x07")
-    save_release(evil, tmp_path / "release.h5", own_key())
+    write_release(evil, tmp_path / "release.h5", own_key())
     shown = dpntk("inspect").stdout
     assert "harmless" in shown
     assert not any(character in shown for character in "\x1b\r\x07")

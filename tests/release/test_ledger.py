@@ -17,12 +17,20 @@ import h5py
 import numpy as np
 import pytest
 
+import dpntk.release
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.errors import BudgetError, DpntkError, EmbeddingError, OutputError
+from dpntk.common.errors import (
+    BudgetError,
+    DpntkError,
+    EmbeddingError,
+    FormatError,
+    OutputError,
+)
 from dpntk.common.ledger import Ceiling, Ledger
 from dpntk.embed import Embedding, embed, load_embedding
 from dpntk.release import Terms, open_release, own_key, publish, publishing
 from dpntk.release.composition import Total, most_left, require_below_ceiling, total_of
+from dpntk.release.publishing import unrecorded_release
 from dpntk.release.terms import entry_for, noise_for
 from tests.conftest import Command, Outcome, refused
 
@@ -112,6 +120,59 @@ def test_the_ceiling_holds(embedding: Embedding) -> None:
     assert most_left(replace(ledger, ceiling=Ceiling(0.9, 1e-5))) == 0.0
 
 
+def test_a_ceiling_has_no_slack(embedding: Embedding) -> None:
+    under = replace(embedding, ledger=Ledger(ceiling=Ceiling(1.0, 1e-5)))
+    unrecorded_release(under, ONE)
+    for epsilon in (1.0000009, 1.00000001):
+        with pytest.raises(BudgetError, match=r"budget of epsilon 1 .* does not allow"):
+            unrecorded_release(under, Terms(epsilon))
+
+
+def test_what_is_public_enters_every_release_into_the_ledger(embedding: Embedding) -> None:
+    """Neither a release in memory nor a signature can be had without an entry."""
+    assert not hasattr(dpntk.release, "release")
+    signs = {"publish", "SigningKey", "load_key", "make_key", "own_key"}
+    assert {name for name in dpntk.release.__all__ if name[0].islower()} - signs == {
+        "open_any",
+        "open_release",
+    }
+    with pytest.raises(BudgetError, match="does not allow this release"):
+        unrecorded_release(replace(embedding, ledger=Ledger(ceiling=Ceiling(1.0))), Terms(5.0))
+
+
+@pytest.mark.parametrize("epsilon", ["1e6", "1e300"])
+def test_what_no_reader_would_accept_is_refused_before_it_is_spent(
+    dpntk: Command, embedding_file: Path, epsilon: str
+) -> None:
+    own_key()
+    before = embedding_file.read_bytes()
+    stopped = dpntk("release", embedding_file, "--eps", epsilon)
+    refused(stopped, f"--eps {float(epsilon):g} is more than the least noise there is spends")
+    assert embedding_file.read_bytes() == before
+    assert not Path("release.h5").exists()
+
+
+def test_a_release_that_contradicts_itself_is_not_spent(
+    embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def contradicted(*_: object) -> None:
+        raise FormatError("sigma is odd")
+
+    monkeypatch.setattr(publishing, "require_consistent", contradicted)
+    with pytest.raises(BudgetError, match=r"no reader could confirm such a release, sigma is odd"):
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    assert load_embedding(embedding_file).ledger.entries == ()
+
+
+def test_a_refusal_does_not_tell_a_protected_number_of_records(embedding: Embedding) -> None:
+    public = Terms(1.0, delta=0.01)
+    with pytest.raises(BudgetError, match=r"1/n = 0.005: .* choose at most 5e-04"):
+        unrecorded_release(embedding, public)
+    with pytest.raises(BudgetError, match=r"not below one over the number") as caught:
+        unrecorded_release(embedding, replace(public, adjacency=Adjacency.ADD_REMOVE))
+    assert set(re.findall(r"[\d.e-]*\d", str(caught.value))) == {"0.01"}
+
+
 def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Path) -> None:
     dpntk("embed", folder, "--width", "5", "--budget-eps", "1.2", "--budget-delta", "1e-3")
     assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
@@ -171,7 +232,7 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
         raise BudgetError("no space")
 
     drawn: list[object] = []
-    monkeypatch.setattr(publishing, "save_embedding", no_space)
+    monkeypatch.setattr(publishing, "write_embedding", no_space)
     monkeypatch.setattr(publishing, "add_noise", lambda *_: drawn.append(1))
     with pytest.raises(BudgetError, match="no space"):
         publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
@@ -203,7 +264,7 @@ def test_what_is_spent_without_a_release_is_said(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(publishing, "save_release", fail)
+    monkeypatch.setattr(publishing, "write_release", fail)
     with pytest.raises(OutputError, match=f"^{words}.*embedding.h5 counts the release as spent"):
         publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
     assert len(load_embedding(embedding_file).ledger.entries) == 1

@@ -23,23 +23,35 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common import feature_map as feature_maps
+from dpntk.common import relu_kernel, schema_file
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.errors import DpntkError
+from dpntk.common.errors import BudgetError, DpntkError
 from dpntk.common.feature_map import FeatureMap
 from dpntk.common.files import followed
 from dpntk.common.ledger import Ledger
 from dpntk.common.marginals import MarginalFeatures
-from dpntk.embed import counting, exact_joint, exact_tangent, save_embedding, work_folder
+from dpntk.common.schema import Origin
+from dpntk.common.sources import image_folder
+from dpntk.embed import counting, drafting, exact_joint, exact_tangent, work_folder
 from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.artifact import Embedding
+from dpntk.embed.artifact import Embedding, write_embedding
 from dpntk.embed.checkpoint import Progress, Share, save_progress, split
 from dpntk.embed.grid import Grid
 from dpntk.embed.merge import _contents
 from dpntk.embed.totals import Totals
-from dpntk.release import accountant, composition, discrete_gaussian, mechanism, publishing
+from dpntk.release import (
+    Terms,
+    accountant,
+    composition,
+    discrete_gaussian,
+    mechanism,
+    publishing,
+    terms,
+)
 from dpntk.release.mechanism import NoiseScale, NoisySums
+from tests.common import test_relu_kernel, test_sources, test_table_schema
 from tests.conftest import CLASSES
-from tests.embed import test_exact_joint, test_merge, test_work_folder
+from tests.embed import test_exact_joint, test_merge, test_saving, test_work_folder
 from tests.embed import test_exact_sums as exact_sums
 from tests.release import test_accountant, test_discrete_gaussian, test_ledger, test_merged_ledger
 from tests.release import test_mechanism as mechanism_tests
@@ -173,18 +185,18 @@ def links_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ledger_after_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    save_release = publishing.save_release
+    write_release = publishing.write_release
     waiting: list[tuple[Any, ...]] = []
 
     def later(*arguments: Any) -> None:  # noqa: ANN401
         waiting.append(arguments)
 
     def file_first(*arguments: Any) -> None:  # noqa: ANN401
-        save_release(*arguments)
-        save_embedding(*waiting.pop())
+        write_release(*arguments)
+        write_embedding(*waiting.pop())
 
-    monkeypatch.setattr(publishing, "save_embedding", later)
-    monkeypatch.setattr(publishing, "save_release", file_first)
+    monkeypatch.setattr(publishing, "write_embedding", later)
+    monkeypatch.setattr(publishing, "write_release", file_first)
 
 
 def one_draw_for_two_classes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,6 +324,64 @@ def parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere(monkeypatch, right, forgetful)
 
 
+def private_bounds_confirm_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = schema_file._confirmed
+
+    def confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
+        return right(entries, name, where) or entries.get("bounds") == "private"
+
+    everywhere(monkeypatch, right, confirmed)
+
+
+def left_out_as_the_data_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draft(*arguments: Any, **_: Any) -> schema_file.Draft:  # noqa: ANN401
+        return schema_file.Draft(*arguments)
+
+    monkeypatch.setattr(drafting, "Draft", draft)
+
+
+def folders_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = image_folder._classes
+
+    def classes(*arguments: Any) -> tuple[tuple[str, ...], Origin]:  # noqa: ANN401
+        return right(*arguments)[0], Origin.FORMAT
+
+    everywhere(monkeypatch, right, classes)
+
+
+def ledger_erased_by_a_new_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ledger, "going_on_with", lambda before, later: later)
+
+
+def ceilings_forgotten_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "require_below_ceiling", lambda ledger: None)
+
+
+def roots_of_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relu_kernel, "square_root", torch.sqrt)
+
+
+def a_ceiling_with_slack(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = composition._precision_left
+
+    def slack(ledger: Ledger) -> float:
+        return right(ledger) + 1e-6 * composition._precision(ledger, Adjacency.REPLACE_ONE)
+
+    everywhere(monkeypatch, right, slack)
+
+
+def a_protected_number_in_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = terms.noise_on
+
+    def telling(feature_map: FeatureMap, grid: Grid, records: int, wanted: Terms) -> NoiseScale:
+        try:
+            return right(feature_map, grid, records, wanted)
+        except BudgetError as error:
+            raise BudgetError(f"{error}, for 1/n is {1 / records:.3g}") from error
+
+    everywhere(monkeypatch, right, telling)
+
+
 def ceilings_of_parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     def own(ledger: Ledger) -> list[Ledger]:
         return [ledger] if ledger.ceiling else []
@@ -423,6 +493,32 @@ MUTANTS = [
     Mutant(
         parts_forgotten,
         test_merged_ledger.test_the_total_is_the_largest_part_with_what_came_later,
+    ),
+    Mutant(
+        private_bounds_confirm_everything,
+        test_table_schema.test_private_bounds_confirm_bounds_alone,
+    ),
+    Mutant(
+        left_out_as_the_data_decide,
+        test_table_schema.test_only_what_the_data_left_out_is_unconfirmed,
+    ),
+    Mutant(folders_as_public_knowledge, test_sources.test_class_folders),
+    Mutant(
+        ledger_erased_by_a_new_embedding,
+        test_saving.test_what_replaces_it_takes_ledger_and_ceiling_over,
+    ),
+    Mutant(
+        ceilings_forgotten_in_memory,
+        test_ledger.test_what_is_public_enters_every_release_into_the_ledger,
+    ),
+    Mutant(
+        roots_of_a_library,
+        test_relu_kernel.test_every_bit_is_that_of_operations_that_are_rounded_correctly,
+    ),
+    Mutant(a_ceiling_with_slack, test_ledger.test_a_ceiling_has_no_slack),
+    Mutant(
+        a_protected_number_in_a_refusal,
+        test_ledger.test_a_refusal_does_not_tell_a_protected_number_of_records,
     ),
     Mutant(
         ceilings_of_parts_forgotten,

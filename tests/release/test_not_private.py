@@ -15,8 +15,9 @@ from dpntk.common.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK,
 from dpntk.common.errors import BudgetError, FormatError
 from dpntk.common.ledger import Ceiling, Ledger
 from dpntk.embed import Embedding, load_embedding
-from dpntk.release import ClassCounts, Terms, open_release, own_key, release, save_release
+from dpntk.release import ClassCounts, Terms, open_release, own_key
 from dpntk.release.composition import most_left, require_below_ceiling, total_of
+from dpntk.release.publishing import unrecorded_release, write_release
 from dpntk.release.terms import entry_for, noise_for
 from dpntk.release.user_block import sign_file
 from tests.conftest import Command
@@ -80,7 +81,7 @@ def test_it_holds_the_exact_sums_and_claims_nothing(
     embedding: Embedding, tmp_path: Path, adjacency: Adjacency, counts: ClassCounts
 ) -> None:
     terms = Terms(math.inf, adjacency=adjacency, class_counts=counts, not_private=True)
-    save_release(release(embedding, terms), tmp_path / "release.h5", own_key())
+    write_release(unrecorded_release(embedding, terms), tmp_path / "release.h5", own_key())
     opened = open_release(tmp_path / "release.h5").release
     exact = embedding.sums * embedding.grid.unit / embedding.records
     assert np.array_equal(opened.embedding, exact.astype(np.float32))
@@ -95,7 +96,7 @@ def test_it_holds_the_exact_sums_and_claims_nothing(
 def test_the_marks_cannot_be_taken_off(embedding: Embedding, tmp_path: Path) -> None:
     """Not even by the one who signs: the first line and the contents have to agree."""
     path, key = tmp_path / "release.h5", own_key()
-    save_release(release(embedding, EXACT), path, key)
+    write_release(unrecorded_release(embedding, EXACT), path, key)
     content = bytearray(path.read_bytes())
     content[:USER_BLOCK] = user_block(RELEASE_MAGIC)
     sign_file(memoryview(content), key)

@@ -14,8 +14,9 @@ from dpntk.common.ntk import TangentFeatures
 from dpntk.common.schema_file import Draft
 from dpntk.embed import Embedding
 from dpntk.embed.grid import Grid
-from dpntk.release import Terms, release
+from dpntk.release import Terms
 from dpntk.release.plan import Plan, plan
+from dpntk.release.publishing import unrecorded_release
 from dpntk.release.terms import ClassCounts
 from tests.conftest import CLASSES, Command
 from tests.tables import PEOPLE, people
@@ -28,7 +29,7 @@ def test_the_release_has_the_noise_that_was_planned(
 ) -> None:
     terms = Terms(3.0, 1e-3, adjacency, counts)
     planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, terms)
-    made = release(embedding, terms).guarantee
+    made = unrecorded_release(embedding, terms).guarantee
     assert planned.sigma == made.sigma
     assert planned.multiplier == made.noise_multiplier
     assert planned.sensitivity == pytest.approx(made.sensitivity)
@@ -36,7 +37,7 @@ def test_the_release_has_the_noise_that_was_planned(
 
 def test_the_noise_is_as_long_as_planned(embedding: Embedding) -> None:
     planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, Terms(1.0))
-    made = release(embedding, Terms(1.0))
+    made = unrecorded_release(embedding, Terms(1.0))
     exact = embedding.sums * (embedding.grid.unit / embedding.records)
     assert np.linalg.norm(made.embedding - exact) == pytest.approx(planned.noise_norm, rel=0.1)
     assert np.linalg.norm(exact) <= planned.signal_bound * 1.1  # classes are not quite equal here

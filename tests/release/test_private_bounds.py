@@ -31,7 +31,7 @@ from dpntk.common.schema_file import Draft
 from dpntk.common.words import promised, rounded_up
 from dpntk.embed import embed
 from dpntk.embed.artifact import load_embedding
-from dpntk.release import Terms, open_any, private_bounds, release
+from dpntk.release import Terms, open_any, private_bounds
 from dpntk.release.acceptance import Acceptance
 from dpntk.release.accountant import epsilon_for
 from dpntk.release.composition import total_of
@@ -39,6 +39,7 @@ from dpntk.release.consistency import require_consistent
 from dpntk.release.distilled_file import serialise_distilled
 from dpntk.release.mechanism import NoiseScale, NoisySums
 from dpntk.release.private_bounds import find_bounds, standing_out
+from dpntk.release.publishing import unrecorded_release
 from tests.conftest import Command
 from tests.conftest import refused as require_refused
 from tests.release.test_distilled_file import make_distilled
@@ -189,13 +190,13 @@ def test_a_ledger_without_the_bounds_is_refused(dpntk: Command, table: Path) -> 
     made = embed(table, table=schema, width=5)
     forgetful = dataclasses.replace(made, ledger=dataclasses.replace(made.ledger, entries=()))
     with pytest.raises(BudgetError, match="the ledger does not count"):
-        release(forgetful, Terms(1.0))
+        unrecorded_release(forgetful, Terms(1.0))
 
 
 def test_a_reader_refuses_a_total_that_leaves_the_bounds_out(dpntk: Command, table: Path) -> None:
     find(dpntk)
     schema = Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml").settled("it")
-    made = release(embed(table, table=schema, width=5), Terms(1.0))
+    made = unrecorded_release(embed(table, table=schema, width=5), Terms(1.0))
     require_consistent(made.guarantee, made.feature_map, schema.spent)
     for change in ({"total_epsilon": 1.2}, {"total_releases": 1, "total_epsilon": 1.0}):
         claimed = dataclasses.replace(made.guarantee, **change)  # type: ignore[arg-type]

@@ -17,23 +17,15 @@ from dpntk.common.container import EMBEDDING_MAGIC, build
 from dpntk.common.errors import ReleaseError
 from dpntk.common.feature_map import weights_digest
 from dpntk.embed import Embedding, save_embedding
-from dpntk.release import (
-    ClassCounts,
-    Guarantee,
-    Release,
-    Terms,
-    open_release,
-    own_key,
-    release,
-    save_release,
-)
+from dpntk.release import ClassCounts, Guarantee, Release, Terms, open_release, own_key
 from dpntk.release.format import ATTRIBUTES
+from dpntk.release.publishing import unrecorded_release, write_release
 from dpntk.release.writer import serialise
 
 
 @pytest.fixture
 def made(embedding: Embedding) -> Release:
-    return release(embedding, Terms(epsilon=2.0, delta=1e-6))
+    return unrecorded_release(embedding, Terms(epsilon=2.0, delta=1e-6))
 
 
 VARIANTS: list[dict[str, Any]] = [
@@ -46,7 +38,7 @@ VARIANTS: list[dict[str, Any]] = [
 @pytest.fixture
 def path(made: Release, tmp_path: Path) -> Path:
     where = tmp_path / "release.h5"
-    save_release(made, where, own_key())
+    write_release(made, where, own_key())
     return where
 
 
@@ -54,8 +46,8 @@ def path(made: Release, tmp_path: Path) -> Path:
 def test_reading_gives_back_what_was_written(
     embedding: Embedding, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    made = release(embedding, Terms(epsilon=2.0, **options))
-    save_release(made, tmp_path / "release.h5", own_key())
+    made = unrecorded_release(embedding, Terms(epsilon=2.0, **options))
+    write_release(made, tmp_path / "release.h5", own_key())
     opened = open_release(tmp_path / "release.h5")
     again = opened.release
     for field in fields(Guarantee):

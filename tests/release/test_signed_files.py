@@ -12,17 +12,9 @@ import pytest
 from dpntk.common.container import RELEASE_MAGIC, USER_BLOCK, user_block
 from dpntk.common.errors import FormatError, ReleaseError, SignatureError, UntrustedSigner
 from dpntk.common.feature_map import weights_digest
-from dpntk.release import (
-    Acceptance,
-    Release,
-    SigningKey,
-    load_key,
-    make_key,
-    open_release,
-    own_key,
-    save_release,
-)
+from dpntk.release import Acceptance, Release, SigningKey, load_key, make_key, open_release, own_key
 from dpntk.release import reader as reading
+from dpntk.release.publishing import write_release
 from dpntk.release.sshsig import Signature, parse
 from dpntk.release.trust import add
 from tests.conftest import Command, refused
@@ -33,7 +25,7 @@ unless_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write every
 @pytest.fixture
 def path(small_release: Release, tmp_path: Path) -> Path:
     where = tmp_path / "release.h5"
-    save_release(small_release, where, own_key())
+    write_release(small_release, where, own_key())
     return where
 
 
@@ -118,11 +110,11 @@ def test_a_broken_signature_is_refused_even_where_none_is_needed(path: Path) -> 
 def test_the_signature_of_another_release_is_refused(
     path: Path, small_release: Release, tmp_path: Path
 ) -> None:
-    save_release(small_release, tmp_path / "same.h5", own_key())
+    write_release(small_release, tmp_path / "same.h5", own_key())
     assert (tmp_path / "same.h5").read_bytes() == path.read_bytes()
     block = path.read_bytes()[:USER_BLOCK]
     small_release.embedding[0, 0] += 1
-    save_release(small_release, tmp_path / "other.h5", own_key())
+    write_release(small_release, tmp_path / "other.h5", own_key())
     other = (tmp_path / "other.h5").read_bytes()
     assert "belongs to another file" in str(refusal(path, block + other[USER_BLOCK:]))
 
@@ -150,7 +142,7 @@ def test_a_signature_has_one_spelling(path: Path) -> None:
 def test_a_stranger_is_refused_until_trusted(
     path: Path, small_release: Release, stranger: SigningKey
 ) -> None:
-    save_release(small_release, path, stranger)
+    write_release(small_release, path, stranger)
     fingerprint = stranger.public.fingerprint
     with pytest.raises(UntrustedSigner, match=f"{re.escape(fingerprint)}, whom nobody here"):
         open_release(path)
@@ -190,7 +182,7 @@ def test_only_what_this_machine_signed_is_parsed_in_this_process(
     open_release(path)
     assert used == ["read_body"]
     add("bob", stranger.public)
-    save_release(small_release, path, stranger)
+    write_release(small_release, path, stranger)
     open_release(path)
     assert used == ["read_body", "read_in_child"]
 
@@ -200,7 +192,7 @@ def test_what_the_child_reads_is_what_is_there(
 ) -> None:
     ours = open_release(path).release
     add("bob", stranger.public)
-    save_release(small_release, path, stranger)
+    write_release(small_release, path, stranger)
     theirs = open_release(path).release
     assert (theirs.embedding == ours.embedding).all()
     assert theirs.guarantee == ours.guarantee == small_release.guarantee
@@ -216,7 +208,7 @@ def test_verify_says_who_and_exits_with_0_for_trusted_signers_only(
 ) -> None:
     stranger = make_key(tmp_path / "stranger")
     path = tmp_path / "release.h5"
-    save_release(small_release, path, stranger)
+    write_release(small_release, path, stranger)
     unknown = dpntk("verify")
     assert unknown.code == 1
     assert stranger.public.fingerprint in unknown.stdout
@@ -403,7 +395,7 @@ def test_commands_refuse_a_stranger_and_say_what_to_do(
     dpntk: Command, small_release: Release, tmp_path: Path, stranger: SigningKey
 ) -> None:
     path = tmp_path / "release.h5"
-    save_release(small_release, path, stranger)
+    write_release(small_release, path, stranger)
     for arguments in (
         ("inspect",),
         ("generate", "--steps", "1", "-n", "5"),
@@ -411,6 +403,6 @@ def test_commands_refuse_a_stranger_and_say_what_to_do(
         ("inspect", "--allow-unsigned"),
     ):
         refused(dpntk(*arguments), stranger.public.fingerprint)
-    save_release(small_release, path, None)
+    write_release(small_release, path, None)
     refused(dpntk("inspect"), "--allow-unsigned")
     assert dpntk("inspect", "--allow-unsigned").code == 0

@@ -11,7 +11,8 @@ import pytest
 
 from dpntk.common.container import USER_BLOCK
 from dpntk.common.errors import SignatureError, SigningKeyError
-from dpntk.release import Release, load_key, make_key, save_release
+from dpntk.release import Release, load_key, make_key
+from dpntk.release.publishing import write_release
 from dpntk.release.sshsig import NAMESPACE, parse, sign
 from dpntk.release.trust import Signer, load_public_key, remember_own
 from tests.conftest import Command
@@ -55,7 +56,7 @@ def test_they_verify_our_files(
     tmp_path: Path, small_release: Release, their_key: Path, maker: str
 ) -> None:
     key = load_key(their_key) if maker == "ssh-keygen" else make_key(tmp_path / "ours")
-    save_release(small_release, tmp_path / "release.h5", key)
+    write_release(small_release, tmp_path / "release.h5", key)
     content = (tmp_path / "release.h5").read_bytes()
     block = content[:USER_BLOCK].rstrip(b"\0")
     (tmp_path / "release.sig").write_bytes(block[block.index(b"-----BEGIN") :])
@@ -155,7 +156,7 @@ def test_the_recipe_works_as_printed(
     options: tuple[str, ...], signer: str,
 ) -> None:  # fmt: skip
     key = make_key(tmp_path / "key")
-    save_release(small_release, tmp_path / name, key)
+    write_release(small_release, tmp_path / name, key)
     dpntk("trust", "add", "alice", "key.pub")
     if own:  # a key may be on both lists
         remember_own(key.public)
