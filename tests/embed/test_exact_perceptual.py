@@ -372,7 +372,8 @@ def test_the_whole_path_with_it(dpntk: Command, folder: Path, tmp_path: Path) ->
     label = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
     assert released.statement in label
     assert "features of a pre-trained module (SHA-256" in label
-    assert "the features' module was trained on" in dpntk("inspect", "--registry").stdout
+    registry = " ".join(dpntk("inspect", "--registry").stdout.split())
+    assert "the features' module was trained on" in registry
     assert dpntk("verify", "release.h5").code == 0
 
     train = ("generate", "--steps", "3", "-n", "30")

@@ -14,6 +14,7 @@ import pytest
 
 from dpntk.common.errors import MergeError, SchemaError
 from dpntk.embed import Embedding, embed, load_embedding, merge, merge_cli, save_embedding
+from dpntk.embed.artifact import write_embedding
 from dpntk.embed.grid import Grid
 from dpntk.embed.totals import Totals
 from dpntk.release import Terms, own_key, publish
@@ -65,7 +66,7 @@ def test_shards_in_every_order_make_the_bits_of_one_pass(
     for order in itertools.permutations(shards):
         merged = merge(order)
         assert same(merged, whole)
-        save_embedding(replace(merged, ledger=whole.ledger), tmp_path / "merged.h5")
+        write_embedding(replace(merged, ledger=whole.ledger), tmp_path / "merged.h5")
         files.add((tmp_path / "merged.h5").read_bytes())
     assert len(files) == 1
 

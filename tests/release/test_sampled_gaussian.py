@@ -54,6 +54,16 @@ def test_without_sampling_it_is_the_gaussian_mechanism(
     assert exact * (1 - 1e-9) <= found <= exact * 1.02
 
 
+def test_what_transforms_lose_is_never_a_gain() -> None:
+    """Which way an error goes depends on the processor: of several, some go the wrong one."""
+    for steps, multiplier in (
+        (1000, 10.0), (1000, 30.0), (1000, 60.0), (1000, 100.0), (3000, 10.0), (3000, 100.0),
+    ):  # fmt: skip
+        exact = epsilon_for(multiplier / math.sqrt(steps), 1e-11)
+        found = sampled_epsilon([SampledGaussian(1.0, multiplier, steps)], 1e-11)
+        assert exact * (1 - 1e-9) <= found
+
+
 def test_a_delta_that_rounding_would_hide_is_refused() -> None:
     with pytest.raises(BudgetError, match=r"--delta 1e-12: over 600 steps less than 1\.1e-12 is"):
         sampled_multiplier(1.0, 1e-12, 0.1, 600)

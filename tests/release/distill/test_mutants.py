@@ -313,8 +313,7 @@ MUTANTS = [
     ),
     Mutant(
         rounding_of_transforms_forgotten,
-        accountant_tests.test_without_sampling_it_is_the_gaussian_mechanism,
-        {"steps": 1000, "multiplier": 60.0, "delta": 1e-11},
+        accountant_tests.test_what_transforms_lose_is_never_a_gain,
     ),
     Mutant(nobody_waits_for_the_ledger, path_tests.test_simultaneous_entries_all_count),
     Mutant(
