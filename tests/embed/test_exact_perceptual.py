@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pickle
 import zipfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 from numpy.typing import NDArray
 from torch import nn
 
@@ -372,8 +374,8 @@ def test_the_whole_path_with_it(dpntk: Command, folder: Path, tmp_path: Path) ->
     label = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
     assert released.statement in label
     assert "features of a pre-trained module (SHA-256" in label
-    registry = " ".join(dpntk("inspect", "--registry").stdout.split())
-    assert "the features' module was trained on" in registry
+    registry = yaml.safe_load(dpntk("inspect", "--registry").stdout)
+    assert "the features' module was trained on" in json.dumps(registry)
     assert dpntk("verify", "release.h5").code == 0
 
     train = ("generate", "--steps", "3", "-n", "30")
