@@ -1,0 +1,1 @@
+"""Reading files that may come from somebody else."""
