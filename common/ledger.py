@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -12,6 +13,11 @@ from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
 """Of releases, and of the ceiling on them."""
+_LEAST_NOISE: Final = 1e-6
+_MOST_NOISE: Final = 1e12
+"""Far beyond all multipliers that there are: these can be squared, and divided by."""
+_DEEPEST: Final = 200
+"""How often embeddings can have been merged that had been merged before."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +74,15 @@ class Entry:
             raise SchemaError("the ledger holds a release without a name")
         if not all(type(number) in (int, float) for number in (entry.epsilon, entry.delta)):
             raise SchemaError("the ledger holds a release without a promise")
+        # Integers of any length would be compared here, and fail where floats are needed.
+        finite = 0 < entry.epsilon <= sys.float_info.max
+        if not (finite or entry.epsilon == math.inf) or not 0 <= entry.delta < 1:
+            raise SchemaError("the ledger holds a release with an impossible promise")
         # Without this, a damaged ledger could make what was spent look like nothing.
         for multiplier in (entry.multiplier, entry.multiplier_replace_one):
-            if type(multiplier) is not float or not 0 <= multiplier < math.inf:
+            if type(multiplier) is not float or not (
+                multiplier == 0 or _LEAST_NOISE <= multiplier <= _MOST_NOISE
+            ):
                 raise SchemaError("the ledger holds impossible noise")
             if (multiplier == 0) != math.isinf(entry.epsilon):
                 raise SchemaError("the ledger holds noise that contradicts its epsilon")
@@ -161,17 +173,25 @@ class Ledger:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Ledger:
+    def from_json(cls, document: Mapping[str, Any], depth: int = 0) -> Ledger:
         """Read what `to_json` wrote.
+
+        Args:
+            document: what it wrote.
+            depth: in how many others, one in the other, the ledger is a part.
 
         Raises:
             SchemaError: it is no such document.
         """
+        if depth > _DEEPEST:
+            raise SchemaError("the ledger cannot be read: merged too often")
         try:
             return cls(
                 entries=tuple(map(Entry.from_json, document["entries"])),
                 ceiling=None if document["ceiling"] is None else Ceiling(**document["ceiling"]),
-                parts=tuple(cls.from_json(part) for part in document.get("parts", ())),
+                parts=tuple(cls.from_json(part, depth + 1) for part in document.get("parts", ())),
             )
-        except (KeyError, TypeError, ValueError, BudgetError) as error:
+        except (
+            KeyError, TypeError, ValueError, ArithmeticError, AttributeError, BudgetError,
+        ) as error:  # fmt: skip
             raise SchemaError(f"the ledger cannot be read: {error!r}") from error

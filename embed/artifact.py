@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.container import EMBEDDING_MAGIC, build
+from ..common.container import EMBEDDING_MAGIC, USER_BLOCK, build, user_block
 from ..common.errors import EmbeddingError, SchemaError
 from ..common.feature_map import FeatureMap, weights_digest
 from ..common.feature_maps import feature_map_from_spec
@@ -21,10 +21,34 @@ from ..common.files import SENSITIVE_MODE, write_atomically
 from ..common.ledger import Ledger
 from ..common.schema import canonical_json, digest
 from ..common.schemas import Schema, schema_from_json
+from ..common.storage import door
+from ..common.storage.contents import Contents, contents_of
+from ..common.storage.layout import FLOAT32, INT64, INTEGER, TEXT, UINT8, Layout, Rule
+from ..common.storage.sandbox import Refused
 from .grid import Grid
 from .totals import Totals
 
 FORMAT_VERSION: Final = 1
+LAYOUT: Final = Layout(
+    what="an embedding",
+    version=FORMAT_VERSION,
+    datasets={"sums": Rule(INT64, 2), "counts": Rule(INT64, 1), "shards": Rule(UINT8, 2)},
+    attributes={
+        "SENSITIVE": TEXT,
+        "format_version": INTEGER,
+        "plan": TEXT,
+        "plan_digest": TEXT,
+        "records": INTEGER,
+        "run": TEXT,
+        "ledger": TEXT,
+    },
+    groups={"feature_map": Rule(FLOAT32, 4)},
+    optional=("shards", "run"),
+    longest_text=1 << 22,
+)
+_LARGEST_FILE: Final = 1 << 36
+_AGAIN: Final = "embed the records again"
+_NO_FILE: Final = "'dpntk embed DATA' makes one"
 _DIGEST_SIZE: Final = 32
 NOTICE: Final = (
     "This file holds exact sums over sensitive records. It is not differentially private. "
@@ -62,10 +86,11 @@ class Embedding:
         shape = (self.feature_map.dimension, len(self.schema.classes))
         if self.sums.shape != shape or self.counts.shape != shape[1:]:
             raise SchemaError("embedding: the sums do not have the shape that the plan gives them")
-        if self.counts.min() < 0 or self.records > self.grid.capacity:
-            raise SchemaError("embedding: impossible class counts")
+        self.totals.require_possible_counts(self.grid)
         if self.schema.record_size != self.feature_map.record_size:
             raise SchemaError("embedding: schema and feature map disagree about a record's size")
+        if not self.schema.levels == self.feature_map.levels == self.grid.levels:
+            raise SchemaError("embedding: schema, feature map and grid disagree about the levels")
 
     @property
     def records(self) -> int:
@@ -132,62 +157,75 @@ def require_embedding(path: Path) -> None:
     Raises:
         EmbeddingError: there is none, or it cannot be read.
     """
-    if not path.is_file():
-        raise EmbeddingError(f"{path}: there is no such file; 'dpntk embed DATA' makes one")
-    try:
-        with path.open("rb") as opened:
-            magic = opened.read(len(EMBEDDING_MAGIC))
-    except OSError as error:
-        raise EmbeddingError(f"{path}: {error.strerror}") from error
+    with door.opened(path, _LARGEST_FILE, refusal=EmbeddingError, hint=_NO_FILE) as file:
+        magic = file.read(len(EMBEDDING_MAGIC))
     if magic != EMBEDDING_MAGIC:
-        raise EmbeddingError(f"{path}: not a dpntk embedding; 'dpntk embed DATA' makes one")
+        raise EmbeddingError(f"{path}: not a dpntk embedding; {_NO_FILE}")
 
 
 def load_embedding(path: Path) -> Embedding:
     """Read an embedding and check that it is whole.
 
+    Nobody can tell from a file whose it is, and other sites' embeddings are added up (`merge`). So
+    each is read as a stranger's release is.
+
     Raises:
         EmbeddingError: there is none at `path`, or it is damaged or of another version.
     """
-    require_embedding(path)
+    contents = _contents(path)
     try:
-        with h5py.File(path, "r") as file:
-            return _parse(file)
+        return _understand(contents)
     except SchemaError as error:
-        raise EmbeddingError(f"{path}: damaged: {error}; embed the records again") from error
-    except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise EmbeddingError(f"{path}: damaged; embed the records again ({error})") from error
+        raise EmbeddingError(f"{path}: damaged: {error}; {_AGAIN}") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        raise EmbeddingError(f"{path}: damaged; {_AGAIN} ({error})") from error
 
 
 def run_of(path: Path) -> str:
     """Digest of the run that wrote an embedding; empty if there is none at `path`."""
     try:
-        require_embedding(path)
-        with h5py.File(path, "r") as file:
-            return str(file.attrs.get("run", ""))
-    except (EmbeddingError, OSError, RuntimeError):
+        return str(_contents(path).attributes.get("run", ""))
+    except EmbeddingError:
         return ""
 
 
-def _parse(file: h5py.File) -> Embedding:
-    plan: Mapping[str, Any] = json.loads(str(file.attrs["plan"]))
+def _contents(path: Path) -> Contents:
+    require_embedding(path)
+    content = door.read(path, _LARGEST_FILE, refusal=EmbeddingError)
+    try:
+        if content[:USER_BLOCK] != user_block(EMBEDDING_MAGIC):
+            raise Refused("damaged: there is more than the first line before the HDF5 part")
+        return contents_of(content, [LAYOUT])
+    except Refused as error:
+        raise EmbeddingError(f"{path}: {error}; {_AGAIN}") from error
+
+
+def _understand(contents: Contents) -> Embedding:
+    attributes: Mapping[str, Any] = contents.attributes
+    arrays = dict(contents.arrays)
+    plan: Mapping[str, Any] = json.loads(attributes["plan"])
     if plan["format"] != FORMAT_VERSION:
         raise SchemaError(f"format {plan['format']}, this dpntk reads {FORMAT_VERSION}")
-    weights = {name: dataset[...] for name, dataset in file["feature_map"].items()}
+    sums, counts = arrays.pop("sums"), arrays.pop("counts")
+    shards = arrays.pop("shards", np.zeros((0, _DIGEST_SIZE), np.uint8))
+    if shards.shape[1:] != (_DIGEST_SIZE,):
+        raise SchemaError("the shards' digests are not those of embeddings")
     embedding = Embedding(
-        sums=file["sums"][...],
-        counts=file["counts"][...],
+        sums=sums,
+        counts=counts,
         schema=schema_from_json(plan["schema"]),
-        feature_map=feature_map_from_spec(plan["feature_map"], weights),
+        feature_map=feature_map_from_spec(
+            plan["feature_map"],
+            {path.removeprefix("feature_map/"): weight for path, weight in arrays.items()},
+        ),
         grid=Grid(**plan["grid"]),
-        ledger=Ledger.from_json(json.loads(str(file.attrs["ledger"]))),
-        run=str(file.attrs.get("run", "")),
-        shards=tuple(row.tobytes().hex() for row in file["shards"]) if "shards" in file else (),
+        ledger=Ledger.from_json(json.loads(attributes["ledger"])),
+        run=attributes.get("run", ""),
+        shards=tuple(row.tobytes().hex() for row in shards),
     )
-    if embedding.sums.dtype != np.int64 or embedding.counts.dtype != np.int64:
-        raise SchemaError("the sums are not 64-bit integers")
-    if embedding.plan_digest != file.attrs["plan_digest"]:
+    if embedding.plan_digest != attributes["plan_digest"]:
         raise SchemaError("the plan digest does not match the plan")
-    if embedding.records != file.attrs["records"]:
+    if embedding.records != attributes["records"]:
         raise SchemaError("the number of records does not match the class counts")
+    embedding.totals.require_possible(embedding.grid)
     return embedding

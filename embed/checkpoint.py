@@ -115,6 +115,9 @@ def save_progress(progress: Progress, path: Path, run: str) -> None:
 def load_progress(path: Path, share: Share, grid: Grid, run: str) -> Progress:
     """Read a checkpoint and check that it is whole and belongs here.
 
+    Nothing here is a stranger's: only its owner can write to the folder (0700), and whoever can
+    write there as the owner can read the records. So h5py reads it, without a process of its own.
+
     Raises:
         RunError: it is damaged, or of another run.
     """

@@ -24,11 +24,24 @@ class Grid:
         levels: records hold integers 0..levels.
         shift: s, the number of binary digits kept of delta / ||.||.
         capacity: how many records a sum on this grid can hold without overflow.
+
+    Raises:
+        SchemaError: there is no such grid: a sum could overflow.
     """
 
     levels: int
     shift: int
     capacity: int
+
+    def __post_init__(self) -> None:
+        numbers = (self.levels, self.shift, self.capacity)
+        # The shift first: no number is made that takes more memory than it has bits.
+        if (
+            not all(type(number) is int and 0 < number <= _LARGEST_SUM for number in numbers)
+            or not _SMALLEST_SHIFT <= self.shift <= _LARGEST_SHIFT
+            or self.units_per_one * self.capacity > _LARGEST_SUM
+        ):
+            raise SchemaError("not a grid on which that many records can be summed in 64 bits")
 
     @classmethod
     def for_capacity(cls, levels: int, capacity: int) -> Grid:

@@ -56,11 +56,21 @@ class Totals:
         Raises:
             SchemaError: they cannot.
         """
-        if self.counts.min() < 0 or self.records > grid.capacity:
-            raise SchemaError("impossible class counts")
+        self.require_possible_counts(grid)
         room = self.counts * grid.units_per_one  # below 2^62
         if (self.sums.max(axis=0) > room).any() or (self.sums.min(axis=0) < -room).any():
             raise SchemaError("sums that so many records cannot have")
+
+    def require_possible_counts(self, grid: Grid) -> None:
+        """Check that the sums have room for so many records.
+
+        Raises:
+            SchemaError: they have not.
+        """
+        # One class by itself first: the sum of impossible counts could leave 64 bits.
+        possible = self.counts.min() >= 0 and self.counts.max() <= grid.capacity
+        if not possible or self.records > grid.capacity:
+            raise SchemaError("impossible class counts")
 
     def digest(self) -> str:
         """SHA-256 of all integers (little-endian, class by class), in hexadecimal: SENSITIVE.

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..common.adjacency import Adjacency
+from ..common.storage.layout import FLOAT32, FLOAT64, INT64, INTEGER, NUMBER, TEXT, Layout, Rule
 
 FORMAT_VERSION: Final = 1
 
@@ -82,3 +83,26 @@ DISTILLED_ATTRIBUTES: Final[dict[str, type]] = {
     "settings": str,
 }
 """The same of a distilled set. `schema` and `settings` are JSON."""
+
+
+_KINDS: Final = {int: INTEGER, float: NUMBER, str: TEXT}
+
+
+def _layout(
+    datasets: dict[str, Rule], attributes: dict[str, type], groups: dict[str, Rule]
+) -> Layout:
+    kinds = {name: _KINDS[kind] for name, kind in attributes.items()}
+    return Layout("a release", FORMAT_VERSION, datasets, kinds, groups, tuple(_AT_TIMES))
+
+
+_AT_TIMES: Final = set(attributes_of(Adjacency.ADD_REMOVE)) - set(ATTRIBUTES)
+
+LAYOUTS: Final = (
+    _layout(
+        {"embedding": Rule(FLOAT32, 2), "class_weights": Rule(FLOAT64, 1)},
+        attributes_of(Adjacency.ADD_REMOVE),
+        {"feature_map": Rule(FLOAT32, 4)},
+    ),
+    _layout({"points": Rule(FLOAT32, 2), "labels": Rule(INT64, 1)}, DISTILLED_ATTRIBUTES, {}),
+)
+"""What a release may hold: one of these."""

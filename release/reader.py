@@ -26,10 +26,10 @@ from ..common.feature_maps import feature_map_from_spec
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
 from ..common.schemas import Schema, schema_from_json
+from ..common.storage import door
 from ..common.table_schema import TableSchema
 from .acceptance import Acceptance, SignedBy, accept
-from .body import Body, read_body
-from .child import read_in_child
+from .body import Body, read_body, read_in_child
 from .consistency import require_consistent
 from .contents import Guarantee, Release, statement_of
 from .distilled import DistilledRelease
@@ -37,6 +37,7 @@ from .distilled_file import understand_distilled
 from .user_block import UserBlock, read_user_block
 
 _LARGEST_FILE: Final = 1 << 34
+_NO_FILE: Final = "'dpntk release' makes one from an embedding"
 _WEIGHTS: Final = "feature_map/"
 _TRUSTED: Final = Acceptance()
 
@@ -120,16 +121,7 @@ def read_file(path: Path) -> bytes:
     Raises:
         ReleaseError: there is no readable file, or it is an embedding.
     """
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise FormatError(f"{path}: too large for a release")
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise ReleaseError(
-            f"{path}: there is no such file; 'dpntk release' makes one from an embedding"
-        ) from error
-    except OSError as error:
-        raise ReleaseError(f"{path}: {error.strerror or error}") from error
+    content = door.read(path, _LARGEST_FILE, refusal=ReleaseError, hint=_NO_FILE)
     if content.startswith(EMBEDDING_MAGIC):
         raise ReleaseError(
             f"{path} is an embedding, not a release: it is SENSITIVE and must not leave its "

@@ -146,12 +146,12 @@ def soft_link(file: h5py.File) -> None:
     file["embedding"] = h5py.SoftLink("/feature_map/elsewhere")
 
 
-@edit("front: not one that this dpntk knows")
+@edit("embedding has another name as well")
 def hard_link_to_the_matrix(file: h5py.File) -> None:
     file["feature_map/more"] = file["embedding"]
 
 
-@edit("is not a dataset")
+@edit("feature_map has another name as well")
 def hard_link_in_a_circle(file: h5py.File) -> None:
     file["feature_map/hidden2"] = file["feature_map"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from dpntk.common.errors import FormatError
 from dpntk.release import Acceptance, Release, make_key, open_release, own_key
-from dpntk.release.child import read_in_child
+from dpntk.release.body import read_in_child
 from dpntk.release.trust import add
 from dpntk.release.user_block import sign_file
 from dpntk.release.writer import serialise
@@ -53,9 +53,11 @@ def test_the_attack_is_refused(hostile: bytearray, name: str, signer: str, tmp_p
 
 
 def in_a_limited_process(program: str) -> subprocess.CompletedProcess[str]:
-    prelude = "import os, resource, sys, numpy, h5py\nfrom dpntk.release.child import limit\n"
+    prelude = (
+        "import os, resource, sys, numpy, h5py\nfrom dpntk.common.storage.sandbox import limit\n"
+    )
     return subprocess.run(
-        [sys.executable, "-c", f"{prelude}limit(1000)\n{program}"],
+        [sys.executable, "-c", f"{prelude}limit()\n{program}"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SignatureError
 from dpntk.common.schema import ImageSchema, Origin
 from dpntk.release import Acceptance, Release, open_any, open_release, own_key
-from dpntk.release.child import read_in_child
+from dpntk.release.body import read_in_child
 from dpntk.release.distilled import DistilledGuarantee, DistilledRelease, distilled_statement
 from dpntk.release.distilled_file import save_distilled, serialise_distilled
 from dpntk.release.format import DISTILLED_ATTRIBUTES

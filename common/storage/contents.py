@@ -1,0 +1,94 @@
+"""The contents of an HDF5 file that may come from somebody else, as plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..container import USER_BLOCK
+from .hdf5 import outline, outline_as_json
+from .layout import INTEGER, NUMBER, TEXT, Layout, Outline, Place, Value
+from .sandbox import Refused, parse_in_child
+
+_TYPES: Final = {TEXT: str, INTEGER: int, NUMBER: float}
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What is in a file.
+
+    Attributes:
+        attributes: of the root group, by name.
+        arrays: by their path without a slash at the beginning; floats are finite.
+    """
+
+    attributes: Mapping[str, Value]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+def contents_of(content: bytes, layouts: Sequence[Layout], *, ours: bool = False) -> Contents:
+    """Read an HDF5 file behind a user block, through a whitelist.
+
+    libhdf5 only finds out where values lie. They are taken from the bytes themselves, so no two
+    arrays share any, and no more memory is needed for them than the file is large.
+
+    Args:
+        content: the whole file.
+        layouts: which it may have, one of them.
+        ours: whether this machine has signed the file, so that no process of its own is needed.
+
+    Raises:
+        Refused: there is something in it that is not on the list, or reading it went wrong.
+    """
+    if ours:
+        found = outline(content, layouts)
+    else:
+        said = parse_in_child(outline_as_json, content, [asdict(layout) for layout in layouts])
+        try:
+            found = Outline.from_json(said)
+            fits = any(_fits(found, layout) for layout in layouts)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise Refused("damaged: reading it gave no result") from error
+        if not fits:
+            raise Refused("damaged: reading it gave another result than it may")
+    return Contents(found.attributes, _arrays(content, found.places))
+
+
+def _fits(found: Outline, layout: Layout) -> bool:
+    """Whether an outline is one that a layout allows, whatever a child has said."""
+    for path, (dtype, shape, offset) in found.places.items():
+        group, _, name = path.rpartition("/")
+        rule = layout.groups.get(group) if group else layout.datasets.get(name)
+        if rule is None or dtype != rule.dtype or not 1 <= len(shape) <= rule.dimensions:
+            return False
+        if not all(type(number) is int and number >= 0 for number in (*shape, offset)):
+            return False
+    return layout.allows(set(found.attributes), set(layout.attributes)) and all(
+        type(value) is _TYPES[layout.attributes[name]] for name, value in found.attributes.items()
+    )
+
+
+def _arrays(content: bytes, places: Mapping[str, Place]) -> dict[str, NDArray[Any]]:
+    """Copies of the arrays at some places, each of which has bytes of its own."""
+    pieces = [(0, USER_BLOCK, "the first line")]
+    for path, (dtype, shape, offset) in places.items():
+        end = offset + math.prod(shape) * np.dtype(dtype).itemsize
+        if end > len(content):
+            raise Refused(f"{path} is not as large as it says")
+        pieces.append((offset, end, path))
+    for (_, end, path), (start, _, other) in pairwise(sorted(pieces)):
+        if start < end:
+            raise Refused(f"{path} and {other} share their bytes")
+    arrays = {}
+    for path, (dtype, shape, offset) in places.items():
+        stored = np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape)
+        if stored.dtype.kind == "f" and not np.isfinite(stored).all():
+            raise Refused(f"{path} holds values that are not finite")
+        arrays[path] = stored.copy()
+    return arrays

@@ -1,0 +1,199 @@
+"""From the bytes of an HDF5 file to what is in it and where, through a whitelist.
+
+Nothing of HDF5 that our writers do not use is accepted: no links but hard ones, and one to each
+dataset; no external, virtual, compact or chunked storage, no filters, no references, no types but
+plain ones, nothing unknown. What a value is and how large it is are found out; no value of a
+dataset is read here, and no memory is taken for one.
+
+libhdf5 is not safe on hostile bytes, so `contents` runs this in a process that has little to lose,
+unless this machine has signed the file itself.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import h5py
+import numpy as np
+
+from ..container import USER_BLOCK
+from .layout import (
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    UINT8,
+    Layout,
+    Outline,
+    Place,
+    Rule,
+    Value,
+)
+from .sandbox import Refused
+
+_SUPERBLOCK: Final = b"\x89HDF\r\n\x1a\n"
+_MOST_MEMBERS: Final = 64
+_LONGEST_NAME: Final = 64
+_VERSION: Final = "format_version"
+_STORED: Final = {
+    FLOAT32: h5py.h5t.IEEE_F32LE,
+    FLOAT64: h5py.h5t.IEEE_F64LE,
+    INT64: h5py.h5t.STD_I64LE,
+    UINT8: h5py.h5t.STD_U8LE,
+    INTEGER: h5py.h5t.STD_I64LE,
+    NUMBER: h5py.h5t.IEEE_F64LE,
+}
+
+
+def outline(content: bytes, layouts: Sequence[Layout]) -> Outline:
+    """Find out what is in a file.
+
+    Args:
+        content: the whole file.
+        layouts: which it may have, one of them.
+
+    Raises:
+        Refused: there is something in it that is not on the list.
+    """
+    # A superblock later on would be found too, if this one were missing.
+    if content[USER_BLOCK : USER_BLOCK + len(_SUPERBLOCK)] != _SUPERBLOCK:
+        raise Refused(f"there is no HDF5 file at byte {USER_BLOCK}")
+    try:
+        with h5py.File(io.BytesIO(content), "r") as file:
+            if file.userblock_size != USER_BLOCK:
+                raise Refused(f"the HDF5 file does not begin at byte {USER_BLOCK}")
+            return _outline(file, layouts, len(content))
+    except Refused:
+        raise
+    except MemoryError as error:
+        raise Refused(f"damaged: it asks for more memory than {layouts[0].what} needs") from error
+    except Exception as error:  # whatever h5py makes of hostile bytes
+        plain = repr(str(error)[:200])[1:-1]  # it may quote what is in the file
+        raise Refused(f"damaged: {plain}") from error
+
+
+def outline_as_json(content: bytes, layouts: Sequence[Mapping[str, Any]]) -> Outline:
+    """`outline` as `sandbox` calls it, with layouts as JSON has them."""
+    return outline(content, [Layout.from_json(layout) for layout in layouts])
+
+
+def _outline(file: h5py.File, layouts: Sequence[Layout], size: int) -> Outline:
+    names = _names(file)
+    layout = next(
+        (each for each in layouts if each.allows(set(names), {*each.datasets, *each.groups})), None
+    )
+    if layout is None:
+        raise Refused(f"its groups and datasets are not those of {layouts[0].what}")
+    version = _attribute(file, _VERSION, INTEGER, layout)
+    if version != layout.version:
+        raise Refused(
+            f"format version {version}, which another version of dpntk reads; this one reads "
+            f"version {layout.version}"
+        )
+    if not layout.allows(set(file.attrs), set(layout.attributes)):
+        raise Refused(f"its attributes are not those of {layout.what}")
+    kinds = {name: layout.attributes[name] for name in file.attrs}
+    attributes = {name: _attribute(file, name, kind, layout) for name, kind in kinds.items()}
+    wanted = [(file, name, rule) for name, rule in layout.datasets.items() if name in names]
+    for name, rule in layout.groups.items():
+        group = _member(file, name, h5py.Group)
+        wanted += [(group, member, rule) for member in _names(group)]
+    return Outline(attributes, _places(wanted, layout, size))
+
+
+def _names(group: h5py.Group) -> list[str]:
+    if len(group) > _MOST_MEMBERS:
+        raise Refused(f"{group.name} holds too many things")
+    names = list(group)
+    for name in names:
+        plain = isinstance(name, str) and name.isascii() and name.isidentifier()
+        if not plain or len(name) > _LONGEST_NAME:
+            raise Refused(f"{group.name} holds something with an odd name")
+    return names
+
+
+def _attribute(file: h5py.File, name: str, kind: str, layout: Layout) -> Value:
+    if name not in file.attrs:
+        raise Refused(f"attribute {name} is missing")
+    wrong = Refused(f"attribute {name} is not what {layout.what} holds there")
+    stored = file.attrs.get_id(name)
+    if stored.get_space().get_simple_extent_type() != h5py.h5s.SCALAR:
+        raise wrong
+    dtype = stored.get_type()
+    if dtype.committed():
+        raise wrong
+    if kind == TEXT:
+        if not isinstance(dtype, h5py.h5t.TypeStringID) or not dtype.is_variable_str():
+            raise wrong
+        if dtype.get_cset() != h5py.h5t.CSET_UTF8:
+            raise wrong
+        text: str = file.attrs[name]
+        if len(text) > layout.longest_text:
+            raise wrong
+        text.encode()  # bytes that are not UTF-8 have become what cannot be encoded
+        return text
+    if not dtype.equal(_STORED[kind]):
+        raise wrong
+    number: int | float = file.attrs[name].item()
+    return number
+
+
+def _member(group: h5py.Group, name: str, kind: type) -> Any:  # noqa: ANN401 - h5py is untyped
+    """What the group holds under `name` itself, and nowhere else under another name."""
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        raise Refused(f"{name} is a link")
+    member: Any = group[name]
+    right_kind = isinstance(member, kind)  # in a variable, or mypy takes it for an object
+    if not right_kind:
+        raise Refused(f"{name} is not a {kind.__name__.lower()}")
+    if h5py.h5o.get_info(member.id).rc != 1:
+        raise Refused(f"{name} has another name as well")
+    if len(member.attrs):
+        raise Refused(f"{name} has attributes")
+    return member
+
+
+def _places(
+    wanted: Iterable[tuple[h5py.Group, str, Rule]], layout: Layout, size: int
+) -> dict[str, Place]:
+    return {
+        f"{group.name}/{name}".lstrip("/"): _place(group, name, rule, layout, size)
+        for group, name, rule in wanted
+    }
+
+
+def _place(group: h5py.Group, name: str, rule: Rule, layout: Layout, size: int) -> Place:
+    """Where a plain, contiguous array lies; nothing that makes HDF5 fetch or expand anything.
+
+    Args:
+        group: that holds it.
+        name: under which.
+        rule: what it may be.
+        layout: of the file.
+        size: of the file, in bytes.
+    """
+    dataset = _member(group, name, h5py.Dataset)
+    dtype = dataset.id.get_type()
+    if dtype.committed() or not dtype.equal(_STORED[rule.dtype]):
+        raise Refused(f"{name} does not hold {np.dtype(rule.dtype)}")
+    if not 1 <= dataset.ndim <= rule.dimensions or dataset.maxshape != dataset.shape:
+        raise Refused(f"{name} has a shape that {layout.what} does not have there")
+    stored = dataset.id.get_create_plist()
+    if (
+        stored.get_layout() != h5py.h5d.CONTIGUOUS
+        or stored.get_external_count()
+        or stored.get_nfilters()
+    ):
+        raise Refused(f"{name} is not stored in one plain piece of the file itself")
+    wanted = math.prod(dataset.shape) * dtype.get_size()
+    offset = dataset.id.get_offset()
+    if not wanted or offset is None or offset + wanted > size:
+        raise Refused(f"{name} is not as large as it says")
+    if dataset.id.get_storage_size() != wanted:
+        raise Refused(f"{name} is not as large as it says")
+    return Place(rule.dtype, tuple(map(int, dataset.shape)), int(offset))
