@@ -39,7 +39,7 @@ def feature_map_from_spec(
     Raises:
         SchemaError: they do not describe a map that this dpntk knows, or contradict each other.
     """
-    kind = spec.get("features")
+    kind = spec.get("features") if isinstance(spec, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         raise SchemaError("feature map: not one that this dpntk knows")
     return _KINDS[kind](spec, weights)

@@ -25,7 +25,8 @@ from dpntk.release.body import read_body
 from dpntk.release.child import decode, encode, limit
 from dpntk.release.reader import understand
 from dpntk.release.user_block import read_user_block
-from tests.attacks.hostile import ATTACKS, SECRET
+from tests.attacks.attacks import SECRET
+from tests.attacks.hostile import ATTACKS
 
 EXTREMES = [0, 1, 0x7F, 0x80, 0xFF]
 SECONDS = 1

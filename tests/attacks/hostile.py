@@ -10,62 +10,16 @@ from __future__ import annotations
 import io
 import struct
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
 import numpy as np
 
 from dpntk.common.container import RELEASE_MAGIC, USER_BLOCK, user_block
+from tests.attacks.attacks import HUGE, SECRET, Attacks
 
-SECRET = b"\x00\x00\x80\x3f" * 4096
-"""Contents of a file that no release may make a reader show: float32 ones."""
-
-HUGE = 1 << 34
-
-
-@dataclass(frozen=True)
-class Attack:
-    """A hostile file.
-
-    Attributes:
-        make: from the bytes of an honest unsigned release, and the path of a file with `SECRET`,
-            to those of the hostile one.
-        words: in the refusal.
-    """
-
-    make: Callable[[bytes, Path], bytes]
-    words: str
-
-
-ATTACKS: dict[str, Attack] = {}
-
-Edit = Callable[[h5py.File], None]
-
-
-def attack(words: str) -> Callable[[Callable[[bytes, Path], bytes]], None]:
-    """Put an attack on bytes into the list."""
-
-    def register(make: Callable[[bytes, Path], bytes]) -> None:
-        ATTACKS[make.__name__] = Attack(make, words)
-
-    return register
-
-
-def edit(words: str) -> Callable[[Edit], None]:
-    """Put an attack that edits the HDF5 file into the list."""
-
-    def register(change: Edit) -> None:
-        def make(honest: bytes, secret: Path) -> bytes:
-            buffer = io.BytesIO(honest)
-            with h5py.File(buffer, "r+", libver=("earliest", "v110")) as file:
-                change(file)
-            return buffer.getvalue()
-
-        ATTACKS[change.__name__] = Attack(make, words)
-
-    return register
+ATTACKS = Attacks()
+attack, edit = ATTACKS.attack, ATTACKS.edit
 
 
 def foreign() -> bytes:

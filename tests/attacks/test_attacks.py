@@ -16,7 +16,8 @@ from dpntk.release.body import read_in_child
 from dpntk.release.trust import add
 from dpntk.release.user_block import sign_file
 from dpntk.release.writer import serialise
-from tests.attacks.hostile import ATTACKS, SECRET
+from tests.attacks.attacks import SECRET
+from tests.attacks.hostile import ATTACKS
 
 CANNOT_BE_SIGNED = {"superblock_at_0", "first_line_of_the_future"}
 
