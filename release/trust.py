@@ -1,13 +1,17 @@
 """Whose releases are accepted: lists of signers in OpenSSH's `allowed_signers` format.
 
 `allowed_signers` holds those whom the user chose, `own_signers` the keys that this machine has
-signed with. Both can be given to `ssh-keygen -Y verify -f`.
+signed with. Both can be given to `ssh-keygen -Y verify -f`, which must find nobody else in them:
+lines end where OpenSSH ends them, and a list in which anything is hidden is refused, as is one that
+somebody else could have written.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +19,7 @@ from typing import Final
 
 from ..common.errors import TrustError
 from ..common.files import write_atomically, write_failures
+from ..common.foreign import is_plain
 from ..common.locks import locked
 from .config import config_folder
 from .sshsig import KEY_TYPE, NAMESPACE, PublicKey
@@ -138,6 +143,8 @@ def read_public_key(text: str) -> PublicKey:
     Raises:
         TrustError: it is not an ed25519 public key.
     """
+    if not is_plain(text):
+        raise TrustError("there is more in the line than one can see: leave its comment out")
     words = text.split()
     if len(words) < 2 or words[0] != KEY_TYPE:
         kind = f"a key of type {words[0][:40]}" if len(words) > 1 else "no public key"
@@ -156,7 +163,7 @@ def load_public_key(path: Path) -> PublicKey:
     """
     try:
         with path.open("rb") as file:
-            text = file.read(_LARGEST_FILE).decode("utf-8", "replace").strip()
+            text = file.read(_LARGEST_FILE).decode("utf-8", "replace").rstrip("\r\n")
     except OSError as error:
         raise TrustError(f"{path}: {error.strerror or error}") from error
     if text.startswith("-----BEGIN"):
@@ -173,6 +180,7 @@ def load_public_key(path: Path) -> PublicKey:
 def _changing(path: Path) -> Iterator[None]:
     with write_failures(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_our_folder(path)
     with locked(path):
         yield
 
@@ -184,15 +192,25 @@ def _write(path: Path, signers: list[Signer]) -> None:
 def _read(path: Path, *, own: bool) -> list[Signer]:
     try:
         with path.open("rb") as file:
-            text = file.read(_LARGEST_FILE).decode()
+            _require_ours(path, os.fstat(file.fileno()))
+            _require_our_folder(path)
+            content = file.read(_LARGEST_FILE + 1)
+        text = content.decode()
     except FileNotFoundError:
         return []
     except OSError as error:
         raise TrustError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise TrustError(f"{path}: not a text file") from error
+    if len(content) > _LARGEST_FILE:
+        raise TrustError(f"{path}: too large for a list of signers")
     signers = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not is_plain(line):
+            raise TrustError(
+                f"{path}, line {number}: there is more in it than one can see, such as a "
+                "carriage return or another control character: type the line anew"
+            )
         if not line.strip() or line.startswith("#"):
             continue
         matched = _LINE.fullmatch(line)
@@ -207,3 +225,31 @@ def _read(path: Path, *, own: bool) -> list[Signer]:
             raise TrustError(f"{path}, line {number}: the key is damaged") from error
         signers.append(Signer(matched["name"], key, own))
     return signers
+
+
+def _require_our_folder(path: Path) -> None:
+    """Check the folder that a list is in, and that in which it really is."""
+    for folder in {path.parent, path.resolve().parent}:
+        _require_ours(folder, folder.stat())
+
+
+def _require_ours(path: Path, status: os.stat_result) -> None:
+    """Refuse a list, or the folder that it is in, which others may change; as ssh does.
+
+    Args:
+        path: of the file or folder.
+        status: of the file that was opened, or of the folder.
+
+    Raises:
+        TrustError: it belongs to somebody else than root, or others can write to it.
+    """
+    if status.st_uid not in (0, os.geteuid()):
+        raise TrustError(
+            f"{path} belongs to somebody else, who decides then whom to trust: 'chown' it, or name "
+            "another folder in XDG_CONFIG_HOME"
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise TrustError(
+            f"{path} can be written by others, who decide then whom to trust: 'chmod go-w {path}' "
+            "once you have looked at what is in it"
+        )
