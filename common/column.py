@@ -112,8 +112,9 @@ class Column:
         else:
             self._require_categories()
 
-    def _wrong(self, what: str) -> SchemaError:
-        return SchemaError(f"column {self.name!r}: {what}")
+    def _wrong(self, what: str, value: str | None = None) -> SchemaError:
+        """What is wrong; bounds and categories are a value, for a draft has them from records."""
+        return SchemaError(f"column {self.name!r}: {what}", value)
 
     def _require_bounds(self) -> None:
         lower, upper = self.lower, self.upper
@@ -122,7 +123,7 @@ class Column:
         if self.categories or self.other is not None:
             raise self._wrong("a numeric column has bounds, not categories")
         if not -LARGEST <= lower < upper <= LARGEST:
-            raise self._wrong(f"bounds {lower} to {upper}: they go up, between -2^53 and 2^53")
+            raise self._wrong("its bounds go up, between -2^53 and 2^53", f"{lower} to {upper}")
         if self.kind is ColumnKind.INTEGER and not (type(lower) is type(upper) is int):
             raise self._wrong("the bounds of integers are integers")
         if self.kind is ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is float):
@@ -138,7 +139,9 @@ class Column:
         if self.kind is ColumnKind.INTEGER and "int" in self.dtype:
             least, most = range_of_integers(self.dtype)
             if lower < least or upper > most:
-                raise self._wrong(f"dtype {self.dtype} does not hold {lower} to {upper}")
+                raise self._wrong(
+                    f"dtype {self.dtype} does not hold its bounds", f"{lower} to {upper}"
+                )
 
     def _require_categories(self) -> None:
         if self.lower is not None or self.upper is not None:
@@ -154,7 +157,7 @@ class Column:
         if self.kind is ColumnKind.BOOLEAN and len(self.categories) != 2:
             raise self._wrong("a boolean column has two categories: false first, then true")
         if self.other is not None and self.other not in self.categories:
-            raise self._wrong(f"other = {self.other!r} is not among its categories")
+            raise self._wrong("its other is not among its categories", self.other)
         if self.missing is Missing.INDICATOR:
             raise self._wrong('a column of categories has missing = "category" or "refused"')
         if self.dtype == "bool" and self.categories not in (("false", "true"), ("true", "false")):
@@ -163,8 +166,9 @@ class Column:
             for category in self.categories:
                 if _number(category, self.dtype) is None:
                     raise self._wrong(
-                        f"dtype {self.dtype} does not hold the category {category!r}: write it "
-                        "like -12 or 0.5, or say string"
+                        f"dtype {self.dtype} does not hold a category: write it like -12 or 0.5, "
+                        "or say string",
+                        category,
                     )
             if len(set(self.numbers)) != len(self.numbers):
                 raise self._wrong("two categories are the same number")

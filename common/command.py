@@ -10,6 +10,8 @@ from typing import Any, Final
 import click
 
 from .errors import DpntkError
+from .foreign import shown
+from .options import ErrorLine
 
 COMMANDS = {
     "schema": ("embed.schema_cli", "Draft what is publicly known of a table (before stage one)."),
@@ -81,18 +83,17 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; never show a traceback."""
+    line = ErrorLine()
     try:
-        result: Any = dpntk.main(args=arguments, prog_name="dpntk", standalone_mode=False)
+        result: Any = dpntk.main(args=arguments, prog_name="dpntk", standalone_mode=False, obj=line)
     except DpntkError as error:
-        return _fail(str(error))
+        return _fail(error.with_value if line.values else str(error))
     except click.MissingParameter as error:
-        error.show()
-        return USAGE
+        return _misused(error)
     except click.BadParameter as error:
         return _fail(error.format_message())  # a value that cannot be used is bad input
     except click.UsageError as error:
-        error.show()
-        return USAGE
+        return _misused(error)
     except click.ClickException as error:
         return _fail(error.format_message())
     except (KeyboardInterrupt, click.Abort):
@@ -102,11 +103,19 @@ def run(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("DPNTK_DEBUG"):
             raise
+        said = " ".join(str(error).split())
+        what = f"{type(error).__name__}: {said}" if line.values else type(error).__name__
         return _fail(
-            f"{type(error).__name__}: {error}; this is a bug in dpntk: "
+            f"{what}; this is a bug in dpntk: "
             "run again with DPNTK_DEBUG=1 to see where, and please report it"
         )
     return result if isinstance(result, int) else 0
+
+
+def _misused(error: click.UsageError) -> int:
+    """Let click say how the command is used; what was typed may be anything."""
+    click.UsageError(shown(error.format_message()), error.ctx).show()
+    return USAGE
 
 
 def _fail(message: str) -> int:

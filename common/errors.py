@@ -21,9 +21,14 @@
 
 Every message is one line that says what failed, where, and what to do. The command line prints
 it to stderr and exits with 1; library users catch `DpntkError`.
+
+Messages end up in logs and in questions to colleagues, so none quotes a record. What the record
+holds is beside the message, in `value`, for the command line to show it to its owner.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 __all__ = [
     "AuditError",
@@ -47,8 +52,29 @@ __all__ = [
 ]
 
 
+_LONGEST_VALUE: Final = 300
+"""Characters of a value that are shown."""
+
+
 class DpntkError(Exception):
-    """Base of every error that dpntk raises on purpose."""
+    """Base of every error that dpntk raises on purpose.
+
+    Attributes:
+        value: SENSITIVE: what the data hold at the place that the message names, if that helps to
+            find the mistake. It is no part of the message, nor of any other exception that a
+            traceback would show beside this one.
+    """
+
+    def __init__(self, message: object = "", value: str | None = None) -> None:
+        super().__init__(message)
+        self.value = value
+
+    @property
+    def with_value(self) -> str:
+        """The message, and what the data hold there, for nobody but their owner."""
+        if self.value is None:
+            return str(self)
+        return f"{self} ({self.value[:_LONGEST_VALUE]!r})"
 
 
 class DataError(DpntkError):

@@ -1,11 +1,36 @@
-"""Types of command line options that click does not have."""
+"""Options that several commands share, and types of options that click does not have."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import click
+
+
+@dataclass
+class ErrorLine:
+    """What the line may say that a failing command ends with; the object of click's context.
+
+    Attributes:
+        values: whether it may quote what the records hold.
+    """
+
+    values: bool = True
+
+
+def _without_values(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    line = ctx.find_object(ErrorLine)
+    if wanted and line is not None:
+        line.values = False
+
+
+quiet_values_option: Final = click.option(
+    "--quiet-values", is_flag=True, is_eager=True, expose_value=False, callback=_without_values,
+    help="Leave what the records hold out of error messages, for logs.",
+)  # fmt: skip
+"""For all commands that read records."""
 
 
 class FiniteRange(click.FloatRange):

@@ -145,9 +145,9 @@ class PublicModule:
             said = self._module(records.reshape(-1, *self._shape))
         except Exception as error:  # whatever somebody's program raises
             raise ModuleError(
-                f"{self._path}: it fails on float32 values of shape "
-                f"{(len(records), *self._shape)}: {_last_line(error)}"
-            ) from error
+                f"{self._path}: it fails on float32 values of shape {(len(records), *self._shape)}",
+                _last_line(error),
+            ) from None  # it may quote a record
         if not isinstance(said, Tensor) or not said.is_floating_point():
             raise ModuleError(f"{self._path}: it does not return one tensor of real numbers")
         if said.dim() < 1 or len(said) != len(records) or not said.numel():
@@ -278,4 +278,4 @@ def _as_written() -> contextlib.AbstractContextManager[None]:
 
 def _last_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:200] if lines else type(error).__name__
+    return lines[-1] if lines else type(error).__name__

@@ -209,7 +209,7 @@ class Draft:
             schema = TableSchema.of_entries(document)
             return cls(schema, tuple(unconfirmed), tuple(private), left_out_confirmed)
         except SchemaError as error:
-            raise SchemaError(f"{where}: {error}") from error
+            raise SchemaError(f"{where}: {error}", error.value) from error
 
 
 def _confirmed(entries: dict[str, Any], name: str, where: str) -> bool:

@@ -19,6 +19,7 @@ from ..common.feature_map import FeatureMap, weights_digest
 from ..common.feature_maps import feature_map_from_spec
 from ..common.files import SENSITIVE_MODE, write_atomically
 from ..common.ledger import Ledger
+from ..common.outline import Outlined
 from ..common.schema import canonical_json, digest
 from ..common.schemas import Schema, schema_from_json
 from ..common.storage import door
@@ -56,8 +57,8 @@ NOTICE: Final = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Embedding:
+@dataclass(frozen=True, eq=False, repr=False)
+class Embedding(Outlined):
     """Exact class-wise feature sums of a data set, with all that gives them meaning.
 
     Attributes:

@@ -20,6 +20,7 @@ import numpy as np
 from ..common.container import CHECKPOINT_MAGIC, build
 from ..common.errors import RunError, SchemaError
 from ..common.files import SENSITIVE_MODE, write_atomically
+from ..common.outline import Outlined
 from .artifact import NOTICE
 from .grid import Grid
 from .totals import Totals
@@ -63,8 +64,8 @@ def split(records: int, shares: int) -> tuple[Share, ...]:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Progress:
+@dataclass(frozen=True, eq=False, repr=False)
+class Progress(Outlined):
     """How far a share has been counted.
 
     Attributes:

@@ -14,6 +14,7 @@ import numpy as np
 from ..common.column import DTYPES, Column, ColumnKind, Missing, Transform
 from ..common.console import notice
 from ..common.errors import DataError, SchemaError
+from ..common.outline import Outlined
 from ..common.schema_file import Draft
 from ..common.sources.csv_files import is_csv, read_csv, read_header
 from ..common.sources.parquet_files import opened, read_rows, reading_parquet
@@ -36,8 +37,8 @@ _LARGE: Final = 1000
 logarithmic scale."""
 
 
-@dataclass
-class _Seen:
+@dataclass(repr=False)
+class _Seen(Outlined):
     """What was seen of a column so far."""
 
     dtype: str | None
@@ -164,7 +165,7 @@ def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "t
     for file in find_tables(path, split):
         _look_at(file, form, seen)
     if label is not None and label not in seen:
-        raise SchemaError(f"--label {label}: {path} has the columns {', '.join(seen)[:300]}")
+        raise SchemaError(f"--label {label}: {path} has no such column", ", ".join(seen))
     described: dict[str, Column | None] = {}
     told: list[str] = []
     for name, column in seen.items():
@@ -172,7 +173,7 @@ def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "t
             described[name] = column.describe(name, name == label)
         except SchemaError as error:
             if name == label:
-                raise SchemaError(f"{path}: {error}") from error
+                raise SchemaError(f"{path}: {error}", error.value) from error
             notice(f"{error}: it is left out")
             described[name] = None
             told.append(name)
@@ -202,8 +203,8 @@ def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
         _require_names(header, file)
         if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
             raise SchemaError(
-                f"{file}: the header is one column {header[0][:300]!r}: say with --separator what "
-                "separates values"
+                f"{file}: the header is one column: say with --separator what separates values",
+                header[0],
             )
         dtypes = dict.fromkeys(header, None)
         blocks = read_csv(file, header, header, form)

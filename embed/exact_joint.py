@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
+from ..common.outline import Outlined
 from ..common.rff import RandomFourierFeatures
 from .exact_rff import ExactRFF
 from .exact_tangent import ExactTangentFeatures, IntegerFeatures
@@ -19,8 +20,8 @@ from .grid import Grid
 _CHUNK: Final = 1 << 14
 
 
-@dataclass(frozen=True, eq=False)
-class Hits:
+@dataclass(frozen=True, eq=False, repr=False)
+class Hits(Outlined):
     """Features of a batch that are the same whole number at a few places and 0 elsewhere.
 
     Attributes:
@@ -80,8 +81,8 @@ class ExactMarginals:
         return Hits(torch.from_numpy(hits).to(self._device), self._entry, self._map.dimension)
 
 
-@dataclass(frozen=True, eq=False)
-class _Both:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Both(Outlined):
     """Features of a batch in two parts.
 
     Attributes:

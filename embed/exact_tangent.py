@@ -26,6 +26,7 @@ from torch import Tensor
 
 from ..common.layers import Convolution
 from ..common.ntk import EXACT, TangentFeatures
+from ..common.outline import Outlined
 from ..common.square_root import square_root
 from ..common.tangent import Pass, forward_and_back
 from .arithmetic import ExactAffine, sum_in_fixed_order, sum_of_squares
@@ -45,8 +46,8 @@ _CHUNK_VALUES: Final = 1 << 26
 """Numbers that a chunk's features are made of, at most (512 MiB)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Written:
+@dataclass(frozen=True, eq=False, repr=False)
+class Written(Outlined):
     """A part of the features of a few records, written out.
 
     Attributes:
@@ -67,8 +68,8 @@ class Written:
             column += part.values[rows].to(torch.int64).sum(dim=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
+@dataclass(frozen=True, eq=False, repr=False)
+class Products(Outlined):
     """A part of the features of a few records: a sum of outer products of integers.
 
     Attributes:
@@ -98,8 +99,8 @@ class Products:
 Part = Written | Products
 
 
-@dataclass(frozen=True, eq=False)
-class IntegerFeatures:
+@dataclass(frozen=True, eq=False, repr=False)
+class IntegerFeatures(Outlined):
     """Features of a batch in grid units.
 
     Attributes:

@@ -8,12 +8,14 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ..common.outline import Outlined
+
 SAFETY: Final = 1.0 - 2.0**-40
 """Tables are shortened by this, far more than their error, before they are cut to integers."""
 
 
-@dataclass(frozen=True, eq=False)
-class ExplicitFeatures:
+@dataclass(frozen=True, eq=False, repr=False)
+class ExplicitFeatures(Outlined):
     """Features of a batch.
 
     Attributes:

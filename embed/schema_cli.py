@@ -8,6 +8,7 @@ import click
 
 from ..common.console import console, warning
 from ..common.files import SENSITIVE_MODE, require_absent, write_atomically
+from ..common.options import quiet_values_option
 from ..common.schema_file import SCHEMA_BEGINS
 from ..common.table_schema import CsvFormat
 from ..common.words import counted
@@ -30,6 +31,7 @@ from .drafting import MISSING_TEXTS, draft_schema
     "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
     help="Which part to read, where a folder has both.",
 )  # fmt: skip
+@quiet_values_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="schema.toml", show_default=True,
     help="Where to write the draft.",

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.errors import SchemaError
+from ..common.outline import Outlined
 from .grid import Grid
 
 
-@dataclass(frozen=True, eq=False)
-class Totals:
+@dataclass(frozen=True, eq=False, repr=False)
+class Totals(Outlined):
     """Exact sums over some records: SENSITIVE.
 
     Attributes:

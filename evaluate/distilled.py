@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ..common.errors import DataError
+from ..common.outline import Outlined
 from ..common.relu_kernel import KernelRidge, ReluKernel, class_targets
 from ..common.synthetic_folder import POINTS
 from .classifiers import Classifier, score_network
@@ -25,8 +26,8 @@ _BATCH: Final = 100
 _FILTERS: Final = 128
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
+@dataclass(frozen=True, eq=False, repr=False)
+class Points(Outlined):
     """The points of a distilled set with the regression that they were made for.
 
     Attributes:

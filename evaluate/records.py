@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.errors import DataError
+from ..common.outline import Outlined
 from ..common.sources import Source, open_source
 from ..common.synthetic_folder import IMAGES, PROVENANCE
 
 _BATCH: Final = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
+@dataclass(frozen=True, eq=False, repr=False)
+class Records(Outlined):
     """Square images and labels.
 
     Attributes:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.errors import FormatError
+from ..common.outline import Outlined
 from ..common.storage.contents import contents_of
 from ..common.storage.layout import Value
 from ..common.storage.sandbox import Refused
@@ -23,8 +24,8 @@ from .format import LAYOUTS, attributes_of
 _MAY_BE_INFINITE: Final = {"epsilon", "total_epsilon", "epsilon_replace_one"}
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
+@dataclass(frozen=True, eq=False, repr=False)
+class Body(Outlined):
     """The contents of a release as plain values of the right types and sizes.
 
     Attributes:

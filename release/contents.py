@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
 from ..common.feature_map import FeatureMap
+from ..common.outline import Outlined
 from ..common.perceptual import PerceptualFeatures
 from ..common.schemas import Schema
 from ..common.table_schema import TableSchema
@@ -71,8 +72,8 @@ class Guarantee:
         return math.isfinite(self.epsilon)
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Outlined):
     """A privacy release.
 
     Attributes:

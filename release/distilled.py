@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.adjacency import Adjacency
+from ..common.outline import Outlined
 from ..common.schemas import Schema
 from ..common.words import promised
 from .contents import NOT_COVERED_OPTIONS, looked_up_in_records, spent_before
@@ -65,8 +66,8 @@ class DistilledGuarantee:
         return True
 
 
-@dataclass(frozen=True, eq=False)
-class DistilledRelease:
+@dataclass(frozen=True, eq=False, repr=False)
+class DistilledRelease(Outlined):
     """The privacy release of a distilled set.
 
     Attributes:

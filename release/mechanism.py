@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError
 from ..common.feature_map import FeatureMap, sensitivity
+from ..common.outline import Outlined
 from .accountant import epsilon_for, noise_multiplier
 from .discrete_gaussian import FURTHEST, LARGEST_SIGMA, discrete_gaussian
 
@@ -44,8 +45,8 @@ class NoiseScale:
     count_weight: int
 
 
-@dataclass(frozen=True, eq=False)
-class NoisySums:
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisySums(Outlined):
     """What leaves the mechanism.
 
     Attributes:

@@ -162,8 +162,11 @@ def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
     confirm(tmp_path / "schema.toml")
     for arguments, message in (
         ("schema a.csv", "schema.toml"),
-        ("schema a.csv -o s.toml --label sex", "--label sex: a.csv has the columns id, age"),
-        ("schema semicolons.csv -o s.toml", "one column 'a;b': say with --separator what"),
+        ("schema a.csv -o s.toml --label sex", "--label sex: a.csv has no such column ('id, age"),
+        (
+            "schema semicolons.csv -o s.toml",
+            "say with --separator what separates values ('a;b')",
+        ),
         ("schema one.csv -o s.toml --label b", "label 'b': one class tells nothing"),
         ("schema a.csv -o s.toml --separator ;;", "separator ';;': it is one character"),
         ("embed a.csv", "a table needs a schema"),

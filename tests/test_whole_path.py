@@ -238,7 +238,10 @@ def prepared(dpntk: Command, folder: Path) -> Path:
         ("embed images -o e.h5 --device tpu9", "--device tpu9: no such device"),
         ("embed images -o e.h5 --arch fc_9l", "'fc_9l' is not"),
         ("embed images -o e.h5 --capacity 20", "more than 20 records"),
-        ("embed far.npz -o e.h5", "far.npz: y: there is a label 70000: labels are 0 to 9999"),
+        (
+            "embed far.npz -o e.h5",
+            "too large: labels are 0 to 9999 at most ('70000')",
+        ),
         ("release --eps 0 -o r.h5", "--eps 0: epsilon must be a positive number"),
         ("release --eps -1 -o r.h5", "--eps -1: epsilon must be a positive number"),
         ("release --eps nan -o r.h5", "--eps nan: epsilon must be a positive number"),

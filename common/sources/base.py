@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..errors import DataError, SchemaError
+from ..outline import Outlined
 from ..schema import MOST_CLASSES, Origin, numbered
 from ..schemas import Schema
 from .prefetch import decoding_workers, in_order
@@ -27,8 +28,8 @@ _PIECE_BYTES: Final = 1 << 24
 Piece = TypeVar("Piece")
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch(Outlined):
     """Consecutive records.
 
     Attributes:
@@ -209,7 +210,9 @@ def numbered_classes(
     largest = max((int(piece.max()) for piece in labels if piece.size), default=0)
     if largest >= MOST_CLASSES:
         raise SchemaError(
-            f"{where}: there is a label {largest}: labels are 0 to {MOST_CLASSES - 1} at most"
+            f"{where}: there is a label that is too large: labels are 0 to {MOST_CLASSES - 1} at "
+            "most",
+            str(largest),
         )
     return numbered(largest + 1), Origin.FROM_DATA
 
@@ -247,13 +250,14 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
     if wrong.size:
         index = int(wrong[0])
         raise SchemaError(
-            f"{where}: record {first + index} has label {labels[index]}, "
+            f"{where}: record {first + index} has a label "
             + (
-                "but labels are numbers from 0: correct it"
+                "below 0, but labels are numbers from 0: correct it"
                 if labels[index] < 0
-                else f"but the labels of {classes} classes are 0 to {classes - 1}: correct it, or "
-                "declare more with --classes"
-            )
+                else f"that is too large, for the labels of {classes} classes are 0 to "
+                f"{classes - 1}: correct it, or declare more with --classes"
+            ),
+            str(labels[index]),
         )
 
 

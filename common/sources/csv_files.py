@@ -106,7 +106,7 @@ def read_csv(
                 broken = compute.match_substring_regex(rows.column(header[-1]), "[\r\n]")
                 several_lines = several_lines or compute.any(broken).as_py()
                 yield rows.select(names)
-        except pyarrow.ArrowInvalid as error:
+        except pyarrow.ArrowInvalid:
             if not ragged:
                 raise
             number, found = ragged[0]
@@ -115,7 +115,7 @@ def read_csv(
             raise DataError(
                 f"{path}: {row} has {found} values, but the header has {len(header)}: correct it, "
                 f"or put what holds a {form.separator!r} into quotes"
-            ) from error
+            ) from None  # Arrow's error quotes the row
 
     if several_lines:  # as where a quote is not closed, or not where it should be
         _require_closed_quotes(path, form)
@@ -155,19 +155,19 @@ def _opened(path: Path) -> pa.NativeFile:
 
 @contextlib.contextmanager
 def _reading(path: Path, form: CsvFormat) -> Iterator[None]:
-    """Turn refusals of Arrow and of the codec into one clear line."""
+    """Turn refusals of Arrow and of the codec, which may quote records, into one clear line."""
     import pyarrow
 
     with reading(path):
         try:
             yield
-        except UnicodeError as error:
-            raise _not_in_the_encoding(path, form) from error
+        except UnicodeError:
+            raise _not_in_the_encoding(path, form) from None
         except pyarrow.ArrowInvalid as error:
             reason = " ".join(str(error).split())
             if "UTF8" in reason or "UTF-8" in reason:
-                raise _not_in_the_encoding(path, form) from error
-            raise DataError(f"{path}: not a whole CSV file: {reason[:300]}") from error
+                raise _not_in_the_encoding(path, form) from None
+            raise DataError(f"{path}: not a whole CSV file", reason) from None
         except OSError as error:
             if error.strerror:
                 raise
@@ -191,7 +191,7 @@ def _first_undecodable(path: Path, form: CsvFormat) -> str:
         if any(map(_UNDECODED.search, header)):
             return "the header is "
         for number, row in enumerate((row for row in rows if row or len(header) == 1), 1):
-            for name, value in zip(header, row, strict=False):
+            for column, value in enumerate(row, 1):
                 if _UNDECODED.search(value):
-                    return f"row {number}, column {name!r} is "
+                    return f"row {number}, column {column} is "
     return ""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..console import notice
 from ..errors import DataError, SchemaError
+from ..outline import Outlined
 from ..schema import ImageSchema, Origin, numbered
 from ..words import counted
 from .base import Batch, decoded, files_fingerprint, reading
@@ -25,8 +26,8 @@ _BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
 """Files that come into folders by themselves."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Listing:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Listing(Outlined):
     """The images of one class, sorted by name: a million of them take 20 MB.
 
     Attributes:

@@ -88,8 +88,9 @@ class RowReader:
             texts = compute.if_else(pyarrow.array(absent), None, texts)
             try:
                 numbers = compute.cast(texts, pyarrow.float64())
-            except pyarrow.ArrowInvalid as error:
-                raise at.wrong(_first_no_number(texts), values, "is not a number") from error
+            except pyarrow.ArrowInvalid:
+                # Arrow's error quotes the value.
+                raise at.wrong(_first_no_number(texts), values, "is not a number") from None
         elif types.is_integer(values.type) or types.is_floating(values.type):
             numbers = values.cast(pyarrow.float64(), safe=False)
         elif types.is_decimal(values.type):
@@ -184,10 +185,10 @@ class _Place:
     column: Column
 
     def wrong(self, index: int, values: pa.Array, what: str) -> DataError:
-        shown = str(values[index].as_py())[:60]
         return DataError(
-            f"{self.where}: row {self.first + index + 1}, column {self.column.name!r}: "
-            f"{shown!r} {what}"
+            f"{self.where}: row {self.first + index + 1}, column {self.column.name!r}: the value "
+            f"{what}",
+            str(values[index].as_py()),
         )
 
     def require(self, fine: NDArray[np.bool_], values: pa.Array, what: str) -> None:

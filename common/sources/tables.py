@@ -181,11 +181,15 @@ def require_distinct(names: Iterable[str], where: str) -> None:
     """
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise SchemaError(f"{where}: there are two columns {repeated[0]!r}: rename one of them")
+        raise SchemaError(
+            f"{where}: two columns have the same name: rename one of them", repeated[0]
+        )
 
 
 def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> None:
     """Check that a file has the columns of the schema, in whatever order, and no others.
+
+    What the schema does not know is not quoted: of a file without a header it is a record.
 
     Raises:
         SchemaError: it has not.
@@ -196,13 +200,15 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
     strange = [name for name in found if name not in wanted]
     if lacking and len(found) == 1 and is_csv(Path(where)):
         raise SchemaError(
-            f"{where}: the header is one column {found[0][:100]!r}: are values separated by "
-            f"something else than {schema.csv.separator!r}? The schema says by what"
+            f"{where}: the header is one column: are values separated by something else than "
+            f"{schema.csv.separator!r}? The schema says by what",
+            found[0],
         )
     if lacking:
         raise SchemaError(f"{where}: there is no column {lacking[0]!r}, which the schema describes")
     if strange:
         raise SchemaError(
-            f"{where}: the schema lacks the column {strange[0]!r}: describe it there, or name it "
-            "in left_out"
+            f"{where}: the schema lacks column {found.index(strange[0]) + 1}: describe it there, "
+            "or name it in left_out",
+            strange[0],
         )

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ..console import progress
 from ..errors import DataError
+from ..outline import Outlined
 from ..schema import ImageSchema
 from .base import (
     Batch,
@@ -48,8 +49,8 @@ _LARGEST: Final = 10**18 - 1
 _COMPRESSED: Final = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
 
 
-@dataclass(frozen=True, eq=False)
-class _Shard:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Shard(Outlined):
     """Where the images of one shard lie: 20 bytes for each.
 
     Attributes:
@@ -153,8 +154,8 @@ class TarImageSource:
         return Batch(np.stack(records), shard.labels[start:stop])
 
 
-@dataclass
-class _Record:
+@dataclass(repr=False)
+class _Record(Outlined):
     """What has been found of the record that is being listed."""
 
     key: str
@@ -268,8 +269,10 @@ def _require_end(file: IO[bytes], offset: int, path: Path) -> None:
 def _number(content: bytes, where: str) -> int:
     text = content.strip()
     if not _DIGITS.fullmatch(text):
-        shown = text[:20].decode(errors="replace")
-        raise DataError(f"{where}: {shown!r} is no label: write a number from 0, in digits")
+        raise DataError(
+            f"{where}: it holds no label: write a number from 0, in digits",
+            text.decode(errors="replace"),
+        )
     return int(text)
 
 

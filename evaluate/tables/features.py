@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ...common.column import Missing
+from ...common.outline import Outlined
 from .table import Table
 
 _MOST_CATEGORIES: Final = 100
 Matrix = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Features:
+@dataclass(frozen=True, eq=False, repr=False)
+class Features(Outlined):
     """Both views of the rows of a table.
 
     Attributes:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ...common.errors import DataError, SchemaError
+from ...common.outline import Outlined
 from ...common.schema_file import read_schema
 from ...common.sources.csv_files import is_csv
 from ...common.sources.tables import TableSource
@@ -23,8 +24,8 @@ _TABLES: Final = (PARQUET, CSV)
 _SCHEMA: Final = "schema.toml"
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(Outlined):
     """Rows under a schema.
 
     Attributes:
@@ -40,6 +41,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.columns[self.schema.columns[0].name])
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The name of every class."""
+        return self.schema.classes
 
     @property
     def labels(self) -> NDArray[np.int64]:

@@ -115,7 +115,7 @@ def task_for(test: Table, positive: str | None, kept_negatives: float, most_reco
             raise SchemaError(f"no class {positive!r}: the label has {' and '.join(classes)}")
         index = int(np.argmin(counts)) if positive is None else classes.index(positive)
         if int(counts[1 - index] * kept_negatives) == 0:
-            raise DataError(f"no test record of the other class is left of {counts[1 - index]:,}")
+            raise DataError("no test record of the other class is left: keep a larger share")
         return Task(classes, index, kept_negatives, most_records)
     if positive is not None or kept_negatives < 1:
         found = "there is no label" if test.schema.label is None else f"it has {len(classes)}"

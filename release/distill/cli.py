@@ -10,6 +10,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.console import console
+from ...common.options import quiet_values_option
 from ...common.sources import open_source
 from ...common.threads import use_threads
 from ...common.words import promised, rounded_up
@@ -82,6 +83,7 @@ _DEFAULTS = Settings()
     "--restart", is_flag=True,
     help="Throw away what an interrupted run has left. What it has spent stays spent.",
 )  # fmt: skip
+@quiet_values_option
 @source_options
 @key_option
 def command(

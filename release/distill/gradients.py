@@ -43,14 +43,15 @@ import torch
 from torch import Tensor
 
 from ...common.errors import BudgetError
+from ...common.outline import Outlined
 from ...common.relu_kernel import ReluKernel
 from ...common.square_root import square_root
 from ...embed.arithmetic import sum_in_fixed_order, sum_of_squares
 from .products import Public
 
 
-@dataclass(frozen=True, eq=False)
-class Coefficients:
+@dataclass(frozen=True, eq=False, repr=False)
+class Coefficients(Outlined):
     """Gradients of a batch: of record i with respect to point a, c_ia x_i + sum_j E_iaj X_j.
 
     E_iaa is d_ia, and E_iaj = -(u_ia v_ij + v_ia u_ij) M_aj.

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...common.outline import Outlined
 from .mechanism import FARTHEST, PLACES
 from .settings import Settings
 
@@ -24,8 +25,8 @@ _LAST_RATE: Final = 0.1
 Matrix = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class State:
+@dataclass(frozen=True, eq=False, repr=False)
+class State(Outlined):
     """How far a descent has come. It follows from the settings and noisy gradients alone.
 
     Attributes:

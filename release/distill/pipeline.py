@@ -20,6 +20,7 @@ from ...common.container import RELEASE_BEGINS
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.files import require_absent
 from ...common.ledger import DEFAULT_DELTA
+from ...common.outline import Outlined
 from ...common.relu_kernel import ReluKernel, class_targets
 from ...common.schema import ImageSchema
 from ...common.sources import Source
@@ -54,8 +55,8 @@ _REMARKS: Final = 20
 """How often the epsilon spent so far is worked out, over a run."""
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
+@dataclass(frozen=True, eq=False, repr=False)
+class Records(Outlined):
     """All records, in memory. SENSITIVE.
 
     Attributes:

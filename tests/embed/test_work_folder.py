@@ -464,7 +464,7 @@ def test_a_second_process_on_the_same_output_is_refused(
 def test_an_error_without_progress_leaves_no_folder(tmp_path: Path, dpntk: Command) -> None:
     records = write_records(tmp_path / "data.npz", count=50)
     outcome = dpntk(*embed_arguments(records, tmp_path / "embedding.h5", "--classes", "2"))
-    refused(outcome, "has label 2")
+    refused(outcome, "has a label that is too large", "('2')")
     assert names(tmp_path) == ["data.npz"]
 
 

@@ -297,7 +297,7 @@ def test_the_rarer_class_is_the_positive_one_unless_another_is_named() -> None:
         task_for(test, "maybe", 1.0, 100)
     with pytest.raises(DataError, match=r"all test records are of one class"):
         task_for(table([1], [0], [1]), None, 1.0, 100)
-    with pytest.raises(DataError, match=r"no test record of the other class is left of 2"):
+    with pytest.raises(DataError, match=r"no test record of the other class is left"):
         task_for(test, None, 0.4, 100)
     no_label = table([1], [0], [0], TableSchema((AGE, JOB), None))
     with pytest.raises(SchemaError, match=r"a label with two classes, but there is no label"):

@@ -1,0 +1,259 @@
+"""What the records hold, looked for in messages, tracebacks and the printed form of objects.
+
+Each of these data sets has one value that nobody but its owner may see, and that makes it
+impossible to read. Messages name file, row and column. The command line shows the value to its
+owner, unless told not to.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from dpntk.common.errors import DpntkError
+from dpntk.common.schema_file import Draft, read_draft
+from dpntk.common.sources import Batch, open_source
+from dpntk.common.table_schema import CsvFormat
+from dpntk.embed import Embedding
+from dpntk.embed.checkpoint import Progress, Share
+from dpntk.embed.drafting import draft_schema
+from dpntk.embed.totals import Totals
+from dpntk.evaluate import Records
+from dpntk.evaluate.tables.table import Table
+from dpntk.release import Release
+from dpntk.release.distill.optimiser import State
+from dpntk.release.distill.pipeline import Records as InMemory
+from dpntk.release.mechanism import NoisySums
+from tests.conftest import Command, Outcome
+from tests.data_sets import IMAGES, LABELS, encoded, tar_members, write_parquet, write_tar
+from tests.tables import CSV, HEADER, PEOPLE
+
+DIAGNOSIS = "hiv-4711"
+NUMBER = 471_147
+
+
+def csv(old: str, new: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        assert old in CSV
+        path = folder / "data.csv"
+        path.write_text(CSV.replace(old, new))
+        return path
+
+    return write
+
+
+def no_header(folder: Path) -> Path:
+    """The first row, and so somebody, stands where the names of the columns should."""
+    path = folder / "data.csv"
+    path.write_text(f"{HEADER},{DIAGNOSIS}\n1,30,1,low,Ulm,no,x\n")
+    return path
+
+
+def another_separator(folder: Path) -> Path:
+    path = folder / "data.csv"
+    path.write_text(f"1;30;{DIAGNOSIS}\n" * 3)
+    return path
+
+
+def name_twice(folder: Path) -> Path:
+    path = folder / "data.csv"
+    path.write_text(f"{DIAGNOSIS},{DIAGNOSIS},1\n" * 3)
+    return path
+
+
+def bytes_of_another_encoding(folder: Path) -> Path:
+    path = folder / "data.csv"
+    path.write_bytes(CSV.replace("mid", DIAGNOSIS).encode() + b"5,1,1,low,\xfc,no\n")
+    return path
+
+
+def label_in_parquet(folder: Path) -> Path:
+    path = folder / "data.parquet"
+    columns = pa.table({name: [DIAGNOSIS] for name in HEADER.split(",")})
+    parquet.write_table(columns, path)
+    return path
+
+
+TABLES: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "a number that is none": (csv("2,41,", f"2,{DIAGNOSIS},"), DIAGNOSIS),
+    "no whole number": (csv("2,41,", f"2,{NUMBER}.5,"), f"{NUMBER}.5"),
+    "infinite": (csv(",1000,", ",-inf,"), "-inf"),
+    "no category": (csv(",mid,", f",{DIAGNOSIS},"), DIAGNOSIS),
+    "no class": (csv("Ulm,no", f"Ulm,{DIAGNOSIS}"), DIAGNOSIS),
+    "a value too many": (csv("2,41,", f"2,{DIAGNOSIS},41,"), DIAGNOSIS),
+    "no header": (no_header, DIAGNOSIS),
+    "another separator": (another_separator, DIAGNOSIS),
+    "a name twice": (name_twice, DIAGNOSIS),
+    "another encoding": (bytes_of_another_encoding, "xfc"),
+    "a column of texts": (label_in_parquet, DIAGNOSIS),
+}
+SHOWN_TO_NOBODY = {"a value too many", "another encoding"}
+"""Of these the place says enough."""
+
+
+def huge_label(folder: Path) -> Path:
+    labels = LABELS.copy()
+    labels[3] = NUMBER
+    np.savez(folder / "data.npz", x=IMAGES, y=labels)
+    return folder / "data.npz"
+
+
+def negative_label(folder: Path) -> Path:
+    np.savez(folder / "data.npz", x=IMAGES, y=LABELS - NUMBER)
+    return folder / "data.npz"
+
+
+def label_beyond_the_classes(folder: Path) -> Path:
+    labels = LABELS.tolist()
+    labels[3] = 4711
+    images = [encoded(image) for image in IMAGES]
+    return write_parquet(folder / "data.parquet", images, labels)
+
+
+def label_of_a_shard(folder: Path) -> Path:
+    members = [*tar_members(), ("z.cls", DIAGNOSIS.encode()), ("z.png", encoded(IMAGES[0]))]
+    return write_tar(folder / "data.tar", members)
+
+
+IMAGE_SETS: dict[str, tuple[Callable[[Path], Path], str, tuple[str, ...]]] = {
+    "huge": (huge_label, str(NUMBER), ()),
+    "negative": (negative_label, str(NUMBER - 2), ("--classes", "3")),
+    "beyond": (label_beyond_the_classes, "4711", ("--classes", "3")),
+    "in a shard": (label_of_a_shard, DIAGNOSIS, ()),
+}
+
+
+def last_line(outcome: Outcome) -> str:
+    """The error that a command ends with, behind its notices."""
+    assert outcome.code == 1
+    line = outcome.stderr.splitlines()[-1]
+    assert line.startswith("error: ")
+    return line
+
+
+def require_silent(error: DpntkError, value: str, names: str) -> None:
+    """Assert that a log with the whole traceback would name the file and not quote the value."""
+    assert names in str(error)
+    for text in (str(error), repr(error), "".join(traceback.format_exception(error))):
+        # The lines of our own code and of this file are no secret.
+        logged = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
+        assert value not in logged
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_an_error_about_a_table_quotes_no_value(dpntk: Command, tmp_path: Path, kind: str) -> None:
+    make, value = TABLES[kind]
+    path = make(tmp_path)
+    with pytest.raises(DpntkError) as caught:
+        list(open_source(path, table=PEOPLE).batches(3))
+    require_silent(caught.value, value, path.name)
+    (tmp_path / "s.toml").write_text(Draft(PEOPLE).to_toml())
+    arguments = ("embed", path, "--schema", "s.toml", "--width", "2")
+    assert (value in last_line(dpntk(*arguments))) is (kind not in SHOWN_TO_NOBODY)
+    assert value not in last_line(dpntk(*arguments, "--quiet-values"))
+
+
+@pytest.mark.parametrize("kind", IMAGE_SETS)
+def test_an_error_about_images_quotes_no_label(dpntk: Command, tmp_path: Path, kind: str) -> None:
+    make, value, classes = IMAGE_SETS[kind]
+    path = make(tmp_path)
+    with pytest.raises(DpntkError) as caught:
+        list(open_source(path, class_count=3 if classes else None).batches(3))
+    require_silent(caught.value, value, path.name)
+    distill = ("distill", path, "--eps", 1, "--delta", 1e-3, "--per-class", 1, "--steps", 1)
+    for command in (("embed", path, "--width", 2), distill):
+        assert value in last_line(dpntk(*command, *classes))
+        quiet = last_line(dpntk(*command, *classes, "--quiet-values"))
+        assert path.name in quiet
+        assert value not in quiet
+
+
+def test_a_draft_quotes_no_value(
+    dpntk: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither for a column that it leaves out nor for a label that it cannot take."""
+    path = tmp_path / "data.parquet"
+    large = [float(NUMBER) * 2.0**53 + n * 2.0**53 for n in range(30)]
+    columns = {"x": list(range(30)), "large": large, "limit": [float("inf"), NUMBER * 1.0] * 15}
+    parquet.write_table(pa.table(columns), path)
+    draft_schema(path, None, CsvFormat())
+    said = capfd.readouterr().err
+    assert said.count("it is left out") == 2
+    assert str(NUMBER) not in said
+    assert f"{large[0]:g}"[:6] not in said
+    assert "'inf'" not in said
+    with pytest.raises(DpntkError) as caught:
+        draft_schema(path, "limit", CsvFormat())
+    require_silent(caught.value, "'inf'", path.name)
+    label = ("schema", path, "--label", "limit")
+    assert "'inf'" in last_line(dpntk(*label))
+    assert "'inf'" not in last_line(dpntk(*label, "--quiet-values"))
+
+
+def test_a_schema_with_looked_up_values_quotes_none(dpntk: Command, tmp_path: Path) -> None:
+    text = Draft(PEOPLE, unconfirmed=("age",)).to_toml().replace("lower = 0\n", "lower = 471147\n")
+    path = tmp_path / "s.toml"
+    path.write_text(text)
+    with pytest.raises(DpntkError) as caught:
+        read_draft(path)
+    require_silent(caught.value, str(NUMBER), "s.toml: column 'age'")
+
+
+def test_evaluate_is_quiet_as_well(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(Draft(PEOPLE).to_toml())
+    (tmp_path / "synthetic.csv").write_text(CSV)
+    path = csv(",mid,", f",{DIAGNOSIS},")(tmp_path)
+    arguments = ("evaluate", "synthetic.csv", "--schema", "s.toml", "--test", path)
+    assert DIAGNOSIS in last_line(dpntk(*arguments))
+    quiet = last_line(dpntk(*arguments, "--quiet-values"))
+    assert "row 2, column 'grade'" in quiet
+    assert DIAGNOSIS not in quiet
+
+
+def test_a_bug_is_quiet_as_well(
+    dpntk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a library says of a value that nobody has thought of."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError(f"could not convert string to float: {DIAGNOSIS!r}")
+
+    monkeypatch.setattr("dpntk.embed.cli.embed", fail)
+    assert DIAGNOSIS in last_line(dpntk("embed", tmp_path))
+    quiet = last_line(dpntk("embed", tmp_path, "--quiet-values"))
+    assert "ValueError; this is a bug" in quiet
+    assert DIAGNOSIS not in quiet
+
+
+def test_objects_say_what_they_are_and_not_how_much(
+    embedding: Embedding, small_release: Release
+) -> None:
+    """In a console, a log, or the traceback of somebody else's program."""
+    sums, labels = np.full((5, 3), NUMBER), np.full(3, NUMBER)
+    values = np.full((3, 64), NUMBER % 256, np.uint8)
+    totals = Totals(sums, labels)
+    all_counted = Share(1, 1, 0, 3 * NUMBER)
+    embedding.sums[:] = NUMBER
+    small_release.embedding[:] = NUMBER
+    for words, sensitive in {
+        "Totals(sums=int64 (5, 3), counts=int64 (3,))": totals,
+        "totals=Totals(sums=int64 (5, 3)": Progress(all_counted, 3 * NUMBER, totals),
+        f"Embedding(sums=int64 {embedding.sums.shape}": embedding,
+        "NoisySums(sums=int64 (5, 3)": NoisySums(sums, labels),
+        "Batch(records=uint8 (3, 64), labels=int64 (3,))": Batch(values, labels),
+        "Records(pixels=uint8 (3, 64), labels=int64 (3,)": Records(values, labels, ("a",), {}),
+        "Records(values=uint8 (3, 64), labels=int64 (3,))": InMemory(values, labels),
+        "Table(schema=TableSchema, columns=dict": Table(PEOPLE, {"age": labels}, {}),
+        "State(points=float64 (5, 3), momentum=float64 (5, 3)": State(*[sums * 1.0] * 4, NUMBER),
+        "Release(embedding=float32 (67, 1), class_weights=float64 (1,)": small_release,
+    }.items():
+        said = repr(sensitive)
+        assert words in said
+        assert str(NUMBER) not in said
+        assert str(NUMBER % 256) not in said
