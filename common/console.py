@@ -1,12 +1,19 @@
-"""What the user sees: notices, one-line errors and progress, all on stderr."""
+"""What the user sees: every text on its way to a terminal passes through here.
+
+Names in data, in releases and of files are other people's. Whatever is in them, a text that is
+printed stays one line, in its cell if it is in a table, and shows all that it holds
+(`dpntk.common.foreign`). Nothing else in dpntk writes to a terminal.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
-from rich.console import Console, RenderableType
+from rich.console import Console
+from rich.panel import Panel
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,48 +24,137 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 from rich.text import Text
+
+from .foreign import shown
 
 _ANY_WIDTH: Final = 1000
 _USUAL_WIDTH: Final = 80
-
-console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-"""Everything goes to stderr, so that stdout stays free for results that are piped. Texts are
-printed as they are: a file name may look like markup."""
+_Console: Final = partial(Console, highlight=False, markup=False, emoji=False)
+"""Shows texts as they are: a file name may look like markup."""
 
 Advance = Callable[[int, str], None]
 """Report progress: how many units were done, and a short remark (may be empty)."""
 
 
+class Lines:
+    """A stream that takes lines of text.
+
+    Args:
+        stderr: whether it is stderr, and not stdout.
+    """
+
+    def __init__(self, *, stderr: bool) -> None:
+        self.terminal: Final = _Console(stderr=stderr)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody is looking."""
+        return self.terminal.is_terminal
+
+    def print(self, *lines: str, style: str = "") -> None:
+        """Print each text as a line of its own; one that is longer than a terminal is not cut."""
+        for line in lines:
+            self.terminal.print(Text(shown(line), style), soft_wrap=True)
+
+
+console: Final = Lines(stderr=True)
+"""For what people are told. It goes to stderr, so that stdout stays free for results that are
+piped."""
+out: Final = Lines(stderr=False)
+"""For what was asked for."""
+
+
 def notice(text: str) -> None:
     """Tell the user something worth knowing that is not an error."""
-    console.print(Text.assemble(("note: ", "dim"), text))
+    _labelled("note: ", "dim", text)
 
 
 def warning(text: str) -> None:
     """Tell the user something that must not be overlooked."""
-    console.print(Text(text, style="bold red"))
+    console.print(text, style="bold red")
 
 
 def failure(text: str) -> None:
     """Print an error as the one line that it is; a stranger's file may have a say in it."""
-    console.print(Text.assemble(("error: ", "bold red"), printable(" ".join(text.split()))))
+    _labelled("error: ", "bold red", text)
 
 
-def printable(text: str) -> str:
-    """The text without control characters, which could repaint a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+def _labelled(label: str, style: str, text: str) -> None:
+    console.terminal.print(Text.assemble((label, style), shown(text)), soft_wrap=True)
 
 
-def show(table: RenderableType) -> None:
+class TextTable:
+    """A table; `show` prints it.
+
+    Args:
+        title: above it.
+        caption: below it.
+        header: whether columns have headers.
+    """
+
+    def __init__(self, title: str = "", *, caption: str = "", header: bool = True) -> None:
+        self.table: Final = Table(
+            title=shown(title) or None, caption=shown(caption) or None, show_header=header
+        )
+
+    def add_column(
+        self, header: str = "", *, right: bool = False, wrap: bool = True, min_width: int = 0
+    ) -> None:
+        """Add a column.
+
+        Args:
+            header: above it.
+            right: whether its cells stand to the right, as numbers do.
+            wrap: whether its cells may be broken into several lines.
+            min_width: in characters; whatever its words need if 0.
+        """
+        self.table.add_column(
+            shown(header),
+            justify="right" if right else "left",
+            no_wrap=not wrap,
+            min_width=min_width or None,
+        )
+
+    def add_row(self, *cells: str) -> None:
+        """Add a row, with a text for each column or fewer."""
+        self.table.add_row(*map(shown, cells))
+
+    def add_section(self) -> None:
+        """Draw a line below the last row."""
+        self.table.add_section()
+
+
+def show(grid: TextTable) -> None:
     """Print a table to stdout; a terminal too narrow for it breaks its lines.
 
     Rich would leave out columns, and so figures.
     """
-    out = Console(markup=False, highlight=False)
-    needs = out.measure(table, options=out.options.update(max_width=_ANY_WIDTH))
-    width = max(out.width, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
-    Console(markup=False, highlight=False, width=width).print(table)
+    terminal = out.terminal
+    options = terminal.options.update(max_width=_ANY_WIDTH)
+    needs = terminal.measure(grid.table, options=options)
+    width = max(terminal.width, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
+    _Console(width=width).print(grid.table)
+
+
+def show_label(title: str, rows: Mapping[str, str], *, good: bool) -> None:
+    """Print texts with their names to stdout, in a frame.
+
+    Names stand in a column of their own, which no text can reach.
+
+    Args:
+        title: of the frame.
+        rows: name to text.
+        good: whether the frame is to look so.
+    """
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows.items():
+        table.add_row(name, shown(text))
+    style = "green" if good else "bold red"
+    out.terminal.print(Panel(table, title=title, border_style=style))
 
 
 class _Rate(ProgressColumn):
@@ -86,6 +182,7 @@ def progress(title: str, total: int | None, unit: str) -> Iterator[Advance]:
     Yields:
         A function to call with the number of units done since the last call and a remark.
     """
+    terminal = console.terminal
     bar = Progress(
         TextColumn(title),
         BarColumn(),
@@ -94,15 +191,15 @@ def progress(title: str, total: int | None, unit: str) -> Iterator[Advance]:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[remark]}", style="dim"),
-        console=console,
-        disable=not console.is_terminal,
+        TextColumn("{task.fields[remark]}", style="dim", markup=False),
+        console=terminal,
+        disable=not terminal.is_terminal,
         transient=True,
     )
     with bar:
         task = bar.add_task(title, total=total, remark="")
 
         def advance(units: int, remark: str = "") -> None:
-            bar.update(task, advance=units, remark=remark)
+            bar.update(task, advance=units, remark=shown(remark))
 
         yield advance

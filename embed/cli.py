@@ -14,7 +14,7 @@ from ..common.errors import BudgetError, SchemaError
 from ..common.files import followed, require_absent
 from ..common.ledger import DEFAULT_DELTA, Ceiling
 from ..common.magnitudes import magnitudes
-from ..common.options import FiniteRange
+from ..common.options import FiniteRange, quiet_values_option
 from ..common.ranks import Ranks
 from ..common.schema_file import read_draft
 from ..common.table_schema import TableSchema
@@ -80,6 +80,7 @@ from .work_folder import NothingLeft, WorkFolder
     help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
     "than 2 % of the time]",
 )  # fmt: skip
+@quiet_values_option
 @click.option(
     "--private-bounds", is_flag=True,
     help="Only count how large numbers are, for 'dpntk bounds' to find bounds of the columns that "
@@ -180,8 +181,8 @@ def command(
         console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
     else:
         console.print(
-            f"next: dpntk release {output} --eps 1\n"
-            f"how noisy that would be: dpntk plan {output} --eps 1"
+            f"next: dpntk release {output} --eps 1",
+            f"how noisy that would be: dpntk plan {output} --eps 1",
         )
 
 

@@ -57,8 +57,8 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(
-        "from now on release from the sum only: the parts' ledgers do not hear of it\n"
-        f"next: dpntk release {output} --eps 1"
+        "from now on release from the sum only: the parts' ledgers do not hear of it",
+        f"next: dpntk release {output} --eps 1",
     )
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from ..common.adjacency import Adjacency
-from ..common.console import show
+from ..common.console import TextTable, out, show
 from ..common.errors import AuditError
 from ..common.options import FiniteRange
 from ..release.promise_options import promise_options
@@ -63,16 +61,15 @@ def command(
         confidence=confidence,
         module=module,
     )
-    out = Console(markup=False, highlight=False, soft_wrap=True)
     show(_table(found))
     noise = found.noise
     low, high = noise.allowed
     out.print(
-        f"pair: {found.pair}; {found.distance:.6f} of the sensitivity apart\n"
+        f"pair: {found.pair}; {found.distance:.6f} of the sensitivity apart",
         f"noise of a full release: {noise.coordinates:,} coordinates, second moment "
         f"{noise.second_moment:.5f} sigma^2 (right: {low:.5f} to {high:.5f}), largest correlation "
-        f"between classes {noise.correlation:.5f} (right: up to {noise.largest_correlation:.5f})\n"
-        f"{SCOPE}"
+        f"between classes {noise.correlation:.5f} (right: up to {noise.largest_correlation:.5f})",
+        SCOPE,
     )
     if found.contradictions:
         raise AuditError(
@@ -81,12 +78,12 @@ def command(
         )
 
 
-def _table(found: Audit) -> Table:
-    table = Table(title=f"epsilon at delta {found.delta:g}")
+def _table(found: Audit) -> TextTable:
+    table = TextTable(f"epsilon at delta {found.delta:g}")
     table.add_column("observed")
-    table.add_column("runs", justify="right")
-    table.add_column(f"at least ({found.confidence:.4g} sure)", justify="right")
-    table.add_column("claimed", justify="right")
+    table.add_column("runs", right=True)
+    table.add_column(f"at least ({found.confidence:.4g} sure)", right=True)
+    table.add_column("claimed", right=True)
     for finding in found.findings:
         table.add_row(
             finding.method, f"{finding.runs:,} x 2", f"{finding.epsilon:.3f}", f"{found.claimed:g}"

@@ -8,8 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from rich.table import Table
-
+from ..common.console import TextTable
 from ..common.files import write_atomically
 from .records import Records
 from .utility import Accuracies
@@ -18,15 +17,15 @@ REPORT_BEGINS: Final = b'{\n  "measure": '
 """Beginning of `evaluation.json`, of images and of tables alike."""
 
 
-def as_table(rows: Sequence[Accuracies], test: Records) -> Table:
+def as_table(rows: Sequence[Accuracies], test: Records) -> TextTable:
     """Accuracies, one row a training set."""
-    table = Table(title=f"accuracy on {len(test):,} real held-out records")
+    table = TextTable(f"accuracy on {len(test):,} real held-out records")
     table.add_column("trained on")  # wrapped where the others leave too little room
-    table.add_column("records", justify="right", min_width=len("records"))
+    table.add_column("records", right=True, min_width=len("records"))
     shown = list(rows[0].accuracy)
     for classifier in shown:
         longest = max(map(len, classifier.split()))
-        table.add_column(classifier, justify="right", min_width=longest)
+        table.add_column(classifier, right=True, min_width=longest)
     for row in rows:
         table.add_row(
             row.trained_on,

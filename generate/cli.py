@@ -144,8 +144,9 @@ def command(
         )
     console.print(
         f"wrote {output}; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
-        f"{training.noise_floor:.4f}\nthe release is {opened.signed_by}\n"
-        f"look at {_look_at(output, is_table=is_table)}"
+        f"{training.noise_floor:.4f}",
+        f"the release is {opened.signed_by}",
+        f"look at {_look_at(output, is_table=is_table)}",
     )
 
 
@@ -164,7 +165,8 @@ def _sample_again(
     else:
         sample_to(output, load_generator(generator), count=count, seed=seed)
     console.print(
-        f"wrote {output}, {made} without training\nlook at {_look_at(output, is_table=is_table)}"
+        f"wrote {output}, {made} without training",
+        f"look at {_look_at(output, is_table=is_table)}",
     )
 
 
@@ -190,5 +192,7 @@ def _export(opened: OpenedDistilled, output: Path, for_training: dict[str, Any])
     look = _look_at(output, is_table=isinstance(opened.release.schema, TableSchema))
     console.print(
         f"wrote {output}, the release's {len(opened.release.labels):,} points as they are in "
-        f"{POINTS}\nthe release is {opened.signed_by}\nlook at {look}"
+        f"{POINTS}",
+        f"the release is {opened.signed_by}",
+        f"look at {look}",
     )

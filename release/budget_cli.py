@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from ..common.console import show
+from ..common.console import TextTable, out, show
 from ..common.errors import BudgetError
 from ..common.ledger import DEFAULT_DELTA, Entry
 from ..common.words import promised, rounded_down, rounded_up
@@ -30,17 +28,16 @@ def command(spent_on: Path) -> None:
     of it. Releases made from copies are in the copies' ledgers, not in this one; and neither kind
     of ledger knows of the other.
     """
-    out = Console(markup=False, highlight=False)
     ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
     if ledger.exists():
-        _show_distillations(out, ledger)
+        _show_distillations(ledger)
     elif spent_on == ledger or spent_on.is_dir():
         raise BudgetError(f"{ledger}: there is no such ledger; 'dpntk distill DATA' makes one")
     else:
-        _show_releases(out, spent_on)
+        _show_releases(spent_on)
 
 
-def _show_distillations(out: Console, path: Path) -> None:
+def _show_distillations(path: Path) -> None:
     entries = read_ledger(path)
     show(_grid(f"distillations in {path}", entries))
     if not entries:
@@ -54,7 +51,7 @@ def _show_distillations(out: Console, path: Path) -> None:
     out.print("embeddings of the same records have ledgers of their own")
 
 
-def _show_releases(out: Console, embedding: Path) -> None:
+def _show_releases(embedding: Path) -> None:
     ledger = load_embedding(embedding).ledger
     show(_grid(f"releases from {embedding}", ledger.all_entries))
     limited = strictest(ledger)
@@ -80,10 +77,10 @@ def _show_releases(out: Console, embedding: Path) -> None:
         )
 
 
-def _grid(title: str, entries: Iterable[Entry | Spending]) -> Table:
-    table = Table(title=title)
+def _grid(title: str, entries: Iterable[Entry | Spending]) -> TextTable:
+    table = TextTable(title)
     for column in ("created", "release", "epsilon", "delta", "adjacency"):
-        table.add_column(column, no_wrap=column in {"created", "adjacency"})
+        table.add_column(column, wrap=column not in {"created", "adjacency"})
     for entry in entries:
         table.add_row(
             entry.created,

@@ -102,5 +102,7 @@ def command(
         )
     console.print(
         f"signed by {key.public.fingerprint}; whoever is to trust it needs this line, from you "
-        f"yourself:\n{key.public.line}\nnext: dpntk generate {output}"
+        "yourself:",
+        key.public.line,
+        f"next: dpntk generate {output}",
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from ..common.console import warning
+from ..common.console import out, show_label, warning
 from .acceptance import Acceptance
 from .acceptance_options import acceptance_options
 from .contents import NOT_PRIVATE
@@ -29,14 +28,15 @@ def command(release: Path, json_wanted: bool, registry: bool, acceptance: Accept
     if json_wanted and registry:
         raise click.UsageError("give either --json or --registry, not both")
     opened = open_any(release, acceptance)
-    if not opened.release.guarantee.private:
+    private = opened.release.guarantee.private
+    if not private:
         warning(f"{release} is {NOT_PRIVATE}")
     label = (
         distilled_label(opened) if isinstance(opened, OpenedDistilled) else embedding_label(opened)
     )
     if json_wanted:
-        click.echo(label.as_json())
+        out.print(*label.as_json().splitlines())
     elif registry:
-        click.echo(label.as_registry_entry(), nl=False)
+        out.print(*label.as_registry_entry().splitlines())
     else:
-        Console(markup=False, highlight=False).print(label.as_panel())
+        show_label("privacy release", label.as_rows(), good=private)

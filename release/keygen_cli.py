@@ -39,4 +39,4 @@ def command(output: Path | None, wanted: bool) -> None:
         remember_own(key.public)
     console.print(f"made {path} (keep it secret; only you can read it) and {public_path(path)}")
     console.print(f"fingerprint {key.public.fingerprint}")
-    console.print(f"whoever is to trust your releases needs this line:\n{key.public.line}")
+    console.print("whoever is to trust your releases needs this line:", key.public.line)

@@ -10,13 +10,9 @@ from enum import Enum
 from typing import Any
 
 import yaml
-from rich.console import Group
-from rich.panel import Panel
-from rich.table import Table
-from rich.text import Text
 
 from ..common.adjacency import Adjacency
-from ..common.console import printable
+from ..common.foreign import shown
 from ..common.schemas import Schema
 from ..common.words import rounded_up
 from .reader import OpenedDistilled, OpenedRelease
@@ -50,23 +46,17 @@ class Label:
     post_processing: str
     preprocessing: str | None = None
 
-    def as_panel(self) -> Panel:
-        """The label for people."""
+    def as_rows(self) -> dict[str, str]:
+        """The label for people, by name."""
         release = self.opened.release
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style="bold", no_wrap=True)
-        table.add_column(overflow="fold")
-        origin = {
+        return {
+            **self.rows,
             "created": f"{release.created} by dpntk {release.dpntk_version}",
             "signer": str(self.opened.signed_by),
             "release id": release.release_id,
             "sha-256": self.opened.digest,
+            "statement": release.statement,
         }
-        for name, value in {**self.rows, **origin}.items():
-            table.add_row(name, Text(printable(value)))
-        style = "green" if release.guarantee.private else "bold red"
-        text = Text("\n" + release.statement)
-        return Panel(Group(table, text), title="privacy release", border_style=style)
 
     def as_json(self) -> str:
         """Everything but the arrays. Infinity is the text "inf"."""
@@ -137,7 +127,7 @@ class Label:
                 "administrative": {"evidence_sources": None, "status": "Draft"},
             }
         }
-        text: str = yaml.safe_dump(entry, sort_keys=False, allow_unicode=False, width=96)
+        text: str = yaml.safe_dump(_one_line(entry), sort_keys=False, allow_unicode=False, width=96)
         return text
 
 
@@ -158,6 +148,15 @@ def unprotected(schema: Schema, adjacency: Adjacency) -> str:
         known.insert(0, "number of records")
     looked_up = schema.from_data
     return ", ".join(known) + (f"; looked up: {', '.join(looked_up)}" if looked_up else "")
+
+
+def _one_line(value: object) -> object:
+    """Plain values whose texts are one line each: YAML would write a line break as one."""
+    if isinstance(value, dict):
+        return {name: _one_line(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_one_line(entry) for entry in value]
+    return shown(value) if isinstance(value, str) else value
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from ..common.adjacency import Adjacency
-from ..common.console import show
+from ..common.console import TextTable, out, show
 from ..common.feature_map import FeatureMap
 from ..common.joint import JointFeatures
 from ..common.ledger import Ledger
@@ -133,13 +131,13 @@ def _public_number(embedding: Embedding, terms: Terms, said: int | None) -> int:
 
 def _show(planned: Plan, feature_map: FeatureMap) -> None:
     terms = planned.terms
-    table = Table(
-        title=f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency.value}, "
+    table = TextTable(
+        f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency.value}, "
         f"{planned.records:,} records, {counted(planned.classes, 'class', 'classes')}",
-        show_header=False,
+        header=False,
     )
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
+    table.add_column(wrap=False)
+    table.add_column(right=True, wrap=False)
     table.add_column()
     rows = (
         (
@@ -158,9 +156,8 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
     )
     for row in rows:
         table.add_row(*row)
-    out = Console(markup=False, highlight=False)
     show(table)
-    out.print(_where_noise_dominates(planned), soft_wrap=True)
+    out.print(_where_noise_dominates(planned))
 
 
 def _features(feature_map: FeatureMap) -> str:
@@ -188,17 +185,15 @@ def _about(number: float) -> str:
 
 
 def _show_budget(ledger: Ledger, planned: Plan) -> None:
-    out = Console(markup=False, highlight=False)
     total = total_of(ledger, planned.terms.delta)
     line = f"released so far: {total.releases}"
     if total.releases:
         line += f", together epsilon {rounded_up(total.epsilon)} at delta {total.delta:g}"
         line += f" ({total.adjacency.value}); another one adds to it"
-    out.print(line, soft_wrap=True)
+    out.print(line)
     if ledger.ceiling is not None:
         out.print(
             f"ceiling: epsilon {ledger.ceiling.epsilon:g} at delta {ledger.ceiling.delta:g}; one "
             f"more release may have up to epsilon {rounded_down(most_left(ledger))} at the same "
-            "delta",
-            soft_wrap=True,
+            "delta"
         )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from ..common.console import console
+from ..common.console import TextTable, console, out, show
 from . import trust
 from .sshsig import KEY_TYPE
 
@@ -40,12 +38,13 @@ def _add(name: str, key: str) -> None:
 def _list() -> None:
     """Show who is trusted."""
     signers = trust.trusted()
-    out = Console(markup=False, highlight=False, soft_wrap=True)
     if signers:
-        table = Table("name", "fingerprint")
+        table = TextTable()
+        table.add_column("name")
+        table.add_column("fingerprint", wrap=False)
         for signer in signers:
             table.add_row(signer.name, signer.key.fingerprint)
-        out.print(table)
+        show(table)
     else:
         out.print("nobody is trusted yet; 'dpntk trust add NAME KEY.pub' adds somebody")
     console.print(f"kept in {trust.allowed_path()}; own keys in {trust.own_path()}")

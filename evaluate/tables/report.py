@@ -10,10 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from rich.table import Table as Grid
-from rich.text import Text
-
-from ...common.console import printable
+from ...common.console import TextTable
 from ...common.files import write_atomically
 from .classifiers import CLASSIFIERS, XGBOOST
 from .fidelity import METHOD
@@ -26,13 +23,14 @@ ONE_WAY: Final = "TVD 1-way"
 TWO_WAY: Final = "TVD 2-way"
 
 
-def as_table(rows: Sequence[Row], test: Table, task: Task) -> Grid:
+def as_table(rows: Sequence[Row], test: Table, task: Task) -> TextTable:
     """All figures, one column a training set: means, distances, and each classifier by itself."""
-    grid = Grid(title=f"measured on {len(test):,} real held-out records")
-    grid.caption = Text(printable("; ".join(notes(rows, task))))  # classes have any names
-    grid.add_column("", no_wrap=True)
+    grid = TextTable(
+        f"measured on {len(test):,} real held-out records", caption="; ".join(notes(rows, task))
+    )
+    grid.add_column(wrap=False)
     for row in rows:
-        grid.add_column(row.trained_on, justify="right")
+        grid.add_column(row.trained_on, right=True)
     records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
     grid.add_row("records", *records)
     for name, value in _figures(rows, task).items():

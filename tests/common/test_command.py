@@ -9,11 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.table import Table
 
 from dpntk.common import command
 from dpntk.common.command import COMMANDS
-from dpntk.common.console import show
+from dpntk.common.console import TextTable, show
 from dpntk.common.errors import DataError
 from tests.conftest import Command
 
@@ -60,7 +59,7 @@ def test_wrong_usage_exits_with_2(dpntk: Command) -> None:
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (DataError("what,\nwhere"), "error: what, where\n"),
+        (DataError("what,\nwhere"), "error: what,\\nwhere\n"),
         (KeyboardInterrupt(), "error: interrupted; nothing was written\n"),
         (ValueError("oops"), "error: ValueError: oops; this is a bug"),
     ],
@@ -103,9 +102,9 @@ def test_a_narrow_terminal_loses_no_figure(
     columns: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    table = Table()
+    table = TextTable()
     for name in ("records", "accuracy", "remarks"):
-        table.add_column(name, no_wrap=name != "remarks")
+        table.add_column(name, wrap=name == "remarks")
     table.add_row("60,000", "0.966", "of all images that were held out")
     show(table)
     printed = capfd.readouterr().out
