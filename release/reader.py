@@ -105,14 +105,27 @@ def open_any(
     try:
         block = read_user_block(content)
         signed_by = accept(block.signature, memoryview(content)[USER_BLOCK:], acceptance)
-        body = read_body(content) if signed_by.own else read_in_child(content)
-        if body.distilled:
-            distilled = understand_distilled(body, block)
-            return OpenedDistilled(distilled, digest_of(content), signed_by)
-        release = understand(body, block)
+        release = release_in(content, block, own=signed_by.own)
     except ReleaseError as error:
         raise type(error)(f"{path}: {error}") from error
+    if isinstance(release, DistilledRelease):
+        return OpenedDistilled(release, digest_of(content), signed_by)
     return OpenedRelease(release, digest_of(content), signed_by)
+
+
+def release_in(content: bytes, block: UserBlock, *, own: bool) -> Release | DistilledRelease:
+    """Parse the signed part of a file, and check it and what the first line says of it.
+
+    Args:
+        content: the whole file; its signature has been verified, or is not wanted.
+        block: its first 512 bytes. Of these no signature covers the first line.
+        own: whether this machine has signed it; anybody else's is parsed in a process of its own.
+
+    Raises:
+        FormatError: it is not a release that this dpntk reads, or it contradicts itself.
+    """
+    body = read_body(content) if own else read_in_child(content)
+    return understand_distilled(body, block) if body.distilled else understand(body, block)
 
 
 def read_file(path: Path) -> bytes:

@@ -2,7 +2,8 @@
 
 Exactly 512: HDF5 looks for a file at 0, 512, 1024, 2048, ..., and takes the first that it finds.
 The signature covers everything from byte 512 on. The block itself has one spelling for each
-signature, so that not a bit of it can be changed either.
+signature and each of two first lines, and which of them it must be follows from what is signed: so
+not a bit of it can be changed either.
 """
 
 from __future__ import annotations
