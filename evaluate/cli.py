@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -12,14 +12,14 @@ from click.core import ParameterSource
 from ..common.console import show, warning
 from ..common.errors import SchemaError
 from ..common.files import require_absent
-from ..common.options import FiniteRange
+from ..common.options import FiniteRange, quiet_values_option
 from ..release.acceptance import Acceptance
 from ..release.acceptance_options import acceptance_options
 from ..release.contents import NOT_PRIVATE
 from .classifiers import CLASSIFIERS, in_words
 from .distilled import classifiers_of
-from .provenance import described, is_private, require_made_from
-from .records import read_real, read_synthetic
+from .provenance import confirmed, described, is_private
+from .records import Records, read_real, read_synthetic
 from .report import REPORT_BEGINS, as_table, write_report
 from .tables.baselines import independent_columns
 from .tables.points import regression_rows
@@ -28,6 +28,8 @@ from .tables.report import write_table_report
 from .tables.table import Table, is_table, read_real_table, read_synthetic_table
 from .tables.utility import MOST_RECORDS, evaluate_tables, task_for
 from .utility import measure
+
+AnyRecords = TypeVar("AnyRecords", Records, Table)
 
 _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 
@@ -62,8 +64,10 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 )  # fmt: skip
 @click.option(
     "--release", type=click.Path(path_type=Path), metavar="FILE",
-    help="Check that SYNTHETIC was generated from this release, and that its signer is trusted.",
+    help="Check that SYNTHETIC says that it comes from this release, that what it says of it is "
+    "true, and that its signer is trusted.",
 )  # fmt: skip
+@quiet_values_option
 @acceptance_options
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the classifiers."
@@ -105,12 +109,14 @@ def command(
             raise click.UsageError("several SYNTHETIC are for tables: evaluate images one by one")
         _evaluate_images(synthetic[0], test, baseline, release, acceptance, seed, output)
         return
-    tables = [read_synthetic_table(path, schema) for path in synthetic]
+    tables = [
+        _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
+        for path in synthetic
+    ]
     training_sets: dict[str, list[Table]] = {}
     for path, table in zip(synthetic, tables, strict=True):
         if table.schema != tables[0].schema:
             raise SchemaError(f"{path}: its schema is not that of {synthetic[0]}")
-        _check_origin(path, table.provenance, release, acceptance)
         training_sets.setdefault(described(table.provenance), []).append(table)
     kinds = len(training_sets)
     held_out = read_real_table(test, "test", tables[0].schema)
@@ -137,8 +143,7 @@ def _evaluate_images(
     seed: int,
     output: Path,
 ) -> None:
-    records = read_synthetic(synthetic)
-    _check_origin(synthetic, records.provenance, release, acceptance)
+    records = _with_known_origin(synthetic, read_synthetic(synthetic), release, acceptance)
     held_out = read_real(test, "test", records)
     training_sets = {described(records.provenance): records}
     if baseline is not None:
@@ -149,10 +154,13 @@ def _evaluate_images(
     show(as_table(rows, held_out))
 
 
-def _check_origin(
-    path: Path, provenance: Mapping[str, Any], release: Path | None, acceptance: Acceptance
-) -> None:
+def _with_known_origin(
+    path: Path, records: AnyRecords, release: Path | None, acceptance: Acceptance
+) -> AnyRecords:
+    """Synthetic records; if a release is given, with its own figures in their provenance."""
     if release is not None:
-        require_made_from(release, acceptance, provenance)
-    if is_private(provenance) is False:
+        known = confirmed(release, acceptance, records.provenance, records.class_names)
+        records = replace(records, provenance=known)
+    if is_private(records.provenance) is False:
         warning(f"{path} is {NOT_PRIVATE}")
+    return records

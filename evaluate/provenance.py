@@ -10,6 +10,7 @@ from ..common.console import console
 from ..common.errors import DataError
 from ..common.words import promised
 from ..release.acceptance import Acceptance
+from ..release.citation import citation_of, contradictions
 from ..release.reader import open_any
 
 
@@ -30,15 +31,38 @@ def described(provenance: Mapping[str, Any]) -> str:
     return f"synthetic (epsilon {promised(epsilon)})" if isinstance(epsilon, float) else "synthetic"
 
 
-def require_made_from(path: Path, acceptance: Acceptance, provenance: Mapping[str, Any]) -> None:
-    """Check that records say that they come from a release, and that its signer is trusted.
+def confirmed(
+    path: Path, acceptance: Acceptance, provenance: Mapping[str, Any], classes: tuple[str, ...]
+) -> dict[str, Any]:
+    """What records say of where they come from, once a release has confirmed it.
+
+    Nobody signs `provenance.json`, so whatever it says of the release is compared with the release
+    or replaced by it. That the records came out of it, nothing can show.
+
+    Args:
+        path: of the release.
+        acceptance: whose releases to open.
+        provenance: what the records say.
+        classes: the names of their classes.
+
+    Returns:
+        The same, with the release's own figures.
 
     Raises:
-        DataError: they do not say so.
+        DataError: they say that they come from elsewhere, or something that is not true of it.
         ReleaseError: the release cannot be accepted.
     """
     opened = open_any(path, acceptance)
-    made_from = provenance.get("release")
-    if not isinstance(made_from, dict) or made_from.get("digest") != opened.digest:
+    cited = provenance.get("release")
+    if not isinstance(cited, dict) or cited.get("digest") != opened.digest:
         raise DataError(f"the synthetic records do not say that they come from {path}")
-    console.print(f"made from {path}, {opened.signed_by}")
+    schema = opened.release.schema
+    wrong = contradictions(cited, opened)
+    if classes != schema.classes or provenance.get("schema", schema.to_json()) != schema.to_json():
+        wrong.append("schema")
+    if wrong:
+        raise DataError(
+            f"what the synthetic records say of {path} is not true of it: {', '.join(wrong)}"
+        )
+    console.print(f"said to be made from {path}, {opened.signed_by}")
+    return {**provenance, "release": citation_of(opened)}

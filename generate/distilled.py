@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..common.schema import ImageSchema
+from ..release.citation import citation_of
 from ..release.distilled import VALUE_LEVELS
 from ..release.reader import OpenedDistilled
 from .export import write_images, write_points
-from .origin import release_of
 from .results import results
 from .table_export import write_rows
 from .table_sampling import to_table
@@ -48,7 +48,7 @@ def _provenance(opened: OpenedDistilled) -> dict[str, Any]:
     release, schema = opened.release, opened.release.schema
     is_images = isinstance(schema, ImageSchema)
     return {
-        "release": {**release_of(opened), "kind": "distilled"},
+        "release": citation_of(opened),
         "kernel": {
             "bias_variance": release.bias_variance,
             "centre": release.centre,

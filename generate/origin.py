@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from ..common.console import warning
+from ..release.citation import citation_of
 from ..release.contents import NOT_PRIVATE
-from ..release.reader import OpenedDistilled, OpenedRelease
+from ..release.reader import OpenedRelease
 from .table_training import TableTraining
 from .training import Training, TrainingSettings
 
@@ -23,7 +24,7 @@ def origin_of(
 ) -> dict[str, Any]:
     """Where generated records come from, as plain JSON: the release, and the training."""
     return {
-        "release": release_of(opened),
+        "release": citation_of(opened),
         "training": {
             "settings": settings.to_json(),
             "generator": training.generator.spec.to_json(),
@@ -31,23 +32,6 @@ def origin_of(
             "losses": [[point.step, point.loss] for point in training.losses],
         },
         "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
-    }
-
-
-def release_of(opened: OpenedRelease | OpenedDistilled) -> dict[str, Any]:
-    """Which release records come from, and what it promises, as plain JSON."""
-    release, guarantee = opened.release, opened.release.guarantee
-    return {
-        "id": release.release_id,
-        "digest": opened.digest,
-        "signer": opened.signed_by.name,
-        "fingerprint": opened.signed_by.fingerprint,
-        "created": release.created,
-        "private": guarantee.private,
-        "epsilon": release.epsilon if guarantee.private else "inf",
-        "delta": guarantee.delta,
-        "adjacency": guarantee.adjacency.value,
-        "statement": release.statement,
     }
 
 

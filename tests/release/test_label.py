@@ -85,7 +85,7 @@ def test_evaluate_can_check_where_synthetic_records_come_from(
     arguments = ("evaluate", "--test", folder, "--release")
     checked = dpntk(*arguments, "release.h5")
     assert checked.code == 0
-    assert "made from release.h5, signed by this-machine" in checked.stderr
+    assert "said to be made from release.h5, signed by this-machine" in checked.stderr
     made.embedding[0, 0] += 1
     write_release(made, tmp_path / "other.h5", own_key())
     refused = dpntk(*arguments, "other.h5")

@@ -1,0 +1,44 @@
+"""What is written down of a release beside all that is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .reader import OpenedDistilled, OpenedRelease
+
+_OF_THE_READER: Final = {"signer", "fingerprint", "statement"}
+"""Entries that say who vouched for the release where it was read, and a reader's own words."""
+
+
+def citation_of(opened: OpenedRelease | OpenedDistilled) -> dict[str, Any]:
+    """Which release it is, and what it promises, as plain JSON."""
+    release, guarantee = opened.release, opened.release.guarantee
+    return {
+        "id": release.release_id,
+        "digest": opened.digest,
+        "signer": opened.signed_by.name,
+        "fingerprint": opened.signed_by.fingerprint,
+        "created": release.created,
+        "private": guarantee.private,
+        "epsilon": release.epsilon if guarantee.private else "inf",
+        "delta": guarantee.delta,
+        "adjacency": guarantee.adjacency.value,
+        "statement": release.statement,
+        **({"kind": "distilled"} if isinstance(opened, OpenedDistilled) else {}),
+    }
+
+
+def contradictions(cited: Mapping[str, Any], opened: OpenedRelease | OpenedDistilled) -> list[str]:
+    """Names of the entries of a citation that are not true of the release.
+
+    Args:
+        cited: as of `citation_of`, from a file that anybody may have written.
+        opened: the release.
+    """
+    own = citation_of(opened)
+    return [
+        name
+        for name in own
+        if name not in _OF_THE_READER and name in cited and cited[name] != own[name]
+    ]
