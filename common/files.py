@@ -6,15 +6,23 @@ import contextlib
 import fcntl
 import glob
 import os
+import secrets
 import shutil
+import stat
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from .errors import OutputError
 
-SENSITIVE_MODE = 0o600
-PUBLIC_MODE = 0o644
+# Permissions that a file is made with. The user's umask takes some away and never adds any.
+SENSITIVE_MODE: Final = 0o600
+"""Of all that was computed from records without noise: nobody else, whatever the umask."""
+OWN_MODE: Final = 0o644
+"""Of what says whom the user trusts: nobody else may change it, whatever the umask."""
+PUBLIC_MODE: Final = 0o666
+"""Of what may be given to anybody: whom the umask lets in."""
 
 
 def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> None:
@@ -88,20 +96,23 @@ def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUB
     """Write `content` to `path` so that a reader sees all of it or none of it.
 
     The bytes go to a temporary file in the same folder, reach the disk (fsync), and are renamed;
-    the folder is fsynced too, so that the name survives a power cut.
+    the folder is fsynced too, so that the name survives a power cut. What a process that was
+    killed here has left is deleted first.
+
+    Args:
+        path: where.
+        content: all of the file.
+        mode: its permissions, less what the umask takes away.
 
     Raises:
         OutputError: the file cannot be written; nothing is left behind and an earlier file of
             that name is untouched.
     """
+    collect_stale(path)
     with write_failures(path):
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        temporary = Path(name)
+        descriptor, temporary = _begin(path, mode)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                with contextlib.suppress(OSError):  # says that its writer lives: see below
-                    fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-                os.fchmod(file.fileno(), mode)
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -109,19 +120,83 @@ def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUB
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync(path.parent)
+        sync(path.parent)
+
+
+def temporary_name(path: Path) -> Path:
+    """A name beside `path` for what is to replace it, of which `collect_stale` knows."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+
+
+def stale_names(path: Path) -> Iterator[Path]:
+    """Whatever has a name that `temporary_name` may have made."""
+    return path.parent.glob(f".{glob.escape(path.name)}.*.tmp")
+
+
+def _begin(path: Path, mode: int) -> tuple[int, Path]:
+    """A new temporary file, and the descriptor whose lock says that its writer lives."""
+    while True:
+        temporary = temporary_name(path)
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass  # taken for stale before it was locked, and about to be deleted
+        except OSError:
+            return descriptor, temporary  # no locks on this disk, so nothing is taken for stale
+        else:
+            if is_at(descriptor, temporary):
+                return descriptor, temporary
+        os.close(descriptor)
 
 
 def collect_stale(path: Path) -> None:
     """Delete the temporary files that killed processes left while they wrote `path`.
 
-    The caller keeps others from beginning to write it, with a lock (`dpntk.common.locks`); a file
-    whose writer lives all the same is locked, and left alone. What cannot be deleted is left too.
+    A file whose writer lives is locked, and left alone. What cannot be deleted is left too.
     """
-    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        with contextlib.suppress(OSError), temporary.open("r+b") as file:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            temporary.unlink()
+    for temporary in stale_names(path):
+        with contextlib.suppress(OSError, OutputError):
+            descriptor = open_plain(temporary, os.O_RDWR)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                temporary.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def open_plain(path: Path, flags: int, mode: int = SENSITIVE_MODE) -> int:
+    """The descriptor of a file of ours, in a folder where others may have put something else.
+
+    A symbolic link is not followed, for it may lead to where nothing of ours should be made or
+    locked; a pipe or a device is not waited for.
+
+    Args:
+        path: the file.
+        flags: as of `os.open`.
+        mode: its permissions if it is made.
+
+    Raises:
+        OutputError: it is no plain file.
+        OSError: it cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
+    except OSError as error:
+        if path.is_symlink():
+            raise OutputError(f"{path} is a link to another place: remove it") from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OutputError(f"{path} is not a plain file: remove it")
+    return descriptor
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one that is there under a name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    return False
 
 
 def followed(path: Path) -> Path:
@@ -130,79 +205,6 @@ def followed(path: Path) -> Path:
     Replacing a link would leave the file that it led to as it was: a ledger would have an old copy.
     """
     return Path(os.path.realpath(path)) if path.is_symlink() else path
-
-
-@contextlib.contextmanager
-def folder_appearing_whole(path: Path, *, marker: str, ours: Collection[str]) -> Iterator[Path]:
-    """Give a temporary folder that takes the name `path` when the block ends well.
-
-    An earlier result (an empty folder, or one of nothing but our files) is replaced; a folder with
-    anything else in it is left alone.
-
-    Args:
-        path: the final name.
-        marker: a file that each of our folders holds, by which an earlier one is recognised.
-        ours: the names of all files that such a folder may hold.
-
-    Raises:
-        OutputError: `path` is in use by something else, or cannot be written.
-    """
-    require_replaceable_folder(path, marker=marker, ours=ours)
-    with write_failures(path):
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
-        try:
-            yield temporary
-            for file in temporary.iterdir():
-                _sync(file)
-            temporary.chmod(0o755)
-            if path.exists():
-                # writing may have taken long: somebody may have put a file of theirs there
-                require_replaceable_folder(path, marker=marker, ours=ours)
-                retired = Path(f"{temporary}.old")
-                path.rename(retired)
-                temporary.rename(path)
-                shutil.rmtree(retired)
-            else:
-                temporary.rename(path)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        _sync(path.parent)
-
-
-def require_replaceable_folder(path: Path, *, marker: str, ours: Collection[str]) -> None:
-    """Refuse early to replace a folder that holds anything else than our earlier result.
-
-    Args:
-        path: where the result is to go.
-        marker: a file that each of our folders holds, by which an earlier one is recognised.
-        ours: the names of all files that such a folder may hold.
-
-    Raises:
-        OutputError: `path` is a file, a folder with other things in it, or cannot be created.
-    """
-    if path.exists() and not path.is_dir():
-        raise OutputError(f"{path} is a file: choose another folder with -o")
-    foreign = _first_foreign(path, marker, ours) if path.is_dir() else None
-    if foreign is not None:
-        raise OutputError(
-            f"{path} holds files that dpntk did not write, such as {foreign}: move them, or choose "
-            "another folder with -o"
-        )
-    require_writable_folder(path.parent)
-
-
-def _first_foreign(folder: Path, marker: str, ours: Collection[str]) -> str | None:
-    """The first thing in a folder that is not ours to delete, by name; None if there is none."""
-    with write_failures(folder):
-        found = sorted(folder.iterdir())
-        # We write files only: a folder or a link is somebody else's, whatever its name.
-        others = [at for at in found if at.name not in ours or at.is_symlink() or not at.is_file()]
-        if not others and folder / marker not in found:
-            others = found  # files that are named like ours are not ours without the marker
-        if not others:
-            return None
-        return f"{others[0].name}/" if others[0].is_dir() else others[0].name
 
 
 @contextlib.contextmanager
@@ -221,7 +223,7 @@ def write_failures(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Wait until a file's or folder's contents are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

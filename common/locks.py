@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from .errors import RunError
-from .files import SENSITIVE_MODE, write_failures
+from .errors import OutputError, RunError
+from .files import is_at, open_plain, write_failures
 
 LOCK: Final = "lock"
 """Name of the file that `folder_locked` locks."""
@@ -60,7 +60,7 @@ def folder_locked(folder: Path, *, busy: str | None = None) -> Iterator[Callable
     with write_failures(folder):
         descriptor = _make_and_lock(folder, busy)
     try:
-        yield partial(_is_at, descriptor, folder / LOCK)
+        yield partial(is_at, descriptor, folder / LOCK)
     finally:
         os.close(descriptor)
 
@@ -70,20 +70,22 @@ def _make_and_lock(folder: Path, busy: str | None) -> int:
     lock = folder / LOCK
     while True:
         folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink():  # what is kept there would lie where somebody else has chosen
+            raise OutputError(f"{folder} is a link to another place: remove it")
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
             return _lock_that_is_there(lock, busy)
 
 
 def _lock_that_is_there(lock: Path, busy: str | None) -> int:
     """As `_open_and_lock`, whether or not somebody removes the file while we wait for it."""
-    while not _is_at(descriptor := _open_and_lock(lock, busy), lock):
+    while not is_at(descriptor := _open_and_lock(lock, busy), lock):
         os.close(descriptor)
     return descriptor
 
 
 def _open_and_lock(lock: Path, busy: str | None) -> int:
     """The descriptor that holds a lock file, made if there is none; waits if `busy` is None."""
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, SENSITIVE_MODE)
+    descriptor = open_plain(lock, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
     except BlockingIOError as error:
@@ -93,13 +95,6 @@ def _open_and_lock(lock: Path, busy: str | None) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one that is there under a name."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    return False
 
 
 @contextlib.contextmanager

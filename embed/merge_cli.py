@@ -9,7 +9,7 @@ import click
 from ..common.console import console, notice, warning
 from ..common.container import EMBEDDING_BEGINS
 from ..common.errors import OutputError
-from ..common.files import collect_stale, followed, require_absent
+from ..common.files import followed, require_absent
 from ..common.words import counted
 from .artifact import load_embedding, require_embedding, write_embedding
 from .merge import all_locked, merge
@@ -45,7 +45,6 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
                 f"{output} was released from, and its ledger would be lost: "
                 "choose another name with -o"
             )
-        collect_stale(output)
         write_embedding(whole, output)
     console.print(
         f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.unit} in "

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..common.container import EMBEDDING_BEGINS
 from ..common.errors import BudgetError
-from ..common.files import collect_stale, followed, require_absent
+from ..common.files import followed, require_absent
 from ..common.ledger import Ceiling, Ledger
 from ..common.locks import locked
 from .artifact import Embedding, load_embedding, write_embedding
@@ -46,7 +46,6 @@ def save_embedding(
     path = followed(Path(path))
     with locked(path):
         require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
-        collect_stale(path)
         ceiling = ceiling or embedding.ledger.ceiling
         before = require_not_raised(ceiling, path)
         _require_not_raised(ceiling, embedding.ledger, path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..common.console import TextTable
-from ..common.files import write_atomically
+from ..common.files import SENSITIVE_MODE, write_atomically
 from .records import Records
 from .utility import Accuracies
 
@@ -43,7 +43,7 @@ def write_report(
     seed: int,
     classifiers: Mapping[str, str],
 ) -> None:
-    """Write `evaluation.json`.
+    """Write `evaluation.json`, exact figures of real records: readable by its owner alone (0600).
 
     Args:
         path: where.
@@ -67,4 +67,5 @@ def write_report(
         "synthetic": synthetic.provenance,
         "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},
     }
-    write_atomically(path, json.dumps(document, indent=2).encode() + b"\n")
+    content = json.dumps(document, indent=2).encode() + b"\n"
+    write_atomically(path, content, mode=SENSITIVE_MODE)

@@ -35,13 +35,22 @@ def origin_of(
     }
 
 
+def is_private(origin: Mapping[str, Any]) -> bool:
+    """Whether records come from a release with noise.
+
+    Args:
+        origin: as of `origin_of`, maybe from a file: what it does not say is not promised.
+    """
+    release = origin.get("release")
+    return isinstance(release, dict) and release.get("private") is True
+
+
 def warn_unless_private(origin: Mapping[str, Any], folder: Path) -> None:
     """Say it if records that are to be written to a folder come from a release without noise.
 
     Args:
-        origin: as of `origin_of`, maybe from a file: what it does not say is not promised.
+        origin: as of `origin_of`.
         folder: that will hold them.
     """
-    release = origin.get("release")
-    if not (isinstance(release, dict) and release.get("private") is True):
-        warning(f"{folder} will be {NOT_PRIVATE}")
+    if not is_private(origin):
+        warning(f"{folder} will be {NOT_PRIVATE}; only you can read it (0700)")

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ..common.errors import OutputError, SigningKeyError
-from ..common.files import SENSITIVE_MODE, write_atomically, write_failures
+from ..common.files import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
 from .config import config_folder
 from .sshsig import PublicKey
 from .trust import remember_own
@@ -68,7 +68,7 @@ def make_key(path: Path, passphrase: str = "") -> SigningKey:
     with write_failures(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomically(path, content, mode=SENSITIVE_MODE)
-    write_atomically(public_path(path), f"{key.public.line} {_COMMENT}\n".encode())
+    write_atomically(public_path(path), f"{key.public.line} {_COMMENT}\n".encode(), mode=OWN_MODE)
     return key
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import TrustError
-from ..common.files import write_atomically, write_failures
+from ..common.files import OWN_MODE, write_atomically, write_failures
 from ..common.foreign import is_plain
 from ..common.locks import locked
 from .config import config_folder
@@ -186,7 +186,8 @@ def _changing(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, signers: list[Signer]) -> None:
-    write_atomically(path, "".join(f"{signer.line}\n" for signer in signers).encode())
+    lines = "".join(f"{signer.line}\n" for signer in signers)
+    write_atomically(path, lines.encode(), mode=OWN_MODE)
 
 
 def _read(path: Path, *, own: bool) -> list[Signer]:

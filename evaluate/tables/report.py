@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...common.console import TextTable
-from ...common.files import write_atomically
+from ...common.files import SENSITIVE_MODE, write_atomically
 from .classifiers import CLASSIFIERS, XGBOOST
 from .fidelity import METHOD
 from .points import KERNEL_REGRESSION
@@ -93,7 +93,7 @@ def summary(row: Row, value: Value) -> tuple[float, float] | None:
 def write_table_report(
     path: Path, rows: Sequence[Row], synthetic: Sequence[Table], test: Table, task: Task, seed: int
 ) -> None:
-    """Write `evaluation.json`.
+    """Write `evaluation.json`, exact figures of real records: readable by its owner alone (0600).
 
     Raises:
         OutputError: it cannot be written.
@@ -114,7 +114,8 @@ def write_table_report(
         "synthetic": [table.provenance for table in synthetic],
         "versions": _versions(used),
     }
-    write_atomically(path, json.dumps(document, indent=2).encode() + b"\n")
+    content = json.dumps(document, indent=2).encode() + b"\n"
+    write_atomically(path, content, mode=SENSITIVE_MODE)
 
 
 def _versions(used: Sequence[str]) -> dict[str, str]:

@@ -10,9 +10,10 @@ import pytest
 
 from dpntk.common.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
 from dpntk.embed import Embedding
-from dpntk.release import Terms, make_key, own_key, release, save_release
+from dpntk.release import Terms, make_key, own_key
 from dpntk.release import reader as reading
 from dpntk.release.distilled_file import save_distilled
+from dpntk.release.publishing import unrecorded_release, write_release
 from dpntk.release.trust import add
 from tests.conftest import Command, refused
 from tests.release.test_distilled_file import make_distilled
@@ -41,7 +42,7 @@ def test_an_exchanged_first_line_does_not_pass(
         add("alice", key.public)
     demanded = ("--key", "key.pub") if signer.startswith("a stranger") else ()
     path = tmp_path / "release.h5"
-    save_release(release(embedding, terms), path, key)
+    write_release(unrecorded_release(embedding, terms), path, key)
     assert path.read_bytes().startswith(LINES[terms])
     assert dpntk("verify", *demanded).code == 0
     exchange_first_line(path)
@@ -61,7 +62,7 @@ def test_not_a_bit_of_the_first_line_can_be_changed(
     dpntk: Command, embedding: Embedding, tmp_path: Path
 ) -> None:
     path = tmp_path / "release.h5"
-    save_release(release(embedding, EXACT), path, own_key())
+    write_release(unrecorded_release(embedding, EXACT), path, own_key())
     content = path.read_bytes()
     for position in range(len(NOT_PRIVATE_MAGIC)):
         changed = bytearray(content)
@@ -74,11 +75,11 @@ def test_verify_says_that_there_is_no_noise(
     dpntk: Command, embedding: Embedding, tmp_path: Path
 ) -> None:
     path = tmp_path / "release.h5"
-    save_release(release(embedding, EXACT), path, own_key())
+    write_release(unrecorded_release(embedding, EXACT), path, own_key())
     outcome = dpntk("verify")
     assert outcome.code == 0
     assert "release.h5 is NOT PRIVATE" in outcome.stderr
-    save_release(release(embedding, NOISY), path, own_key())
+    write_release(unrecorded_release(embedding, NOISY), path, own_key())
     assert "NOT PRIVATE" not in dpntk("verify").stderr
 
 
@@ -86,9 +87,9 @@ def test_figures_that_contradict_each_other_do_not_pass_either(
     dpntk: Command, embedding: Embedding, tmp_path: Path
 ) -> None:
     """Whoever signed them: what `inspect` refuses, `verify` does not let through."""
-    made = release(embedding, NOISY)
+    made = unrecorded_release(embedding, NOISY)
     forged = replace(made, guarantee=replace(made.guarantee, epsilon=0.1, total_epsilon=0.1))
-    save_release(forged, tmp_path / "release.h5", own_key())
+    write_release(forged, tmp_path / "release.h5", own_key())
     refused(dpntk("inspect"), "epsilon does not follow from sigma")
     refused(dpntk("verify"), "epsilon does not follow from sigma")
 
@@ -99,7 +100,7 @@ def test_what_nobody_trusted_signed_is_not_parsed(
     for name in ("read_body", "read_in_child"):
         monkeypatch.setattr(reading, name, lambda content: pytest.fail("was parsed"))
     stranger = make_key(tmp_path / "stranger")
-    save_release(release(embedding, NOISY), tmp_path / "release.h5", stranger)
+    write_release(unrecorded_release(embedding, NOISY), tmp_path / "release.h5", stranger)
     outcome = dpntk("verify")
     assert outcome.code == 1
     assert stranger.public.fingerprint in outcome.stdout

@@ -27,8 +27,9 @@ from dpntk.common.schema_file import Draft
 from dpntk.common.table_schema import TableSchema
 from dpntk.embed import load_embedding, save_embedding
 from dpntk.evaluate.classifiers import CLASSIFIERS
-from dpntk.release import make_key, open_release, own_key, save_release
+from dpntk.release import make_key, open_release, own_key
 from dpntk.release.distilled_file import save_distilled
+from dpntk.release.publishing import write_release
 from dpntk.release.reader import OpenedDistilled, open_any
 from dpntk.release.trust import add
 from tests.conftest import Command, Outcome, draw_records
@@ -300,7 +301,7 @@ def strangers_release(dpntk: Command) -> Path:
     )
     stranger = make_key(named(".stranger"))
     add("alice", stranger.public)
-    save_release(hostile, named(".hostile"), stranger)
+    write_release(hostile, named(".hostile"), stranger)
     return named(".hostile")
 
 

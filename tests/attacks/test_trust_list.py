@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from dpntk.common.errors import TrustError
-from dpntk.release import Release, SigningKey, make_key, open_release, save_release
+from dpntk.release import Release, SigningKey, make_key, open_release
+from dpntk.release.publishing import write_release
 from dpntk.release.sshsig import NAMESPACE
 from tests.conftest import Command, refused
 
@@ -48,7 +49,7 @@ def signers(configuration: Path) -> Path:
 @pytest.fixture
 def forged(small_release: Release, mallory: SigningKey, tmp_path: Path) -> Path:
     """A release that mallory has signed."""
-    save_release(small_release, tmp_path / "release.h5", mallory)
+    write_release(small_release, tmp_path / "release.h5", mallory)
     return tmp_path / "release.h5"
 
 

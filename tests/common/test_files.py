@@ -11,13 +11,8 @@ from pathlib import Path
 import pytest
 
 from dpntk.common.errors import OutputError
-from dpntk.common.files import (
-    collect_stale,
-    folder_appearing_whole,
-    require_absent,
-    require_replaceable_folder,
-    write_atomically,
-)
+from dpntk.common.files import collect_stale, require_absent, write_atomically
+from dpntk.common.folders import folder_appearing_whole, require_replaceable_folder
 
 OURS = ("ours", "first", "second")
 
