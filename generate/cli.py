@@ -73,6 +73,11 @@ _FOR_TABLES = TableSettings()
     help="For a release with perceptual features: the module that they were made with. It is a "
     "program and will be run; the release says which SHA-256 the file must have.",
 )  # fmt: skip
+@click.option(
+    "--safe-csv", is_flag=True,
+    help="Tables: in table.csv, put a single quote before texts that a spreadsheet would take for "
+    "formulas. They are other texts then; table.parquet keeps them as they are.",
+)  # fmt: skip
 @acceptance_options
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @click.option(
@@ -89,6 +94,7 @@ def command(
     learning_rate: float | None,
     seed: int,
     module: Path | None,
+    safe_csv: bool,
     acceptance: Acceptance,
     device: str,
     output: Path,
@@ -115,23 +121,26 @@ def command(
     require_replaceable(output)
     if generator is not None:
         generator = generator / GENERATOR if generator.is_dir() else generator
-        _sample_again(generator, output, count or MOST_BY_DEFAULT, points, seed)
+        _sample_again(generator, output, count or MOST_BY_DEFAULT, points, seed, safe_csv=safe_csv)
         return
     opened = open_any(release or Path("release.h5"), acceptance)
     given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if isinstance(opened, OpenedDistilled):
         useless = {**chosen, "records": count, "points": per_class, "module": module}
-        _export(opened, output, for_training=useless)
+        _export(opened, output, for_training=useless, safe_csv=safe_csv)
         return
     training: Training | TableTraining
     is_table = isinstance(opened.release.schema, TableSchema)
+    _require_csv(safe_csv, is_table=is_table)
     if is_table:
         if module is not None:
             raise GeneratorError(f"--module {module}: the release is of a table and needs none")
         _refuse_points(points)
         settings = replace(TableSettings(seed=seed), **chosen)
-        training = generate_table(opened, output, count=count, settings=settings, device=device)
+        training = generate_table(
+            opened, output, count=count, settings=settings, safe_csv=safe_csv, device=device
+        )
     else:
         training = generate(
             opened,
@@ -151,14 +160,22 @@ def command(
 
 
 def _sample_again(
-    generator: Path, output: Path, count: int, points: PointSettings | None, seed: int
+    generator: Path,
+    output: Path,
+    count: int,
+    points: PointSettings | None,
+    seed: int,
+    *,
+    safe_csv: bool,
 ) -> None:
     """Write records of a generator that was trained earlier, or the points that stand for them."""
     made = counted(count, "record")
     is_table = holds_table(generator)
+    _require_csv(safe_csv, is_table=is_table)
     if is_table:
         _refuse_points(points)
-        sample_table_to(output, load_table_generator(generator), count=count, seed=seed)
+        saved = load_table_generator(generator)
+        sample_table_to(output, saved, count=count, seed=seed, safe_csv=safe_csv)
     elif points is not None:
         points_to(output, load_generator(generator), points)
         made = f"{counted(points.per_class, 'point')} of each class"
@@ -182,14 +199,23 @@ def _refuse_points(points: PointSettings | None) -> None:
         )
 
 
-def _export(opened: OpenedDistilled, output: Path, for_training: dict[str, Any]) -> None:
+def _require_csv(safe_csv: bool, *, is_table: bool) -> None:
+    if safe_csv and not is_table:
+        raise GeneratorError("--safe-csv: the release is of images, of which no CSV is written")
+
+
+def _export(
+    opened: OpenedDistilled, output: Path, for_training: dict[str, Any], *, safe_csv: bool
+) -> None:
     """Write a distilled set, which needs no training."""
     for name, value in for_training.items():
         if value is not None:
             option = {"learning_rate": "lr"}.get(name, name)
             raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
-    export_points(opened, output)
-    look = _look_at(output, is_table=isinstance(opened.release.schema, TableSchema))
+    is_table = isinstance(opened.release.schema, TableSchema)
+    _require_csv(safe_csv, is_table=is_table)
+    export_points(opened, output, safe_csv=safe_csv)
+    look = _look_at(output, is_table=is_table)
     console.print(
         f"wrote {output}, the release's {len(opened.release.labels):,} points as they are in "
         f"{POINTS}",

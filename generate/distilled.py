@@ -18,7 +18,7 @@ from .table_export import write_rows
 from .table_sampling import to_table
 
 
-def export_points(opened: OpenedDistilled, folder: Path) -> None:
+def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = False) -> None:
     """Write the points of a distilled set.
 
     As records they are rounded and cut to what a record can be: `images.npz` and `preview.png`, or
@@ -27,6 +27,7 @@ def export_points(opened: OpenedDistilled, folder: Path) -> None:
     Args:
         opened: the release.
         folder: where; an earlier such folder is replaced.
+        safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -41,7 +42,7 @@ def export_points(opened: OpenedDistilled, folder: Path) -> None:
             write_images(temporary, images, labels, len(schema.classes))
         else:
             rows = to_table(schema, (values / schema.levels).astype(np.float32), labels)
-            write_rows(temporary, rows, schema)
+            write_rows(temporary, rows, schema, safe_csv=safe_csv)
 
 
 def _provenance(opened: OpenedDistilled) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from . import generator_file
 from .generator_file import GENERATOR
 from .results import results
 from .shallow_tangents import has_shallow_tangents
+from .spreadsheets import SIGNS, shown_as_text
 from .table_arrangement import Arrangement
 from .table_generator import TableGenerator, TableGeneratorSpec
 from .table_marginals import ColumnMarginal
@@ -58,7 +59,12 @@ class SavedTableGenerator:
 
 
 def write_table(
-    folder: Path, saved: SavedTableGenerator, table: pa.Table, sampling: dict[str, Any]
+    folder: Path,
+    saved: SavedTableGenerator,
+    table: pa.Table,
+    sampling: dict[str, Any],
+    *,
+    safe_csv: bool = False,
 ) -> None:
     """Write the folder of results; it appears whole or not at all.
 
@@ -67,6 +73,7 @@ def write_table(
         saved: the generator that made the rows.
         table: the rows.
         sampling: how they were drawn, for the provenance.
+        safe_csv: as of `write_csv`.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -74,20 +81,33 @@ def write_table(
     schema = saved.generator.schema
     provenance = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
     with results(folder, provenance) as temporary:
-        write_rows(temporary, table, schema)
+        write_rows(temporary, table, schema, safe_csv=safe_csv)
         (temporary / GENERATOR).write_bytes(_serialise(saved))
 
 
-def write_rows(folder: Path, table: pa.Table, schema: TableSchema) -> None:
-    """Write `table.parquet` and `table.csv` into a folder that is there."""
+def write_rows(
+    folder: Path, table: pa.Table, schema: TableSchema, *, safe_csv: bool = False
+) -> None:
+    """Write `table.parquet` and `table.csv` into a folder that is there; see `write_csv`."""
     from pyarrow import parquet
 
     parquet.write_table(table, folder / PARQUET)
-    write_csv(table, schema, folder / CSV)
+    write_csv(table, schema, folder / CSV, safe=safe_csv)
 
 
-def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
-    """Write the table as the source was written: separator, encoding, text for missing values."""
+def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = False) -> None:
+    """Write the table as the source was written: separator, encoding, text for missing values.
+
+    Args:
+        table: the rows.
+        schema: of them.
+        path: of the file.
+        safe: whether cells, names of columns among them, that a spreadsheet would take for formulas
+            are written so that it shows them as texts. They are other texts then.
+
+    Raises:
+        GeneratorError: no cells can be safe, because the separator is a sign of a formula.
+    """
     import pyarrow
     from pyarrow import compute, types
 
@@ -111,18 +131,22 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path) -> None:
 
     names, columns = table.column_names, {column.name: column for column in schema.columns}
     separator, encoding = schema.csv.separator, schema.csv.encoding
+    if safe and separator in SIGNS:
+        raise GeneratorError(f"--safe-csv: the schema's separator {separator} begins a formula")
     needs_quotes = set(f'{separator}"\r\n')
 
-    def quoted(text: str) -> str:
+    def written(text: str) -> str:
+        if safe:
+            text = shown_as_text(text)
         if not needs_quotes.isdisjoint(text) or (not text and len(names) == 1):
             escaped = text.replace('"', '""')
             return f'"{escaped}"'
         return text
 
     with path.open("w", encoding=encoding, newline="") as file:
-        file.write(separator.join(map(quoted, names)) + "\n")
+        file.write(separator.join(map(written, names)) + "\n")
         for row in zip(*map(values, names), strict=True):
-            file.write(separator.join(map(quoted, row)) + "\n")
+            file.write(separator.join(map(written, row)) + "\n")
 
 
 def holds_table(path: Path) -> bool:

@@ -28,6 +28,7 @@ def generate_table(
     *,
     count: int | None = None,
     settings: TableSettings | None = None,
+    safe_csv: bool = False,
     device: str = AUTO,
 ) -> TableTraining:
     """Train on a release of a table and write synthetic rows.
@@ -38,6 +39,7 @@ def generate_table(
             `provenance.json`.
         count: how many rows; as many as the release was made from if None, at most 1,000,000.
         settings: how to train.
+        safe_csv: whether a spreadsheet is to compute nothing in `table.csv`: see `write_csv`.
         device: "auto", "cpu" or "cuda".
 
     Raises:
@@ -62,12 +64,14 @@ def generate_table(
         origin=origin_of(opened, settings, training),
     )
     rows = min(release.guarantee.records, MOST_ROWS_BY_DEFAULT) if count is None else count
-    sample_table_to(folder, saved, count=rows, seed=settings.seed)
+    sample_table_to(folder, saved, count=rows, seed=settings.seed, safe_csv=safe_csv)
     return training
 
 
-def sample_table_to(folder: Path, saved: SavedTableGenerator, *, count: int, seed: int) -> None:
-    """Draw rows from a generator and write the folder of results.
+def sample_table_to(
+    folder: Path, saved: SavedTableGenerator, *, count: int, seed: int, safe_csv: bool = False
+) -> None:
+    """Draw rows from a generator and write the folder of results; see `generate_table`.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -82,4 +86,4 @@ def sample_table_to(folder: Path, saved: SavedTableGenerator, *, count: int, see
         saved.tilting,
         saved.arrangement,
     )
-    write_table(folder, saved, table, {"records": count, "seed": seed})
+    write_table(folder, saved, table, {"records": count, "seed": seed}, safe_csv=safe_csv)
