@@ -31,15 +31,14 @@ FEATURES: Final = tuple(kind for kind in _KINDS if kind not in ("marginals", "jo
 """Those that are chosen by name."""
 
 
-def feature_map_from_spec(
-    spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]
-) -> FeatureMap:
+def feature_map_from_spec(spec: object, weights: Mapping[str, NDArray[Any]]) -> FeatureMap:
     """Rebuild a map from its `spec()` and `weights()`.
 
     Raises:
         SchemaError: they do not describe a map that this dpntk knows, or contradict each other.
     """
-    kind = spec.get("features") if isinstance(spec, Mapping) else None
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise SchemaError("feature map: not one that this dpntk knows")
-    return _KINDS[kind](spec, weights)
+    if isinstance(spec, Mapping):
+        kind = spec.get("features")
+        if isinstance(kind, str) and kind in _KINDS:
+            return _KINDS[kind](spec, weights)
+    raise SchemaError("feature map: not one that this dpntk knows")

@@ -22,6 +22,7 @@ from rich.console import Console
 from dpntk.common import console as printing
 from dpntk.common.column import Column, ColumnKind, Missing
 from dpntk.common.command import COMMANDS
+from dpntk.common.foreign import shown
 from dpntk.common.schema import ImageSchema
 from dpntk.common.schema_file import Draft
 from dpntk.common.table_schema import TableSchema
@@ -431,7 +432,7 @@ def test_names_that_are_no_text_are_shown(dpntk: Command) -> None:
 
 def test_what_can_be_shown_is_shown_as_it_is() -> None:
     for honest in ("Größe in cm", "年齢", "العمر", "C:\\data", "[bold]", ":smile:", "👍"):
-        assert printing.shown(honest) == honest
+        assert shown(honest) == honest
 
 
 def test_the_bar_of_progress_shows_file_names(monkeypatch: pytest.MonkeyPatch) -> None:

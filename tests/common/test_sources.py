@@ -179,6 +179,7 @@ def test_classes_without_a_record_can_be_declared(tmp_path: Path, kind: str) -> 
     with_it = open_source(path, class_names=names)
     assert with_it.schema.classes == names
     assert with_it.schema.from_data == ()
+    assert isinstance(with_it.schema, ImageSchema)
     assert with_it.schema.classes_origin is Origin.DECLARED
     _, labels = read(with_it)
     assert set(labels.tolist()) == {0, 1, 2}

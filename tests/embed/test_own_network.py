@@ -65,7 +65,8 @@ def test_a_layer_whose_weights_vanish_on_the_grid_is_refused(layer: int) -> None
     network = nn.Sequential(nn.Linear(64, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU())
     network.append(nn.Linear(4, 2))
     with torch.no_grad():
-        network[layer].weight.mul_(1e-9)
+        for parameter in network[layer].parameters():
+            parameter.mul_(1e-9)
     which = f"weight_{layer // 2 + 1} are 0, rounded to multiples of"
     with pytest.raises(SchemaError, match=which):
         tangent_features_of(network, (SIDE**2,))
