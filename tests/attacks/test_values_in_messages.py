@@ -237,7 +237,7 @@ def test_objects_say_what_they_are_and_not_how_much(
     """In a console, a log, or the traceback of somebody else's program."""
     sums, labels = np.full((5, 3), NUMBER), np.full(3, NUMBER)
     values = np.full((3, 64), NUMBER % 256, np.uint8)
-    totals = Totals(sums, labels)
+    totals, points = Totals(sums, labels), sums * 1.0
     all_counted = Share(1, 1, 0, 3 * NUMBER)
     embedding.sums[:] = NUMBER
     small_release.embedding[:] = NUMBER
