@@ -251,7 +251,7 @@ def test_objects_say_what_they_are_and_not_how_much(
         "Records(values=uint8 (3, 64), labels=int64 (3,))": InMemory(values, labels),
         "Table(schema=TableSchema, columns=dict": Table(PEOPLE, {"age": labels}, {}),
         "State(points=float64 (5, 3), momentum=float64 (5, 3)": State(
-            *[sums * 1.0] * 4, begun=NUMBER
+            points, points, points, points, begun=NUMBER
         ),
         "Release(embedding=float32 (67, 1), class_weights=float64 (1,)": small_release,
     }.items():
