@@ -15,6 +15,7 @@ from ..common.public_module import PublicModule, load_module, module_for
 from ..common.schema import ImageSchema
 from ..common.schemas import Schema
 from ..common.sources import Source, open_source
+from ..common.sources.base import require_public_side
 from ..common.table_schema import TableSchema
 from .artifact import Embedding
 from .drawing import DEFAULT_FREQUENCIES, MapOptions
@@ -99,6 +100,7 @@ def embed(
         )
     else:
         source = data
+    require_public_side(source)
     schema = source.schema
     options = MapOptions(
         features if isinstance(features, str) else "own",

@@ -17,7 +17,7 @@ from PIL import Image
 
 from ..errors import DataError, SchemaError
 from ..outline import Outlined
-from ..schema import MOST_CLASSES, Origin, numbered
+from ..schema import MOST_CLASSES, ImageSchema, Origin, numbered
 from ..schemas import Schema
 from .prefetch import decoding_workers, in_order
 
@@ -220,6 +220,23 @@ def numbered_classes(
 def records_at_a_time(size: int, record_bytes: int) -> int:
     """How many records of a batch of `size` to read at a time: one at least, 16 MiB at most."""
     return max(1, min(size, _PIECE_BYTES // record_bytes))
+
+
+def require_public_side(source: Source) -> None:
+    """Refuse a single image whose size is known from nothing but itself.
+
+    Two images have one size, or are refused, so exchanging one of them does not change it.
+
+    Raises:
+        SchemaError: its size was not declared.
+    """
+    schema = source.schema
+    undeclared = isinstance(schema, ImageSchema) and schema.side_origin is not Origin.DECLARED
+    if undeclared and len(source) == 1:
+        raise SchemaError(
+            "there is a single image, so that its size is known from nothing but itself: declare "
+            "it with --image-size"
+        )
 
 
 def require_image(height: int, width: int, where: str) -> None:

@@ -24,6 +24,7 @@ from ...common.outline import Outlined
 from ...common.relu_kernel import ReluKernel, class_targets
 from ...common.schema import ImageSchema
 from ...common.sources import Source
+from ...common.sources.base import require_public_side
 from ...common.words import rounded_up
 from ..composition import Total
 from ..distilled import (
@@ -250,6 +251,7 @@ def _spent(entry: Spending, steps: int) -> str:
 
 
 def _require_usable(source: Source, delta: float) -> None:
+    require_public_side(source)
     if len(source) > MOST_RECORDS:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
     if (size := source.schema.record_size) > MOST_INPUTS:
