@@ -122,7 +122,7 @@ class TangentFeatures:
                 )
             # Sums of records, or of a hidden layer's rounded values, must be exact in float64.
             factor = _ROUNDED if number else self.levels
-            reach = largest_sum(weight, number > 0) + np.abs(bias).max()
+            reach = largest_sum(weight, number > 0) + float(np.abs(bias).max())
             if reach / grid * factor >= EXACT:
                 raise SchemaError(
                     f"feature map: weight_{number + 1} too large to be summed exactly"

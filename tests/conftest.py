@@ -141,17 +141,20 @@ def undisturbed(many_records: Path) -> bytes:
     return output.read_bytes()
 
 
-def make_small_release() -> Release:
-    """A release of 67 numbers, to be tried byte by byte."""
+def make_small_embedding() -> Embedding:
+    """An embedding of 67 numbers, to be tried byte by byte."""
     tiny = TangentFeatures.draw(Pixels(SIDE * SIDE), fc_1l(1), outputs=1, levels=255, seed=0)
     grid = Grid.for_capacity(255, DEFAULT_CAPACITY)
     sums = ClassSums(tiny, 1, grid)
     records, _ = draw_records(20)
     sums.add(records, np.zeros(20, dtype=np.int64))
     schema = ImageSchema(SIDE, ("a",), Origin.FORMAT, Origin.DECLARED)
-    return unrecorded_release(
-        Embedding(sums.sums, sums.counts, schema, tiny, grid), Terms(1.0, 1e-3)
-    )
+    return Embedding(sums.sums, sums.counts, schema, tiny, grid)
+
+
+def make_small_release() -> Release:
+    """A release of it."""
+    return unrecorded_release(make_small_embedding(), Terms(1.0, 1e-3))
 
 
 @pytest.fixture

@@ -89,16 +89,17 @@ def _outline(file: h5py.File, layouts: Sequence[Layout], size: int) -> Outline:
     )
     if layout is None:
         raise Refused(f"its groups and datasets are not those of {layouts[0].what}")
-    version = _attribute(file, _VERSION, INTEGER, layout)
+    stored = file.attrs
+    version = _attribute(stored, _VERSION, INTEGER, layout)
     if version != layout.version:
         raise Refused(
             f"format version {version}, which another version of dpntk reads; this one reads "
             f"version {layout.version}"
         )
-    if not layout.allows(set(file.attrs), set(layout.attributes)):
+    kinds = {name: layout.attributes.get(name, "") for name in stored}
+    if not layout.allows(set(kinds), set(layout.attributes)):
         raise Refused(f"its attributes are not those of {layout.what}")
-    kinds = {name: layout.attributes[name] for name in file.attrs}
-    attributes = {name: _attribute(file, name, kind, layout) for name, kind in kinds.items()}
+    attributes = {name: _attribute(stored, name, kind, layout) for name, kind in kinds.items()}
     wanted = [(file, name, rule) for name, rule in layout.datasets.items() if name in names]
     for name, rule in layout.groups.items():
         group = _member(file, name, h5py.Group)
@@ -117,30 +118,30 @@ def _names(group: h5py.Group) -> list[str]:
     return names
 
 
-def _attribute(file: h5py.File, name: str, kind: str, layout: Layout) -> Value:
-    if name not in file.attrs:
+def _attribute(attributes: h5py.AttributeManager, name: str, kind: str, layout: Layout) -> Value:
+    if name not in attributes:
         raise Refused(f"attribute {name} is missing")
     wrong = Refused(f"attribute {name} is not what {layout.what} holds there")
-    stored = file.attrs.get_id(name)
-    if stored.get_space().get_simple_extent_type() != h5py.h5s.SCALAR:
-        raise wrong
+    stored = attributes.get_id(name)
     dtype = stored.get_type()
-    if dtype.committed():
+    if stored.get_space().get_simple_extent_type() != h5py.h5s.SCALAR or dtype.committed():
         raise wrong
     if kind == TEXT:
         if not isinstance(dtype, h5py.h5t.TypeStringID) or not dtype.is_variable_str():
             raise wrong
         if dtype.get_cset() != h5py.h5t.CSET_UTF8:
             raise wrong
-        text: str = file.attrs[name]
-        if len(text) > layout.longest_text:
-            raise wrong
-        text.encode()  # bytes that are not UTF-8 have become what cannot be encoded
-        return text
-    if not dtype.equal(_STORED[kind]):
+    elif not dtype.equal(_STORED[kind]):
         raise wrong
-    number: int | float = file.attrs[name].item()
-    return number
+    value = np.empty((), stored.dtype)
+    stored.read(value)
+    if kind != TEXT:
+        number: int | float = value.item()
+        return number
+    text = bytes(value.item()).decode()
+    if len(text) > layout.longest_text:
+        raise wrong
+    return text
 
 
 def _member(group: h5py.Group, name: str, kind: type) -> Any:  # noqa: ANN401 - h5py is untyped

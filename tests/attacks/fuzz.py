@@ -1,11 +1,12 @@
-"""Random mutations of a release, read as a stranger's file would be, but by fast forks.
+"""Random mutations of every kind of file that may come from somebody else, read by what reads them.
 
-`python -m tests.attacks.fuzz RELEASE COUNT SEED` reads COUNT mutations of an unsigned release and
-prints what became of them as JSON. `open_release` starts a new Python for each stranger's file;
-here a process that has loaded everything forks for each, takes the same rights away from itself
-and reads in the same way, which is a hundred times faster. The main process then does with the
-outcome what it always does. Nobody signs: a signature over mutated bytes would change nothing of
-what is read.
+`python -m tests.attacks.fuzz KIND COUNT SEED` reads COUNT mutations of honest files of a kind and
+prints what became of them as JSON. Workers read one after the other, forked from a process that has
+loaded everything, with limits on memory and time. What runs in a child process otherwise runs in
+the worker too, which is a hundred times faster, and may end the worker as it may end the child.
+What runs in the process that somebody works with may not: that is a failure.
+
+Nobody signs: a signature over mutated bytes would change nothing of what is read.
 """
 
 from __future__ import annotations
@@ -13,107 +14,335 @@ from __future__ import annotations
 import collections
 import json
 import os
+import resource
 import signal
 import sys
 import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
+import torch
 
-from dpntk.common.errors import FormatError, ReleaseError
-from dpntk.release.body import read_body
-from dpntk.release.child import decode, encode, limit
-from dpntk.release.reader import understand
-from dpntk.release.user_block import read_user_block
+from dpntk.common.errors import DpntkError
+from dpntk.common.storage import contents
+from dpntk.common.storage.sandbox import Parser
+from dpntk.common.synthetic_folder import PROVENANCE
+from dpntk.embed import load_embedding, save_embedding
+from dpntk.evaluate.distilled import is_distilled, read_points
+from dpntk.evaluate.provenance import described, is_private
+from dpntk.evaluate.records import read_synthetic
+from dpntk.evaluate.tables.table import is_table, read_synthetic_table
+from dpntk.generate.distilled import export_points
+from dpntk.generate.export import SavedGenerator, load_generator, write_synthetic
+from dpntk.generate.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.generator_file import GENERATOR
+from dpntk.generate.sampling import sample
+from dpntk.generate.table_export import (
+    SavedTableGenerator,
+    holds_table,
+    load_table_generator,
+    write_table,
+)
+from dpntk.generate.table_sampling import sample_rows
+from dpntk.release import Acceptance, SignedBy, open_any
+from dpntk.release.distilled_file import serialise_distilled
+from dpntk.release.reader import OpenedDistilled
+from dpntk.release.writer import serialise
+from tests.attacks import mutations
 from tests.attacks.attacks import SECRET
 from tests.attacks.hostile import ATTACKS
+from tests.attacks.hostile_embeddings import EMBEDDING_ATTACKS
+from tests.conftest import make_small_embedding, make_small_release
+from tests.release.test_distilled_file import make_distilled
+from tests.tables import PEOPLE, random_generator, random_marginals
 
-EXTREMES = [0, 1, 0x7F, 0x80, 0xFF]
-SECONDS = 1
-
-
-def mutate(content: bytes, random: np.random.Generator) -> bytes:
-    """Change some bytes after the user block, or their number."""
-    changed = bytearray(content)
-    for _ in range(int(random.integers(1, 6))):
-        place = int(random.integers(512, len(changed)))
-        match int(random.integers(0, 6)):
-            case 0:
-                changed[place] ^= 1 << int(random.integers(0, 8))
-            case 1:
-                changed[place] = EXTREMES[int(random.integers(0, 5))]
-            case 2:  # an aligned number gets an extreme value
-                size = 1 << int(random.integers(1, 4))
-                place -= place % size
-                changed[place : place + size] = bytes([EXTREMES[int(random.integers(0, 5))]]) * size
-            case 3:  # something from elsewhere
-                size = int(random.integers(1, 64))
-                source = int(random.integers(512, len(changed)))
-                changed[place : place + size] = changed[source : source + size]
-            case 4:
-                del changed[place : place + int(random.integers(1, 32))]
-            case 5:
-                changed[place:place] = random.bytes(int(random.integers(1, 32)))
-    return bytes(changed)
+REACHING_OUT = ["external_storage", "virtual_data_set", "external_link"]
+UNSIGNED = Acceptance(allow_unsigned=True)
+SECONDS = 3.0
+"""Of a processor, for one file."""
+SECONDS_IN_A_CHILD = 0.3
+"""libhdf5 never comes back from some damaged files."""
+SPARE_MEMORY = 1 << 29
+GENERATION = 500
+"""Files that a worker reads at most."""
 
 
-def read_in_fork(content: bytes) -> tuple[int, bytes]:
-    """What `read_in_child` would get: the status of the process, and what it wrote."""
+@dataclass(frozen=True)
+class Seed:
+    """An honest file, or one that reaches out.
+
+    Attributes:
+        content: of the file.
+        path: where its mutations are written, and what is beside them.
+        texts: the JSON documents in it.
+    """
+
+    content: bytes
+    path: Path
+    texts: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        seeds: makes them in a folder.
+        mutate: changes one.
+        read: reads a file as the program does, and gives back what a user could get to see of it.
+    """
+
+    seeds: Callable[[Path], list[Seed]]
+    mutate: Callable[[Seed, np.random.Generator], bytes]
+    read: Callable[[Path], bytes]
+
+
+# HDF5: releases, distilled sets and embeddings
+
+
+def _hdf5_seeds(
+    honest: bytes, folder: Path, documents: list[str], others: list[bytes]
+) -> list[Seed]:
+    """The file with room in its documents, and others."""
+    path = folder / "file.h5"
+    path.write_bytes(honest)
+    with h5py.File(path, "r+", libver=("earliest", "v110")) as file:
+        for name in documents:
+            file.attrs[name] = file.attrs[name] + " " * 1000
+        texts = tuple(file.attrs[name].encode() for name in documents)
+    roomy = Seed(path.read_bytes(), path, texts)
+    return [Seed(honest, path), Seed(honest, path), roomy, *(Seed(other, path) for other in others)]
+
+
+def _release_seeds(folder: Path) -> list[Seed]:
+    honest, secret = bytes(serialise(make_small_release())), folder / "secret.bin"
+    others = [ATTACKS[name].make(honest, secret) for name in REACHING_OUT]
+    return _hdf5_seeds(honest, folder, ["schema", "feature_map"], others)
+
+
+def _distilled_seeds(folder: Path) -> list[Seed]:
+    honest = bytes(serialise_distilled(make_distilled()))
+    return _hdf5_seeds(honest, folder, ["schema", "settings"], [])
+
+
+def _embedding_seeds(folder: Path) -> list[Seed]:
+    save_embedding(make_small_embedding(), folder / "honest.h5")
+    honest, secret = (folder / "honest.h5").read_bytes(), folder / "secret.bin"
+    others = [EMBEDDING_ATTACKS[name].make(honest, secret) for name in REACHING_OUT]
+    return _hdf5_seeds(honest, folder, ["plan", "ledger"], others)
+
+
+def _mutated_hdf5(seed: Seed, random: np.random.Generator) -> bytes:
+    if seed.texts:
+        return mutations.of_texts(seed.content, random, seed.texts)
+    return mutations.of_bytes(seed.content, random, 512)
+
+
+def _read_release(path: Path) -> bytes:
+    opened = open_any(path, UNSIGNED)
+    if isinstance(opened, OpenedDistilled):
+        return opened.release.points.tobytes()
+    return opened.release.embedding.tobytes()
+
+
+def _read_embedding(path: Path) -> bytes:
+    return load_embedding(path).sums.tobytes()
+
+
+# What stage three writes
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    """Folders of images, points and rows."""
+    random, shares = np.random.default_rng(0), np.full(2, 0.5)
+    generator = ConditionalGenerator(GeneratorSpec(8, 2, factors=1, flows=1)).eval()
+    saved = SavedGenerator(generator, ("a", "b"), shares, {"release": {"epsilon": 1.0}})
+    images, labels = random.integers(0, 256, (6, 8, 8), dtype=np.uint8), np.arange(6) % 2
+    write_synthetic(folder / "images", saved, images, labels, {})
+    yield folder / "images"
+    by_nobody = SignedBy(None, None)
+    export_points(OpenedDistilled(make_distilled(), "ab", by_nobody), folder / "points")
+    yield folder / "points"
+    rows = SavedTableGenerator(
+        random_generator(PEOPLE),
+        shares,
+        random_marginals(PEOPLE, 0),
+        {"release": {"private": True}},
+    )
+    table = sample_rows(rows.generator, 6, shares, 0, rows.marginals)
+    write_table(folder / "rows", rows, table, {})
+    yield folder / "rows"
+
+
+def _generator_seeds(folder: Path) -> list[Seed]:
+    paths = [path / GENERATOR for path in _folders(folder) if (path / GENERATOR).exists()]
+    return [Seed(path.read_bytes(), path) for path in paths]
+
+
+def _mutated_generator(seed: Seed, random: np.random.Generator) -> bytes:
+    """What it says of itself more often than its weights, which are most of it."""
+    size = int.from_bytes(seed.content[:8], "little")
+    said, weights = seed.content[8 : 8 + size], seed.content[8 + size :]
+    match int(random.integers(0, 5)):
+        case 0:
+            return mutations.of_bytes(seed.content, random)
+        case 1:
+            said = mutations.of_bytes(said, random)
+        case 2:
+            said = mutations.of_json(said.decode(), random).encode()
+        case _:
+            header = json.loads(said)
+            inner = header["__metadata__"]["dpntk"]
+            header["__metadata__"]["dpntk"] = mutations.of_json(inner, random)
+            said = json.dumps(header).encode()
+    return len(said).to_bytes(8, "little") + said + weights
+
+
+def _read_generator(path: Path) -> bytes:
+    if holds_table(path):
+        rows = load_table_generator(path)
+        table = sample_rows(rows.generator, 4, rows.class_weights, 0, rows.marginals)
+        return repr(table.to_pydict()).encode()
+    saved = load_generator(path)
+    return sample(saved.generator, 4, saved.class_weights, 0)[0].tobytes()
+
+
+def _provenance_seeds(folder: Path) -> list[Seed]:
+    paths = [path / PROVENANCE for path in _folders(folder)]
+    return [Seed(path.read_bytes(), path) for path in paths]
+
+
+def _mutated_json(seed: Seed, random: np.random.Generator) -> bytes:
+    if random.random() < 0.3:
+        return mutations.of_bytes(seed.content, random)
+    return mutations.of_json(seed.content.decode(), random).encode()
+
+
+def _read_provenance(path: Path) -> bytes:
+    if is_table(path.parent):
+        provenance = read_synthetic_table(path.parent).provenance
+    else:
+        records = read_synthetic(path.parent)
+        provenance = records.provenance
+        if is_distilled(provenance):
+            read_points(path.parent, provenance, records.classes)
+    return f"{described(provenance)} {is_private(provenance)}".encode("utf-8", "replace")
+
+
+KINDS = {
+    "release": Kind(_release_seeds, _mutated_hdf5, _read_release),
+    "distilled": Kind(_distilled_seeds, _mutated_hdf5, _read_release),
+    "embedding": Kind(_embedding_seeds, _mutated_hdf5, _read_embedding),
+    "generator": Kind(_generator_seeds, _mutated_generator, _read_generator),
+    "provenance": Kind(_provenance_seeds, _mutated_json, _read_provenance),
+}
+
+
+# Workers
+
+
+@contextmanager
+def _no_further_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def work(kind: Kind, seeds: list[Seed], seed: int, numbers: range, pipe: int) -> None:
+    """Read some mutations, and write into a pipe what becomes of each.
+
+    "(" where a child process would begin, ")" where it would have ended well and "x" otherwise;
+    then "o" for a file that was opened, "r" for one that was refused, "L" for one that leaked.
+    """
+
+    def parse_here(parser: Parser, content: bytes, argument: Any) -> Any:  # noqa: ANN401 - JSON
+        os.write(pipe, b"(")
+        signal.setitimer(signal.ITIMER_PROF, SECONDS_IN_A_CHILD)
+        ended = b"x"
+        try:
+            with _no_further_files():
+                result = json.loads(json.dumps(parser(content, argument)))
+            ended = b")"
+            return result
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            os.write(pipe, ended)
+
+    contents.parse_in_child = parse_here
+    room = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (room + SPARE_MEMORY, room + SPARE_MEMORY))
+    for number in numbers:
+        random = np.random.default_rng((seed, number))
+        chosen = seeds[number % len(seeds)]
+        with chosen.path.open("r+b") as file:  # a new one, or an empty one, would wait for the disk
+            file.write(kind.mutate(chosen, random))
+            file.truncate()
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, 20 * SECONDS)  # waiting is limited too
+        try:
+            seen = kind.read(chosen.path)
+            os.write(pipe, b"L" if SECRET[:64] in seen else b"o")
+        except DpntkError:
+            os.write(pipe, b"r")
+
+
+def in_a_worker(kind: Kind, seeds: list[Seed], seed: int, numbers: range) -> tuple[bytes, int, int]:
+    """What a worker wrote, its exit code (negative for a signal), and its memory in KiB."""
     receiving, sending = os.pipe()
     if (child := os.fork()) == 0:
-        os.close(receiving)
-        status = 1
         try:
-            signal.alarm(SECONDS)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            limit(len(content))
-            try:
-                result, status = encode(read_body(content)), 0
-            except FormatError as error:
-                result, status = str(error).encode(), 3
-            with os.fdopen(sending, "wb") as pipe:
-                pipe.write(result)
+            os.close(receiving)
+            work(kind, seeds, seed, numbers, sending)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
         finally:
-            os._exit(status)
+            os._exit(1)
     os.close(sending)
     with os.fdopen(receiving, "rb") as pipe:
-        result = pipe.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), result
+        written = pipe.read()
+    _, status, usage = os.wait4(child, 0)
+    return written, os.waitstatus_to_exitcode(status), usage.ru_maxrss
 
 
-def outcome_of(content: bytes) -> str:
-    """In one word, what became of a file; anything but a `ReleaseError` is raised."""
-    try:
-        block = read_user_block(content)
-        status, result = read_in_fork(content)
-        if SECRET[:64] in result:
-            return "LEAKED"
-        if status < 0:
-            return f"the child ended with signal {-status}"
-        if status == 3:
-            return "refused by the child"
-        if status:
-            return f"the child ended with exit code {status}"
-        understand(decode(result), block)
-    except ReleaseError:
-        return "refused"
-    return "opened"
-
-
-def main(release: Path, count: int, seed: int) -> dict[str, int]:
-    """Read that many mutated files."""
-    random = np.random.default_rng(seed)
-    honest = release.read_bytes()
+def main(name: str, count: int, seed: int, number: int = 0) -> dict[str, int]:
+    """Read that many mutated files, from one number on."""
+    torch.set_num_threads(1)
+    kind, stop = KINDS[name], number + count
+    found: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
-        secret = Path(folder) / "secret.bin"
-        secret.write_bytes(SECRET)
-        reaching_out = ["external_storage", "virtual_data_set", "external_link"]
-        seeds = [honest, honest, honest, *(ATTACKS[n].make(honest, secret) for n in reaching_out)]
-        outcomes = collections.Counter(
-            outcome_of(mutate(seeds[number % len(seeds)], random)) for number in range(count)
-        )
-    return dict(outcomes)
+        Path(folder, "secret.bin").write_bytes(SECRET)
+        seeds = kind.seeds(Path(folder))
+        for each in seeds:  # loads all that is loaded when it is needed
+            with suppress(DpntkError):
+                each.path.write_bytes(each.content)
+                kind.read(each.path)
+        peak = 0
+        while number < stop:
+            numbers = range(number, min(number + GENERATION, stop))
+            written, code, memory = in_a_worker(kind, seeds, seed, numbers)
+            peak = max(peak, memory)
+            found["opened"] += written.count(b"o")
+            found["LEAKED"] += written.count(b"L")
+            found["refused by the child"] += written.count(b"xr")
+            found["refused"] += written.count(b"r") - written.count(b"xr")
+            number += sum(written.count(end) for end in (b"o", b"L", b"r"))
+            if code and not written.endswith(b"("):
+                raise SystemExit(f"{name} {seed} {number}: the worker ended with {code}")
+            if code:
+                found[f"the child ended with {code}"] += 1
+                number += 1
+    return {**found, "peak": peak}
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))
+    print(json.dumps(main(sys.argv[1], *map(int, sys.argv[2:]))))
