@@ -58,19 +58,6 @@ def test_nor_does_that_of_a_distilled_set(dpntk: Command, tmp_path: Path) -> Non
     refused(dpntk("verify"), "it is not what a distilled set looks like")
 
 
-def test_not_a_bit_of_the_first_line_can_be_changed(
-    dpntk: Command, embedding: Embedding, tmp_path: Path
-) -> None:
-    path = tmp_path / "release.h5"
-    write_release(unrecorded_release(embedding, EXACT), path, own_key())
-    content = path.read_bytes()
-    for position in range(len(NOT_PRIVATE_MAGIC)):
-        changed = bytearray(content)
-        changed[position] ^= 1
-        path.write_bytes(changed)
-        assert dpntk("verify").code == 1
-
-
 def test_verify_says_that_there_is_no_noise(
     dpntk: Command, embedding: Embedding, tmp_path: Path
 ) -> None:

@@ -43,7 +43,7 @@ EVIL = (
 OVERRIDES = "\u202a\u202b\u202c\u202d\u2067\u2068\u2069\u200f\u200c\u200d\x00\x9d\x90\U000e0001"
 """What is left of these kinds; file names have room for 255 bytes only, and none for NUL."""
 
-LINE_BEGINS: re.Pattern[str] = re.compile(rf"^[\s│┃|]{{0,2}}{FORGED}", re.MULTILINE)
+LINE_BEGINS: re.Pattern[str] = re.compile(rf"^[\s│┃|]{{0,10}}{FORGED}", re.MULTILINE)
 
 pytestmark = pytest.mark.usefixtures("surroundings")
 
@@ -291,18 +291,20 @@ def strangers_release(dpntk: Command) -> Path:
     made = open_release(named(".release")).release
     assert isinstance(made.schema, ImageSchema)
     texts = EVIL + OVERRIDES.replace("\0", "")
-    hostile = replace(
-        made,
-        release_id=texts,
-        created=texts,
-        dpntk_version=texts,
-        statement=texts,
-        schema=replace(made.schema, classes=(texts, f"{texts}2")),
-        guarantee=replace(made.guarantee, mechanism=texts, accountant=texts),
-    )
     stranger = make_key(named(".stranger"))
     add("alice", stranger.public)
-    write_release(hostile, named(".hostile"), stranger)
+    # YAML hides control characters in a text, and shows a line break as one if there are no others.
+    for name, text in ((".hostile", texts), (".lines", f"x\n\n{FORGED}: true")):
+        hostile = replace(
+            made,
+            release_id=text,
+            created=text,
+            dpntk_version=text,
+            statement=text,
+            schema=replace(made.schema, classes=(text, f"{text}2")),
+            guarantee=replace(made.guarantee, mechanism=text, accountant=text),
+        )
+        write_release(hostile, named(name), stranger)
     return named(".hostile")
 
 
@@ -320,6 +322,7 @@ def inspect(dpntk: Command) -> list[Outcome]:
         *labels,
         dpntk("inspect", hostile, "--json"),
         dpntk("inspect", hostile, "--registry"),
+        dpntk("inspect", named(".lines"), "--registry"),
         dpntk("inspect", hostile, "--signer", EVIL),
         dpntk("inspect", named(".missing")),
     ]
