@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from .column import DTYPES, Column, ColumnKind, Transform
 from .errors import SchemaError
 from .ledger import Entry
 from .magnitudes import schema_of_magnitudes, widest_bounds
+from .plain import parse_toml
 from .schema import Origin
 from .table_schema import TableSchema
 
@@ -186,9 +186,9 @@ class Draft:
             SchemaError: it is not TOML, or not a schema.
         """
         try:
-            document = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise SchemaError(f"{where}: not TOML: {error}") from error
+            document = parse_toml(text)
+        except ValueError as error:
+            raise SchemaError(f"{where}: not TOML for a schema: {error}") from error
         unconfirmed, private = [], []
         left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
         columns = document.get("columns")

@@ -16,6 +16,7 @@ from .column import Column, ColumnKind, Missing, Transform, require_name
 from .errors import SchemaError
 from .ledger import Entry
 from .schema import Origin, some_classes
+from .text_encodings import require_encoding
 from .words import counted
 
 BINS: Final = 20
@@ -33,7 +34,7 @@ class CsvFormat:
 
     Attributes:
         separator: one character between values.
-        encoding: of the texts, such as "utf-8" or "latin-1".
+        encoding: of the texts, such as "utf-8" or "latin-1"; see `text_encodings`.
         missing: the texts that stand for a value that is not there; the first one is written.
     """
 
@@ -44,10 +45,7 @@ class CsvFormat:
     def __post_init__(self) -> None:
         if len(self.separator) != 1 or self.separator in '"\r\n' or ord(self.separator) > 127:
             raise SchemaError(f"separator {self.separator!r}: it is one character, such as ;")
-        try:
-            "".encode(self.encoding)
-        except (LookupError, UnicodeError, ValueError) as error:
-            raise SchemaError(f"encoding {self.encoding!r}: there is none of that name") from error
+        require_encoding(self.encoding)
         if not self.missing or len(self.missing) > 100:
             raise SchemaError("missing: name the texts that stand for missing values")
         for text in self.missing:

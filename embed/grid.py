@@ -6,14 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..common.errors import SchemaError
+from ..common.unit import LARGEST_SHIFT, LARGEST_SUM, SMALLEST_SHIFT, units_per_one
 
 DEFAULT_CAPACITY: Final = 2**20
-_LARGEST_SUM: Final = 2**62 - 1
-"""Half of what an int64 holds; the other half is left to the noise."""
-_SMALLEST_SHIFT: Final = 16
-_LARGEST_SHIFT: Final = 35
-"""2^35 levels of 255 in chunks of 1024 records make 2^53, the largest exact integer of a float64;
-a finer grid would buy precision that nobody sees with smaller chunks."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +32,9 @@ class Grid:
         numbers = (self.levels, self.shift, self.capacity)
         # The shift first: no number is made that takes more memory than it has bits.
         if (
-            not all(type(number) is int and 0 < number <= _LARGEST_SUM for number in numbers)
-            or not _SMALLEST_SHIFT <= self.shift <= _LARGEST_SHIFT
-            or self.units_per_one * self.capacity > _LARGEST_SUM
+            not all(type(number) is int and 0 < number <= LARGEST_SUM for number in numbers)
+            or not SMALLEST_SHIFT <= self.shift <= LARGEST_SHIFT
+            or self.units_per_one * self.capacity > LARGEST_SUM
         ):
             raise SchemaError("not a grid on which that many records can be summed in 64 bits")
 
@@ -50,18 +45,18 @@ class Grid:
         Raises:
             SchemaError: so many records leave no grid worth the name.
         """
-        shift = (_LARGEST_SUM // (capacity * levels)).bit_length() - 1
-        if capacity < 1 or shift < _SMALLEST_SHIFT:
+        shift = (LARGEST_SUM // (capacity * levels)).bit_length() - 1
+        if capacity < 1 or shift < SMALLEST_SHIFT:
             raise SchemaError(
                 f"a capacity of {capacity} records: from 1 to "
-                f"{_LARGEST_SUM // (levels << _SMALLEST_SHIFT)} can be summed in 64 bits"
+                f"{LARGEST_SUM // units_per_one(levels, SMALLEST_SHIFT)} can be summed in 64 bits"
             )
-        return cls(levels=levels, shift=min(shift, _LARGEST_SHIFT), capacity=capacity)
+        return cls(levels=levels, shift=min(shift, LARGEST_SHIFT), capacity=capacity)
 
     @property
     def units_per_one(self) -> int:
         """1/g: how many grid units make the value 1."""
-        return self.levels << self.shift
+        return units_per_one(self.levels, self.shift)
 
     @property
     def unit(self) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from ..common import errors
+from ..common.plain import parse_json
 from ..common.schema import canonical_json, digest
 from .artifact import plan_of
 from .exact_map import exact_map
@@ -171,7 +172,7 @@ def parse_plan(content: bytes) -> tuple[Mapping[str, Any], int]:
         ValueError: it is nothing of the kind.
     """
     try:
-        stored = json.loads(content)
+        stored = parse_json(content)
         document, shares = stored["plan"], stored["shares"]
     except (KeyError, TypeError) as error:
         raise ValueError("not a plan") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DataError
 from ..common.outline import Outlined
+from ..common.plain import parse_json
 from ..common.sources import Source, open_source
 from ..common.synthetic_folder import IMAGES, PROVENANCE
 
@@ -69,7 +69,7 @@ def read_synthetic(path: Path) -> Records:
     document = images.parent / PROVENANCE
     if path.is_dir() and document.is_file():
         try:
-            provenance = json.loads(document.read_text())
+            provenance = parse_json(document.read_text())
             names = tuple(map(str, provenance.pop("classes")))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{document}: damaged; generate the records again") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,20 +69,39 @@ def descend(
     recent: list[Tensor] = []
     losses: list[LossPoint] = []
     remark = ""
+    parameters = list(network.parameters())
     with progress("training", steps, "steps") as advance:
         for step in range(1, steps + 1):
+            diverged = f"the training diverged at step {step}: lower --lr"
             loss = loss_at(step)
+            require_finite([loss.minimised, loss.reported], diverged)
             optimiser.zero_grad()
             loss.minimised.backward()
+            require_finite((p.grad for p in parameters if p.grad is not None), diverged)
             optimiser.step()
             falling.step()
             recent.append(loss.reported.detach())
             if step % every == 0:
                 mean = torch.stack(recent).mean().item()
                 recent.clear()
-                if not math.isfinite(mean):
-                    raise GeneratorError(f"the training diverged at step {step}: lower --lr")
                 losses.append(LossPoint(step, mean))
                 remark = f"loss {mean:.4f}, noise floor {noise_floor():.4f}"
             advance(1, remark)
     return tuple(losses)
+
+
+def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
+    """Stop where numbers have overflowed, before anything goes through them backwards.
+
+    What comes out is no worse than useless, but torch's `grid_sample` reads and writes anywhere in
+    memory when it is to fetch a pixel from a place that is no number.
+
+    Args:
+        values: whatever is computed with next.
+        otherwise: what to say if one of them is infinite or not a number.
+
+    Raises:
+        GeneratorError: one is.
+    """
+    if not torch.stack([value.isfinite().all() for value in values]).all():
+        raise GeneratorError(otherwise)

@@ -135,13 +135,8 @@ def _understand(
 ) -> SavedGenerator:
     spec = generator_file.spec_from(GeneratorSpec, description["spec"])
     classes = tuple(map(str, description["classes"]))
-    class_weights = np.array(description["class_weights"], dtype=np.float64)
-    if (
-        len(classes) != spec.classes
-        or class_weights.shape != (spec.classes,)
-        or not np.isfinite(class_weights).all()
-        or class_weights.min() <= 0
-    ):
+    class_weights = generator_file.class_shares(description["class_weights"], spec.classes)
+    if len(classes) != spec.classes:
         raise GeneratorError("its classes and weights contradict each other")
     generator = generator_file.restored(lambda: ConditionalGenerator(spec), weights)
     return SavedGenerator(generator, classes, class_weights, dict(description["origin"]))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
 from ..common.errors import GeneratorError, SchemaError
+from ..common.plain import parse_json
 
 GENERATOR: Final = "generator.safetensors"
 _DESCRIPTION: Final = "dpntk"
@@ -46,7 +50,7 @@ def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Sav
         raise GeneratorError(f"{path}: there is no such file; 'dpntk generate' writes {GENERATOR}")
     try:
         with safe_open(path, framework="pt") as file:
-            description = json.loads((file.metadata() or {})[_DESCRIPTION])
+            description = parse_json((file.metadata() or {})[_DESCRIPTION])
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         return understand(description, weights)
     except (GeneratorError, SchemaError) as error:
@@ -70,6 +74,26 @@ def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
     return spec
 
 
+def class_shares(stored: object, classes: int) -> NDArray[np.float64]:
+    """The share of each class, as a description has it.
+
+    Args:
+        stored: a list of numbers, if the file is what it should be.
+        classes: how many there are.
+
+    Returns:
+        float64 (classes,), positive, of sum 1.
+
+    Raises:
+        GeneratorError: they are no such shares.
+    """
+    shares = np.array(stored, dtype=np.float64)
+    fitting = shares.shape == (classes,) and bool((shares > 0).all())
+    if not fitting or not math.isclose(shares.sum(), 1, rel_tol=1e-6):
+        raise GeneratorError("its classes and weights contradict each other")
+    return shares
+
+
 def restored(make: Callable[[], Network], weights: Weights) -> Network:
     """A generator with weights from a file, in evaluation mode.
 
@@ -78,8 +102,11 @@ def restored(make: Callable[[], Network], weights: Weights) -> Network:
         weights: the parameters by name.
 
     Raises:
-        GeneratorError: its parameters are others.
+        GeneratorError: its parameters are others, or no numbers to compute with.
     """
+    for weight in weights.values():
+        if weight.dtype != torch.float32 or not weight.isfinite().all():
+            raise GeneratorError("its weights are not finite float32 numbers")
     with torch.device("meta"):
         generator = make()
     try:

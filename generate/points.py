@@ -21,10 +21,12 @@ from torch import Tensor
 from ..common.console import progress
 from ..common.errors import GeneratorError
 from ..common.relu_kernel import ReluKernel, Slopes, class_targets
+from .descent import require_finite
 from .generator import ConditionalGenerator
 
 MOST_POINTS: Final = 5000
 """Of all classes: a step solves a system of as many equations."""
+_DIVERGED: Final = "--points: the search diverged: nothing can be learnt from this generator"
 
 
 @dataclass(frozen=True)
@@ -139,9 +141,11 @@ def find_points(generator: ConditionalGenerator, settings: PointSettings) -> Poi
     with progress("distilling", settings.steps, "steps") as advance:
         for _ in range(settings.steps):
             batch = _records(generator, each, random)
+            require_finite([batch, points], _DIVERGED)
             loss, points.grad = loss_and_slope(
                 kernel, points, targets, batch, wanted, settings.ridge
             )
+            require_finite([points.grad], _DIVERGED)
             optimiser.step()
             falling.step()
             advance(1, f"loss {loss:.4f}")

@@ -118,6 +118,7 @@ def believable(
 
 def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest vector of shares (Duchi et al. 2008, "Efficient projections ... l1-ball")."""
+    values = values - values.max()  # the same shares, however large the values are
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
     kept = np.flatnonzero(ordered > excess)[-1]

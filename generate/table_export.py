@@ -35,6 +35,8 @@ _TILTS: Final = ("theta", "candidates", "pooled")
 _MAP: Final = f"{_TILTING}.map."
 _ARRANGEMENT: Final = "arrangement"
 _MEANS: Final = ("mean", "noise")
+_LARGEST: Final = 1e30
+"""Of noise and noisy shares: far more than any release holds, and its square is a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,8 @@ def _understand(
 ) -> SavedTableGenerator:
     spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
     schema = TableSchema.from_json(description["schema"])
-    class_weights = np.array(description["class_weights"], dtype=np.float64)
+    classes = len(schema.classes)
+    class_weights = generator_file.class_shares(description["class_weights"], classes)
     blocks = blocks_of(schema)
     stored = [weights.pop(f"{_MARGINALS}.{number}", None) for number in range(len(blocks))]
     noise = weights.pop(f"{_MARGINALS}.noise", torch.empty(0)).numpy()
@@ -180,13 +183,7 @@ def _understand(
         for block, shares in zip(blocks, stored, strict=True)
         if shares is not None
     )
-    classes = len(schema.classes)
-    if (
-        class_weights.shape != (classes,)
-        or not np.isfinite(class_weights).all()
-        or class_weights.min() <= 0
-        or not all(_is_marginal(marginal, classes) for marginal in marginals)
-    ):
+    if not all(_is_marginal(marginal, classes) for marginal in marginals):
         raise GeneratorError("its classes and weights contradict each other")
     tilting = _tilting_from(description.get(_TILTING), weights, schema)
     arrangement = _arrangement_from(tilting, weights, schema)
@@ -233,11 +230,8 @@ def _arrangement_from(
     if (
         mean.shape != tilting.theta.shape
         or mean.dtype != np.float32
-        or noise.shape != mean.shape[:1]
-        or noise.dtype != np.float64
         or not np.isfinite(mean).all()
-        or not np.isfinite(noise).all()
-        or noise.min() < 0
+        or not _is_noise(noise, len(mean))
     ):
         raise GeneratorError("its classes and means contradict each other")
     return Arrangement(tilting.feature_map, schema, mean, noise)
@@ -248,10 +242,14 @@ def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
     if shares.ndim != 2 or len(shares) != classes or shares.dtype != np.float64:
         return False
     fits = shares.shape[1] == choices if choices else marginal.points >= 2
-    noise = marginal.noise
+    return fits and _is_noise(marginal.noise, classes) and bool(np.abs(shares).max() <= _LARGEST)
+
+
+def _is_noise(noise: NDArray[Any], classes: int) -> bool:
+    """Whether it can be the noise of each class; not a number fails every comparison."""
     if noise.shape != (classes,) or noise.dtype != np.float64:
         return False
-    return fits and bool(np.isfinite(shares).all()) and bool((noise >= 0).all())
+    return bool(((noise >= 0) & (noise <= _LARGEST)).all())
 
 
 def _serialise(saved: SavedTableGenerator) -> bytes:

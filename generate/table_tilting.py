@@ -32,6 +32,7 @@ from torch import Tensor
 from ..common.console import progress
 from ..common.feature_map import FeatureMap
 from ..release.contents import Release
+from .descent import require_finite
 from .mean_embedding import released_mean
 from .table_features import BATCH, RowFeatures, rows_that_fit
 
@@ -50,6 +51,7 @@ _SPARE: Final = 2
 this many times more candidates than a draw with replacement would need."""
 MOST_CANDIDATES: Final = 200
 """Of each row that is kept, at the most."""
+_DIVERGED: Final = "tilting: the release's numbers are too large to be computed with"
 
 Rows = Callable[[int, int], NDArray[np.float32]]
 """Makes rows of a class, of which and how many: (n, record size), values 0..1."""
@@ -152,6 +154,9 @@ def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:
 
     Returns:
         float32 (d,).
+
+    Raises:
+        GeneratorError: numbers overflow.
     """
     theta = torch.zeros_like(mu, requires_grad=True)
     optimiser = torch.optim.LBFGS([theta], max_iter=_ROUNDS, line_search_fn="strong_wolfe")
@@ -160,8 +165,10 @@ def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:
         optimiser.zero_grad()
         partition = features.inner(theta).logsumexp(0)
         found: Tensor = partition - theta @ mu + ridge / 2 * theta.square().sum()
+        require_finite([found], _DIVERGED)
         torch.autograd.backward(found)
         return found.detach()
 
     optimiser.step(loss)
+    require_finite([theta], _DIVERGED)
     return theta.detach()

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ..common.public_module import PublicModule
 from ..release.contents import Release
+from .descent import require_finite
 from .kernels import ExplicitFeatures, Features, kernel_of
 from .tangent_kernel import Gradients
 
@@ -111,8 +112,13 @@ class WhitenedDistance:
 
         Args:
             records: (c, b, record size), values 0..1; 100 a class are enough.
+
+        Raises:
+            GeneratorError: their features overflow.
         """
         factors = factors_of(self._kernel.features(records))
+        for part in factors:
+            require_finite([part.left, part.right], "features of generated records overflow")
         floor = (_SMOOTHING * self._variance).clamp(min=_LEAST)
         self.blocks = tuple(Block(self._target, part, floor) for part in factors)
 

@@ -21,12 +21,12 @@ from ..common.errors import BudgetError
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
 """By how much results are rounded to the safe side; far above the error of autodp's log-delta."""
-_SMALLEST_EPSILON: Final = 1e-4
+SMALLEST_EPSILON: Final = 1e-4
 """Below about 1e-5 the two terms of delta are so nearly equal that float64 cannot tell them apart
 well enough, and noise would be off by more than the margin, to either side."""
-_LARGEST_EPSILON: Final = 1e9
-_LARGEST_MULTIPLIER: Final = 1e9
-_SMALLEST_MULTIPLIER: Final = 1e-3
+LARGEST_EPSILON: Final = 1e9
+LARGEST_MULTIPLIER: Final = 1e9
+SMALLEST_MULTIPLIER: Final = 1e-3
 
 
 def log_delta(noise_multiplier: float, epsilon: float) -> float:
@@ -48,7 +48,7 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     """
     require_budget(epsilon, delta)
     target = math.log(delta)
-    low, high = math.log(_SMALLEST_MULTIPLIER), math.log(_LARGEST_MULTIPLIER)
+    low, high = math.log(SMALLEST_MULTIPLIER), math.log(LARGEST_MULTIPLIER)
     if log_delta(math.exp(high), epsilon) > target:
         raise BudgetError(f"epsilon {epsilon:g} with delta {delta:g} needs too much noise")
     while high - low > _RELATIVE_MARGIN / 2:
@@ -81,7 +81,7 @@ def epsilon_for(multiplier: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while log_delta(multiplier, high) > target:
         low, high = high, 2 * high
-        if high > _LARGEST_EPSILON:
+        if high > LARGEST_EPSILON:
             raise BudgetError(f"noise of {multiplier:g} times the sensitivity hides nothing")
     while high - low > _RELATIVE_MARGIN / 2 * high:
         middle = (low + high) / 2
@@ -101,8 +101,8 @@ def require_budget(epsilon: float, delta: float) -> None:
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BudgetError(f"--eps {epsilon:g}: epsilon must be a positive number, such as 1")
-    if epsilon < _SMALLEST_EPSILON:
-        raise BudgetError(f"--eps {epsilon:g}: {_SMALLEST_EPSILON:g} is the least there is")
+    if epsilon < SMALLEST_EPSILON:
+        raise BudgetError(f"--eps {epsilon:g}: {SMALLEST_EPSILON:g} is the least there is")
     if not 0 < delta < 1:
         raise BudgetError(f"--delta {delta:g}: delta must lie between 0 and 1, such as 1e-5")
 

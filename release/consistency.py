@@ -13,9 +13,12 @@ from ..common.feature_map import FeatureMap, sensitivity, share_of_exchange
 from ..common.ledger import Entry
 from .contents import Guarantee
 from .mechanism import SMOOTHING
+from .ranges import require_possible_figures
 
 _TOLERANCE: Final = 1e-6
-_LARGEST_COUNT_WEIGHT: Final = 1.0
+_OVERSTATED: Final = 1e-7
+"""So much more than the tiniest epsilon follows from noise that was rounded up, where delta is
+large."""
 _LEAST_NOISE: Final = 1e-6
 """Multipliers below it hide nothing, and their squares are no numbers any more."""
 
@@ -45,13 +48,11 @@ def require_consistent(
         FormatError: something does not follow from the rest; the message says what.
     """
     g = guarantee
-    if g.records < 1 or g.total_releases < 1 or not 0 < g.delta < 1:
-        raise FormatError("the number of records or of releases, or delta, is impossible")
-    if min(g.sensitivity, g.grid, g.epsilon) <= 0 or g.count_weight > _LARGEST_COUNT_WEIGHT:
-        raise FormatError("sensitivity, grid, epsilon or count weight is out of range")
+    require_possible_figures(g, feature_map.levels)
     _require_sensitivity(g, feature_map)
     if not g.private:
-        if g.noise_multiplier or g.sigma or g.total_epsilon != math.inf:
+        finite = g.total_epsilon != math.inf or g.epsilon_replace_one not in (None, math.inf)
+        if g.noise_multiplier or g.sigma or finite:
             raise FormatError("noise and epsilon contradict each other")
         return
     if not g.noise_multiplier or not g.sigma:
@@ -71,7 +72,8 @@ def require_consistent(
         _require_epsilon("epsilon under replace-one", g.epsilon_replace_one, exchanged, g.delta)
     if g.total_releases == 1:
         same = g.total_adjacency is g.adjacency
-        if not same or not math.isclose(g.total_epsilon, g.epsilon, rel_tol=_TOLERANCE):
+        near = math.isclose(g.total_epsilon, g.epsilon, rel_tol=_TOLERANCE, abs_tol=_OVERSTATED)
+        if not same or not near:
             raise FormatError("a first release has no other total than itself")
     elif g.total_epsilon < g.epsilon * (1 - _TOLERANCE):
         raise FormatError("the total epsilon is below the epsilon of this release")
@@ -109,6 +111,6 @@ def _require_sensitivity(guarantee: Guarantee, feature_map: FeatureMap) -> None:
 def _require_epsilon(name: str, claimed: float, multiplier: float, delta: float) -> None:
     """Epsilon must be the smallest at which the noise gives delta: log delta falls with epsilon."""
     target = math.log(delta)
-    low, high = claimed * (1 - _TOLERANCE), claimed * (1 + _TOLERANCE)
+    low, high = claimed * (1 - _TOLERANCE) - _OVERSTATED, claimed * (1 + _TOLERANCE)
     if not log_delta(multiplier, high) <= target <= log_delta(multiplier, low):
         raise FormatError(f"{name} does not follow from sigma, the sensitivity and delta")

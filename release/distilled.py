@@ -21,6 +21,11 @@ DISTILLED_MECHANISM: Final = (
 )
 VALUE_LEVELS: Final = 256
 """A support point's values are pixels, less the centre, over this."""
+FARTHEST: Final = 8.0
+"""Largest value of a support point."""
+LARGEST_CLIP: Final = 1e6
+LARGEST_RIDGE: Final = 1e3
+LARGEST_BIAS: Final = 1e3
 UNITS_OF_CLIP_NORM: Final = 1 << 40
 """The grid of sums and noise is the clip norm over this."""
 

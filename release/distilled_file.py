@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +13,18 @@ from ..common.adjacency import Adjacency
 from ..common.container import RELEASE_MAGIC, build
 from ..common.errors import BudgetError, FormatError, SchemaError
 from ..common.files import PUBLIC_MODE, write_atomically
+from ..common.plain import parse_json
 from ..common.schema import canonical_json
 from ..common.schemas import schema_from_json
+from .accountant import SMALLEST_EPSILON
 from .body import Body
+from .discrete_gaussian import LARGEST_SIGMA
 from .distilled import (
+    FARTHEST,
     KIND,
+    LARGEST_BIAS,
+    LARGEST_CLIP,
+    LARGEST_RIDGE,
     UNITS_OF_CLIP_NORM,
     DistilledGuarantee,
     DistilledRelease,
@@ -27,12 +33,12 @@ from .distilled import (
 from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION
 from .keys import SigningKey
 from .mechanism import SMOOTHING
+from .ranges import possible_promise, require_in_range
 from .sampled_gaussian import SampledGaussian, sampled_epsilon
 from .user_block import UserBlock, sign_file
 
 _UNDERSTATED: Final = 1e-6
 _OVERSTATED: Final = 1e-2
-_FARTHEST: Final = 1e3
 
 
 def serialise_distilled(release: DistilledRelease) -> memoryview:
@@ -86,9 +92,9 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     """
     values: dict[str, Any] = dict(body.attributes)
     try:
-        schema = schema_from_json(json.loads(values["schema"]))
-        settings = json.loads(values["settings"])
-    except (SchemaError, KeyError, TypeError, ValueError, RecursionError) as error:
+        schema = schema_from_json(parse_json(values["schema"]))
+        settings = parse_json(values["settings"])
+    except (SchemaError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"damaged: {str(error)[:200]}") from error
     if values["kind"] != KIND or not block.private or not isinstance(settings, dict):
         raise FormatError("it is not what a distilled set looks like")
@@ -101,19 +107,20 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     guarantee = DistilledGuarantee(
         **{name: values[name] for name in DistilledGuarantee.__dataclass_fields__}
     )
-    _require_consistent(guarantee)
+    run = _require_consistent(guarantee)
     points, labels = body.arrays["points"], body.arrays["labels"]
     classes = len(schema.classes)
     if points.ndim != 2 or points.shape[1] != schema.record_size or len(points) != len(labels):
         raise FormatError("the points are not as many as the labels, or not of the schema's size")
-    if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > _FARTHEST:
+    if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > FARTHEST:
         raise FormatError("a label or a point is out of range")
     if len(set(np.bincount(labels, minlength=classes).tolist())) > 1:
         raise FormatError("there are not as many points in each class")
-    if not (0 < values["ridge"] <= _FARTHEST and 0 < values["bias_variance"] <= _FARTHEST):
+    if not (0 < values["ridge"] <= LARGEST_RIDGE and 0 < values["bias_variance"] <= LARGEST_BIAS):
         raise FormatError("the ridge or the kernel's bias is out of range")
     if values["centre"] > schema.levels:
         raise FormatError("the centre is none of a record's values")
+    _require_spent(guarantee, run)  # which takes longest
     return DistilledRelease(
         points=points,
         labels=labels,
@@ -131,24 +138,34 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     )
 
 
-def _require_consistent(guarantee: DistilledGuarantee) -> None:
-    """Recompute the promise from the noise, and refuse figures that contradict each other."""
+def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian:
+    """Refuse figures that are out of range, or contradict each other: all but epsilon."""
     g = guarantee
-    if not 0 < g.delta < 1 or not 0 < g.epsilon < math.inf or g.total_releases < 1:
-        raise FormatError("epsilon, delta or the number of releases is impossible")
-    if not g.clip_norm > 0 or g.grid * UNITS_OF_CLIP_NORM != g.clip_norm:
+    possible = {
+        **possible_promise(g),
+        "epsilon": SMALLEST_EPSILON <= g.epsilon < math.inf,
+        "the clip norm": 0 < g.clip_norm <= LARGEST_CLIP,
+        "sigma": g.sigma <= LARGEST_SIGMA * g.grid,
+    }
+    require_in_range(possible)
+    try:
+        run = SampledGaussian(g.rate, g.noise_multiplier, g.steps)
+    except BudgetError as error:
+        raise FormatError(str(error)) from error
+    if g.grid * UNITS_OF_CLIP_NORM != g.clip_norm:
         raise FormatError("clip norm and grid contradict each other")
     units = g.sigma / g.grid
     needed = math.hypot(g.noise_multiplier * g.clip_norm, SMOOTHING * g.grid)
     if abs(units - round(units)) > units * 2.0**-51 or g.sigma < needed * (1 - 1e-12):
         raise FormatError("sigma is smaller than the noise multiplier and the clip norm demand")
-    try:
-        run = SampledGaussian(g.rate, g.noise_multiplier, g.steps)
-    except BudgetError as error:
-        raise FormatError(str(error)) from error
-    spent = sampled_epsilon([run], g.delta, adjacency=g.adjacency)
-    if not spent * (1 - _UNDERSTATED) <= g.epsilon <= spent * (1 + _OVERSTATED):
-        raise FormatError("epsilon does not follow from rate, noise, steps and delta")
     alone = g.total_releases == 1
     if g.total_epsilon < g.epsilon or (alone and g.total_epsilon != g.epsilon):
         raise FormatError("the total epsilon contradicts the epsilon of this release")
+    return run
+
+
+def _require_spent(guarantee: DistilledGuarantee, run: SampledGaussian) -> None:
+    """Recompute epsilon from the noise, and refuse another one."""
+    spent = sampled_epsilon([run], guarantee.delta, adjacency=guarantee.adjacency)
+    if not spent * (1 - _UNDERSTATED) <= guarantee.epsilon <= spent * (1 + _OVERSTATED):
+        raise FormatError("epsilon does not follow from rate, noise, steps and delta")

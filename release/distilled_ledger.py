@@ -16,6 +16,7 @@ from ..common.adjacency import Adjacency
 from ..common.errors import BudgetError, OutputError
 from ..common.files import SENSITIVE_MODE, followed, write_atomically
 from ..common.locks import locked
+from ..common.plain import parse_json
 from ..common.words import rounded_up
 from .composition import Total
 from .sampled_gaussian import SampledGaussian, sampled_epsilon
@@ -58,7 +59,7 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
         BudgetError: it cannot be read.
     """
     try:
-        document: Any = json.loads(path.read_bytes())
+        document: Any = parse_json(path.read_bytes())
         if document["format"] != _FORMAT:
             raise ValueError("of another kind")
         return tuple(

@@ -9,7 +9,6 @@ of itself is true. Nothing that is unsigned or from a stranger is parsed unless 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from ..common.feature_map import FeatureMap
 from ..common.feature_maps import feature_map_from_spec
 from ..common.joint import JointFeatures
 from ..common.marginals import MarginalFeatures
+from ..common.plain import parse_json
 from ..common.schemas import Schema, schema_from_json
 from ..common.storage import door
 from ..common.table_schema import TableSchema
@@ -34,6 +34,7 @@ from .consistency import require_consistent
 from .contents import Guarantee, Release, statement_of
 from .distilled import DistilledRelease
 from .distilled_file import understand_distilled
+from .ranges import require_possible_arrays
 from .user_block import UserBlock, read_user_block
 
 _LARGEST_FILE: Final = 1 << 34
@@ -161,10 +162,10 @@ def understand(body: Body, block: UserBlock) -> Release:
         if name.startswith(_WEIGHTS)
     }
     try:
-        schema = schema_from_json(json.loads(values["schema"]))
-        feature_map = feature_map_from_spec(json.loads(values["feature_map"]), weights)
+        schema = schema_from_json(parse_json(values["schema"]))
+        feature_map = feature_map_from_spec(parse_json(values["feature_map"]), weights)
         total_adjacency = Adjacency(values["total_adjacency"])
-    except (SchemaError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (SchemaError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"damaged: {str(error)[:200]}") from error
     adjacency = Adjacency(values["adjacency"])
     guarantee = Guarantee(
@@ -191,6 +192,7 @@ def understand(body: Body, block: UserBlock) -> Release:
     require_consistent(guarantee, feature_map, schema.spent)
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
     _require_fitting(embedding, class_weights, schema, feature_map)
+    require_possible_arrays(guarantee, feature_map.levels, embedding, class_weights)
     equal_classes = bool((class_weights == 1 / len(schema.classes)).all())
     return Release(
         embedding=embedding,

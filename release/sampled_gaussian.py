@@ -35,8 +35,13 @@ SAMPLED_ACCOUNTANT: Final = "privacy loss distribution of the Poisson-subsampled
 SMALLEST_MULTIPLIER: Final = 0.3
 LARGEST_MULTIPLIER: Final = 4096.0
 MOST_STEPS: Final = 1 << 17
+LEAST_RATE: Final = 2.0**-32
+LARGEST_EPSILON: Final = 500.0
+"""Losses that spread over more than this take gigabytes to compose, and promise nothing."""
 DEFAULT_GRID: Final = 1e-4
 _COARSE_GRID: Final = 1e-3
+_ROUGH_GRID: Final = 0.1
+"""On which all runs that there can be are composed in a second and 200 MB."""
 _MARGIN: Final = 1e-4
 """By how much noise is rounded up, relative to itself."""
 _LOST_PER_STEP: Final = 2.0**-50
@@ -59,8 +64,8 @@ class SampledGaussian:
     steps: int
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
-            raise BudgetError(f"a sampling rate of {self.rate:g} is not above 0 and at most 1")
+        if not LEAST_RATE <= self.rate <= 1:
+            raise BudgetError(f"a sampling rate of {self.rate:g}: it is from 2^-32 to 1")
         if not 1 <= self.steps <= MOST_STEPS:
             raise BudgetError(f"{self.steps:,} steps: 1 to {MOST_STEPS:,} are accounted for")
         if not SMALLEST_MULTIPLIER <= self.multiplier <= LARGEST_MULTIPLIER:
@@ -89,14 +94,17 @@ def sampled_epsilon(
         adjacency: which data sets are to be indistinguishable, whatever the runs were made for.
 
     Returns:
-        Epsilon; infinite if delta is lost in rounding.
+        Epsilon; infinite if delta is lost in rounding, or if epsilon is above `LARGEST_EPSILON`
+        on a rough grid: whatever the figures are, so little time and memory are needed.
 
     Raises:
         BudgetError: delta is none.
     """
     require_budget(1.0, delta)
     left = delta - _LOST_PER_STEP * sum(run.steps for run in runs)
-    return _composed(tuple(runs), left, grid, adjacency) if left > 0 else math.inf
+    if left <= 0 or _composed(tuple(runs), left, _ROUGH_GRID, adjacency) > LARGEST_EPSILON:
+        return math.inf
+    return _composed(tuple(runs), left, grid, adjacency)
 
 
 @cache

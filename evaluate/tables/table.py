@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from ...common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ...common.errors import DataError, SchemaError
 from ...common.outline import Outlined
+from ...common.plain import parse_json
 from ...common.schema_file import read_schema
 from ...common.sources.csv_files import is_csv
 from ...common.sources.tables import TableSource
@@ -111,7 +111,7 @@ def _provenance(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        document = json.loads(path.read_text())
+        document = parse_json(path.read_text())
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: damaged; generate the records again") from error
     if not isinstance(document, dict):

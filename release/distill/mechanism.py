@@ -31,8 +31,6 @@ LEVELS: Final = VALUE_LEVELS
 """Records are pixels over this: a power of two, so that nothing is rounded."""
 PLACES: Final = 1 << 16
 """Support points are whole multiples of one over this."""
-FARTHEST: Final = 8.0
-"""Largest value of a support point."""
 MOST_INPUTS: Final = 1 << 15
 """Of a record, so that inner products of support points are exact: 2^15 (8 2^16)^2 = 2^53."""
 ONE: Final = UNITS_OF_CLIP_NORM

@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.outline import Outlined
-from .mechanism import FARTHEST, PLACES
+from ..distilled import FARTHEST
+from .mechanism import PLACES
 from .settings import Settings
 
 _MOMENTUM: Final = 0.9

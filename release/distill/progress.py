@@ -18,7 +18,6 @@ Guarantee:
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -32,6 +31,7 @@ from safetensors.numpy import load, save
 from ...common.errors import RunError
 from ...common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
 from ...common.locks import folder_locked
+from ...common.plain import parse_json
 from ...common.schema import canonical_json
 from .optimiser import State
 
@@ -77,7 +77,7 @@ class RunFolder:
         if not file.exists():
             return None
         try:
-            document = json.loads(file.read_bytes())
+            document = parse_json(file.read_bytes())
         except (OSError, ValueError) as error:
             raise self._damaged(file) from error
         if not isinstance(document, dict):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.errors import BudgetError
+from ..sampled_gaussian import LEAST_RATE
 
 
 def poisson_sample(records: int, rate: float) -> NDArray[np.int64]:
@@ -43,5 +44,5 @@ def require_rate(rate: float) -> None:
     Raises:
         BudgetError: it is not above 0 and at most 1.
     """
-    if not 2.0**-32 <= rate <= 1:
+    if not LEAST_RATE <= rate <= 1:
         raise BudgetError(f"--rate {rate:g}: it must be above 0 and at most 1, such as 0.02")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ...common.errors import BudgetError
+from ..distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
 from ..sampled_gaussian import MOST_STEPS
 from .sampling import require_rate
 
@@ -54,10 +55,10 @@ class Settings:
         for name, value, most in (
             ("--per-class", self.per_class, 10_000),
             ("--steps", self.steps, MOST_STEPS),
-            ("--clip", self.clip, 1e6),
+            ("--clip", self.clip, LARGEST_CLIP),
             ("--lr", self.learning_rate, 10),
-            ("--ridge", self.ridge, 1e3),
-            ("the bias variance", self.bias_variance, 1e3),
+            ("--ridge", self.ridge, LARGEST_RIDGE),
+            ("the bias variance", self.bias_variance, LARGEST_BIAS),
             ("--start", self.start, 2),
         ):
             if not (math.isfinite(value) and 0 < value <= most):

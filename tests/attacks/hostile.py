@@ -326,9 +326,14 @@ def no_weight_of_the_counts(file: h5py.File) -> None:
     file.attrs["count_weight"] = 0.1
 
 
-@edit("is not a whole number of grid units")
+@edit("the grid is out of range")
 def another_grid(file: h5py.File) -> None:
     file.attrs["grid"] *= 1.7
+
+
+@edit("is not a whole number of grid units")
+def sigma_between_two_units(file: h5py.File) -> None:
+    file.attrs["sigma"] += file.attrs["grid"] / 2
 
 
 @edit("a first release has no other total than itself")
@@ -341,7 +346,7 @@ def count_that_claims_noise(file: h5py.File) -> None:
     file.attrs["m_is_exact"] = np.int64(0)
 
 
-@edit("the number of records or of releases, or delta, is impossible")
+@edit("the number of records is out of range")
 def no_records(file: h5py.File) -> None:
     file.attrs["m"] = np.int64(0)
 
