@@ -123,7 +123,9 @@ class Column:
         if self.categories or self.other is not None:
             raise self._wrong("a numeric column has bounds, not categories")
         if not -LARGEST <= lower < upper <= LARGEST:
-            raise self._wrong("its bounds go up, between -2^53 and 2^53", f"{lower} to {upper}")
+            raise self._wrong(
+                "its bounds have to go up, between -2^53 and 2^53", f"{lower} to {upper}"
+            )
         if self.kind is ColumnKind.INTEGER and not (type(lower) is type(upper) is int):
             raise self._wrong("the bounds of integers are integers")
         if self.kind is ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is float):
@@ -157,7 +159,7 @@ class Column:
         if self.kind is ColumnKind.BOOLEAN and len(self.categories) != 2:
             raise self._wrong("a boolean column has two categories: false first, then true")
         if self.other is not None and self.other not in self.categories:
-            raise self._wrong("its other is not among its categories", self.other)
+            raise self._wrong(f"other = {self.other!r} is not among its categories")
         if self.missing is Missing.INDICATOR:
             raise self._wrong('a column of categories has missing = "category" or "refused"')
         if self.dtype == "bool" and self.categories not in (("false", "true"), ("true", "false")):

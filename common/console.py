@@ -31,7 +31,7 @@ from .foreign import shown
 
 _ANY_WIDTH: Final = 1000
 _USUAL_WIDTH: Final = 80
-_Console: Final = partial(Console, highlight=False, markup=False, emoji=False)
+_plain_console: Final = partial(Console, highlight=False, markup=False, emoji=False)
 """Shows texts as they are: a file name may look like markup."""
 
 Advance = Callable[[int, str], None]
@@ -46,7 +46,7 @@ class Lines:
     """
 
     def __init__(self, *, stderr: bool) -> None:
-        self.terminal: Final = _Console(stderr=stderr)
+        self.terminal: Final = _plain_console(stderr=stderr)
 
     @property
     def is_terminal(self) -> bool:
@@ -135,7 +135,7 @@ def show(grid: TextTable) -> None:
     options = terminal.options.update(max_width=_ANY_WIDTH)
     needs = terminal.measure(grid.table, options=options)
     width = max(terminal.width, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
-    _Console(width=width).print(grid.table)
+    _plain_console(width=width).print(grid.table)
 
 
 def show_label(title: str, rows: Mapping[str, str], *, good: bool) -> None:

@@ -92,7 +92,7 @@ def test_a_column_that_cannot_be_described_does_not_stop_the_draft(
     assert read_schema(Path("schema.toml"), accept_from_data=True).left_out == (
         "id", "text", "limit",
     )  # fmt: skip
-    assert "column 'id': its bounds go up" in drafted.stderr
+    assert "column 'id': its bounds have to go up" in drafted.stderr
     assert "column 'limit': dtype float64 does not hold a category" in drafted.stderr
     assert drafted.stderr.count("it is left out") == 3
     assert "nor a few texts" not in drafted.stderr

@@ -237,10 +237,12 @@ def test_objects_say_what_they_are_and_not_how_much(
     """In a console, a log, or the traceback of somebody else's program."""
     sums, labels = np.full((5, 3), NUMBER), np.full(3, NUMBER)
     values = np.full((3, 64), NUMBER % 256, np.uint8)
-    totals, points = Totals(sums, labels), sums * 1.0
+    totals = Totals(sums, labels)
     all_counted = Share(1, 1, 0, 3 * NUMBER)
     embedding.sums[:] = NUMBER
     small_release.embedding[:] = NUMBER
+    points = sums.astype(np.float64)
+    state = State(points, points, points, points, NUMBER, NUMBER)
     for words, sensitive in {
         "Totals(sums=int64 (5, 3), counts=int64 (3,))": totals,
         "totals=Totals(sums=int64 (5, 3)": Progress(all_counted, 3 * NUMBER, totals),
@@ -250,9 +252,7 @@ def test_objects_say_what_they_are_and_not_how_much(
         "Records(pixels=uint8 (3, 64), labels=int64 (3,)": Records(values, labels, ("a",), {}),
         "Records(values=uint8 (3, 64), labels=int64 (3,))": InMemory(values, labels),
         "Table(schema=TableSchema, columns=dict": Table(PEOPLE, {"age": labels}, {}),
-        "State(points=float64 (5, 3), momentum=float64 (5, 3)": State(
-            points, points, points, points, begun=NUMBER
-        ),
+        "State(points=float64 (5, 3), momentum=float64 (5, 3)": state,
         "Release(embedding=float32 (67, 1), class_weights=float64 (1,)": small_release,
     }.items():
         said = repr(sensitive)

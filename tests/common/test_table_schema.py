@@ -131,15 +131,15 @@ def test_private_bounds_confirm_bounds_alone() -> None:
         ("[[columns]]\nname = 'a'\nkind = 'integer'\ndtype = 'int8'", "has the bounds"),
         (
             "[[columns]]\nname = 'a'\nkind = 'integer'\ndtype = 'int8'\nlower = 2\nupper = 1",
-            "they go up",
+            "its bounds have to go up",
         ),
         (
             "[[columns]]\nname = 'a'\nkind = 'integer'\ndtype = 'int8'\nlower = 0\nupper = 300",
-            "int8 does not hold 0 to 300",
+            "int8 does not hold its bounds",
         ),
         (
             "[[columns]]\nname = 'a'\nkind = 'continuous'\ndtype = 'float32'\nlower = nan\nupper=1",
-            "they go up",
+            "its bounds have to go up",
         ),
         (
             "[[columns]]\nname = 'a'\nkind = 'categorical'\ndtype = 'string'\n"
