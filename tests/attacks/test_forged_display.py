@@ -26,7 +26,8 @@ from dpntk.common.foreign import shown
 from dpntk.common.schema import ImageSchema
 from dpntk.common.schema_file import Draft
 from dpntk.common.table_schema import TableSchema
-from dpntk.embed import load_embedding, save_embedding
+from dpntk.embed import load_embedding
+from dpntk.embed.artifact import write_embedding
 from dpntk.evaluate.classifiers import CLASSIFIERS
 from dpntk.release import make_key, open_release, own_key
 from dpntk.release.distilled_file import save_distilled
@@ -269,7 +270,7 @@ def budget(dpntk: Command) -> list[Outcome]:
     entries = tuple(
         replace(entry, release_id=EVIL, created=EVIL) for entry in loaded.ledger.entries
     )
-    save_embedding(replace(loaded, ledger=replace(loaded.ledger, entries=entries)), named(".h5"))
+    write_embedding(replace(loaded, ledger=replace(loaded.ledger, entries=entries)), named(".h5"))
     dpntk("distill", named(".images"), *DISTILL, "-o", named("2.release"))
     ledger = named(".images.ledger.json")
     document = json.loads(ledger.read_text())
