@@ -28,7 +28,9 @@ from .feature_map import FeatureMap
 from .layers import Shape
 from .perceptual import PerceptualFeatures, probe_record
 from .schema import PIXEL_LEVELS
+from .storage import door
 
+_LARGEST_FILE: Final = 1 << 34
 _NEARLY: Final = 1e-3
 """By how much a feature may change with the company of its record, or with the machine."""
 
@@ -227,10 +229,7 @@ def require_module(feature_map: PerceptualFeatures, module: PublicModule | None)
 
 
 def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ModuleError(f"{path}: {error.strerror or error}") from error
+    return door.read(path, _LARGEST_FILE, refusal=ModuleError)
 
 
 def _read(path: Path, content: bytes) -> Any:  # noqa: ANN401 - torch.jit is untyped

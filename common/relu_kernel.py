@@ -29,6 +29,7 @@ from torch import Tensor
 
 from .square_root import square_root
 
+_ROWS: Final = 1000
 _SMALLEST_SINE: Final = 1e-9
 """Records that are the same up to rounding have a kernel whose slope is not defined."""
 _NUMERATOR: Final = (
@@ -133,7 +134,9 @@ class KernelRidge:
 
     def __init__(self, kernel: ReluKernel, points: Tensor, targets: Tensor, ridge: float) -> None:
         self._kernel, self._points = kernel, points
-        system = kernel(points, points)
+        system = torch.empty(len(points), len(points), dtype=points.dtype)
+        for part, rows in zip(points.split(_ROWS), system.split(_ROWS), strict=True):
+            rows.copy_(kernel(part, points))  # which takes ten times the room on its way
         own = kernel.own((points * points).sum(1))
         system.diagonal().copy_(own + ridge * own.mean())
         self._solution = torch.cholesky_solve(targets, torch.linalg.cholesky(system))

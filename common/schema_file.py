@@ -17,8 +17,10 @@ from .ledger import Entry
 from .magnitudes import schema_of_magnitudes, widest_bounds
 from .plain import parse_toml
 from .schema import Origin
+from .storage import door
 from .table_schema import TableSchema
 
+_LARGEST_FILE: Final = 1 << 26
 SCHEMA_BEGINS: Final = "# What is publicly known of a table. See docs/tables.md."
 """First line of what dpntk writes; a file that an owner has written may do without."""
 
@@ -266,11 +268,10 @@ def read_draft(path: Path) -> Draft:
         SchemaError: there is none, or it is not one.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
+        content = door.read(path, _LARGEST_FILE, refusal=SchemaError)
+        text = content.decode("utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path}: not TOML: not in UTF-8") from error
-    except OSError as error:
-        raise SchemaError(f"{path}: {error.strerror or error}") from error
     return Draft.from_toml(text, str(path))
 
 

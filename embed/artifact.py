@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +19,7 @@ from ..common.feature_maps import feature_map_from_spec
 from ..common.files import SENSITIVE_MODE, write_atomically
 from ..common.ledger import Ledger
 from ..common.outline import Outlined
+from ..common.plain import parse_json
 from ..common.schema import canonical_json, digest
 from ..common.schemas import Schema, schema_from_json
 from ..common.storage import door
@@ -204,7 +204,7 @@ def _contents(path: Path) -> Contents:
 def _understand(contents: Contents) -> Embedding:
     attributes: Mapping[str, Any] = contents.attributes
     arrays = dict(contents.arrays)
-    plan: Mapping[str, Any] = json.loads(attributes["plan"])
+    plan: Mapping[str, Any] = parse_json(attributes["plan"])
     if plan["format"] != FORMAT_VERSION:
         raise SchemaError(f"format {plan['format']}, this dpntk reads {FORMAT_VERSION}")
     sums, counts = arrays.pop("sums"), arrays.pop("counts")
@@ -220,7 +220,7 @@ def _understand(contents: Contents) -> Embedding:
             {path.removeprefix("feature_map/"): weight for path, weight in arrays.items()},
         ),
         grid=Grid(**plan["grid"]),
-        ledger=Ledger.from_json(json.loads(attributes["ledger"])),
+        ledger=Ledger.from_json(parse_json(attributes["ledger"])),
         run=attributes.get("run", ""),
         shards=tuple(row.tobytes().hex() for row in shards),
     )

@@ -16,11 +16,15 @@ from torch import nn
 from ..common.errors import DataError
 from ..common.outline import Outlined
 from ..common.relu_kernel import KernelRidge, ReluKernel, class_targets
+from ..common.schema import PIXEL_LEVELS
+from ..common.sources.npy import ArrayFile
 from ..common.synthetic_folder import POINTS
 from .classifiers import Classifier, score_network
 from .records import Records
 
 _CHUNK: Final = 1000
+_MOST_POINTS: Final = 5_000
+"""Of all classes: the regression solves a system of as many equations."""
 _STEPS: Final = 600
 _BATCH: Final = 100
 _FILTERS: Final = 128
@@ -63,7 +67,8 @@ def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
     """
     if not is_distilled(synthetic.provenance):
         return {}
-    points = read_points(folder, synthetic.provenance, synthetic.classes)
+    size = synthetic.pixels.shape[1]
+    points = read_points(folder, synthetic.provenance, synthetic.classes, size)
     return {
         "kernel regression": partial(kernel_regression, points),
         "ConvNet": convnet,
@@ -75,26 +80,45 @@ def is_distilled(provenance: Mapping[str, Any]) -> bool:
     return "kernel" in provenance
 
 
-def read_points(folder: Path, provenance: Mapping[str, Any], classes: int) -> Points:
+def read_points(
+    folder: Path, provenance: Mapping[str, Any], classes: int, record_size: int
+) -> Points:
     """Fit the regression to the points of a distilled set.
 
+    Args:
+        folder: that `dpntk generate` wrote.
+        provenance: what it says of its records.
+        classes: how many there are.
+        record_size: number of values in one record.
+
     Raises:
-        DataError: they are missing or damaged.
+        DataError: they are missing or damaged, or more than a regression is fitted to.
     """
     file = folder / POINTS
+    x, y = ArrayFile.open_member(file, "x"), ArrayFile.open_member(file, "y")
+    if len(x) > _MOST_POINTS:
+        raise DataError(
+            f"{file}: {len(x):,} points: a regression is fitted to {_MOST_POINTS:,} at most"
+        )
+    damaged = DataError(f"{file}: damaged; generate the records again")
+    shapes = (len(x), record_size), (len(x),)
+    if (x.shape, y.shape) != shapes or x.dtype != np.float32 or y.dtype != np.int64:
+        raise damaged
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            points, labels = torch.from_numpy(archive["x"]), torch.from_numpy(archive["y"])
+        (_, points), (_, labels) = next(x.read(len(x))), next(y.read(len(x)))
         kernel = provenance["kernel"]
         regression = KernelRidge(
-            ReluKernel(points.shape[1], float(kernel["bias_variance"])),
-            points.double(),
-            class_targets(labels, classes),
+            ReluKernel(record_size, float(kernel["bias_variance"])),
+            torch.from_numpy(points.astype(np.float64)),
+            class_targets(torch.from_numpy(labels.copy()), classes),
             float(kernel["ridge"]),
         )
-        return Points(regression, int(kernel["centre"]), int(kernel["levels"]), len(points))
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise DataError(f"{file}: missing or damaged; generate the records again") from error
+        centre, levels = int(kernel["centre"]), int(kernel["levels"])
+    except (StopIteration, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise damaged from error
+    if not (0 <= centre <= PIXEL_LEVELS and 1 <= levels <= PIXEL_LEVELS + 1):
+        raise damaged
+    return Points(regression, centre, levels, len(points))
 
 
 def kernel_regression(points: Points, train: Records, test: Records, seed: int) -> float:

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..common.console import console
 from ..common.errors import DataError
+from ..common.plain import parse_json
+from ..common.storage import door
+from ..common.synthetic_folder import PROVENANCE
 from ..common.words import promised
 from ..release.acceptance import Acceptance
 from ..release.citation import citation_of, contradictions
 from ..release.reader import open_any
+
+_LARGEST_FILE: Final = 1 << 26
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """What a folder says of where its records come from; nothing if it says nothing.
+
+    Raises:
+        DataError: what is there is not what `dpntk generate` writes.
+    """
+    file = folder / PROVENANCE
+    if not os.path.lexists(file):
+        return {}
+    damaged = DataError(f"{file}: damaged; generate the records again")
+    try:
+        document = parse_json(door.read(file, _LARGEST_FILE, refusal=DataError))
+    except ValueError as error:
+        raise damaged from error
+    if not isinstance(document, dict):
+        raise damaged
+    return document
 
 
 def is_private(provenance: Mapping[str, Any]) -> bool | None:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ..common.errors import DataError
 from ..common.outline import Outlined
-from ..common.plain import parse_json
 from ..common.sources import Source, open_source
 from ..common.synthetic_folder import IMAGES, PROVENANCE
+from .provenance import read_provenance
+from .unpacked import require_plausible
 
 _BATCH: Final = 4096
 
@@ -64,18 +65,16 @@ def read_synthetic(path: Path) -> Records:
     images = path / IMAGES if path.is_dir() else path
     if not images.is_file():
         raise DataError(f"{path}: there is no {IMAGES} in it; 'dpntk generate' writes one")
-    provenance: dict[str, Any] = {}
+    provenance = read_provenance(path) if path.is_dir() else {}
     names: tuple[str, ...] | None = None
-    document = images.parent / PROVENANCE
-    if path.is_dir() and document.is_file():
+    if provenance:
         try:
-            provenance = parse_json(document.read_text())
             names = tuple(map(str, provenance.pop("classes")))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{document}: damaged; generate the records again") from error
-    records = _collect(
-        open_source(images, class_count=len(names) if names else None), names, provenance
-    )
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path / PROVENANCE}: damaged; generate the records again") from error
+    source = open_source(images, class_count=len(names) if names else None)
+    require_plausible(images, len(source) * source.schema.record_size)
+    records = _collect(source, names, provenance)
     if len(np.unique(records.labels)) < 2:
         raise DataError(f"{path}: all records are of one class, so there is nothing to classify")
     return records

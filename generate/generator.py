@@ -8,6 +8,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from ..common.errors import GeneratorError
+from ..common.schema import LARGEST_SIDE, MOST_CLASSES, SMALLEST_SIDE
+
+_MOST_CODE: Final = 1000
 _FACTOR_SCALE: Final = 0.1
 _FLOW_SCALE: Final = 0.03
 """Of displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
@@ -24,12 +28,24 @@ class GeneratorSpec:
         classes: number of classes.
         factors: of each class, which change brightness.
         flows: of each class, which displace.
+
+    Raises:
+        GeneratorError: a number is out of its range.
     """
 
     side: int
     classes: int
     factors: int = 16
     flows: int = 8
+
+    def __post_init__(self) -> None:
+        if not (
+            SMALLEST_SIDE <= self.side <= LARGEST_SIDE
+            and 1 <= self.classes <= MOST_CLASSES
+            and 1 <= self.factors <= _MOST_CODE
+            and 1 <= self.flows <= _MOST_CODE
+        ):
+            raise GeneratorError("the generator's description is out of range")
 
     @property
     def code(self) -> int:

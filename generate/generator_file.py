@@ -11,16 +11,17 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ..common.errors import GeneratorError, SchemaError
 from ..common.plain import parse_json
+from ..common.storage import door
 
 GENERATOR: Final = "generator.safetensors"
 _DESCRIPTION: Final = "dpntk"
-_LARGEST: Final = 1 << 16
+_LARGEST_FILE: Final = 1 << 34
 
 Description = dict[str, Any]
 Weights = dict[str, Tensor]
@@ -46,32 +47,37 @@ def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Sav
     Raises:
         GeneratorError: there is no such file, it is damaged, or `understand` refused it.
     """
-    if not path.is_file():
-        raise GeneratorError(f"{path}: there is no such file; 'dpntk generate' writes {GENERATOR}")
+    hint = f"'dpntk generate' writes {GENERATOR}"
+    content = door.read(path, _LARGEST_FILE, refusal=GeneratorError, hint=hint)
     try:
-        with safe_open(path, framework="pt") as file:
-            description = parse_json((file.metadata() or {})[_DESCRIPTION])
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        weights = load(content)
+        description = parse_json(_metadata(content)[_DESCRIPTION])
         return understand(description, weights)
     except (GeneratorError, SchemaError) as error:
         raise GeneratorError(f"{path}: {error}") from error
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
 
 
+def _metadata(content: bytes) -> dict[str, str]:
+    """What a file that `load` has understood says beside its tensors."""
+    length = int.from_bytes(content[:8], "little")
+    header: dict[str, dict[str, str]] = parse_json(content[8 : 8 + length])
+    return header["__metadata__"]
+
+
 def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
-    """A dataclass of whole numbers, from its fields.
+    """A dataclass of whole numbers, which are checked where it is made, from its fields.
 
     Raises:
         GeneratorError: it has other fields, or one is out of range.
     """
+    if not all(type(number) is int for number in document.values()):
+        raise GeneratorError("the generator's description is not one of dpntk's")
     try:
-        spec = kind(**document)
+        return kind(**document)
     except TypeError as error:
         raise GeneratorError("the generator's description is not one of dpntk's") from error
-    if not all(type(number) is int and 0 < number <= _LARGEST for number in vars(spec).values()):
-        raise GeneratorError("the generator's description is out of range")
-    return spec
 
 
 def class_shares(stored: object, classes: int) -> NDArray[np.float64]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
 from ..common.column import ColumnKind
 from ..common.encoding import Block, NumericEncoding, blocks_of
+from ..common.errors import GeneratorError
 from ..common.table_schema import TableSchema
+
+_LARGEST: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -20,10 +23,17 @@ class TableGeneratorSpec:
     Attributes:
         code: length of the latent code.
         width: of its two hidden layers.
+
+    Raises:
+        GeneratorError: a number is out of its range.
     """
 
     code: int = 32
     width: int = 256
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.code <= _LARGEST and 1 <= self.width <= _LARGEST):
+            raise GeneratorError("the generator's description is out of range")
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""

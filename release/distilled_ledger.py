@@ -7,6 +7,7 @@ There is no embedding file that a ledger could be part of, so it lies where the 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,11 +18,13 @@ from ..common.errors import BudgetError, OutputError
 from ..common.files import SENSITIVE_MODE, followed, write_atomically
 from ..common.locks import locked
 from ..common.plain import parse_json
+from ..common.storage import door
 from ..common.words import rounded_up
 from .composition import Total
 from .sampled_gaussian import SampledGaussian, sampled_epsilon
 
 LEDGER_SUFFIX: Final = ".ledger.json"
+_LARGEST_FILE: Final = 1 << 30
 _FORMAT: Final = "dpntk ledger of distillations 1"
 
 
@@ -58,8 +61,10 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
     Raises:
         BudgetError: it cannot be read.
     """
+    if not os.path.lexists(path):
+        return ()
     try:
-        document: Any = parse_json(path.read_bytes())
+        document: Any = parse_json(door.read(path, _LARGEST_FILE, refusal=BudgetError))
         if document["format"] != _FORMAT:
             raise ValueError("of another kind")
         return tuple(
@@ -72,9 +77,7 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
             )
             for entry in document["entries"]
         )
-    except FileNotFoundError:
-        return ()
-    except (OSError, ValueError, KeyError, TypeError, BudgetError) as error:
+    except (ValueError, KeyError, TypeError, BudgetError) as error:
         raise BudgetError(
             f"{path}: the ledger cannot be read ({error}): without it nobody knows what was spent"
         ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ..common.errors import OutputError, SigningKeyError
 from ..common.files import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
+from ..common.storage import door
 from .config import config_folder
 from .sshsig import PublicKey
 from .trust import remember_own
@@ -118,22 +118,15 @@ class _Encrypted(Exception):
 
 def _read_private(path: Path) -> bytes:
     """The bytes of a file that others cannot read; checked on the open file, not on its name."""
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise SigningKeyError(f"{path}: not a file")
-            content = file.read(_LARGEST_FILE)
-            if status.st_mode & 0o077 and not content.startswith(_PUBLIC):
-                raise SigningKeyError(
-                    f"{path} can be read by others, so anybody may have signed with it: "
-                    f"'chmod 600 {path}', or make a new key with 'dpntk keygen'"
-                )
-            return content
-    except FileNotFoundError as error:
-        raise SigningKeyError(f"{path}: there is no such key; 'dpntk keygen' makes one") from error
-    except OSError as error:
-        raise SigningKeyError(f"{path}: {error.strerror or error}") from error
+    hint = "'dpntk keygen' makes a key"
+    with door.opened(path, _LARGEST_FILE, refusal=SigningKeyError, hint=hint) as file:
+        content = file.read(_LARGEST_FILE)
+        if os.fstat(file.fileno()).st_mode & 0o077 and not content.startswith(_PUBLIC):
+            raise SigningKeyError(
+                f"{path} can be read by others, so anybody may have signed with it: "
+                f"'chmod 600 {path}', or make a new key with 'dpntk keygen'"
+            )
+        return content
 
 
 def _decode(path: Path, content: bytes, passphrase: bytes | None) -> SigningKey:

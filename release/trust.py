@@ -21,6 +21,7 @@ from ..common.errors import TrustError
 from ..common.files import OWN_MODE, write_atomically, write_failures
 from ..common.foreign import is_plain
 from ..common.locks import locked
+from ..common.storage import door
 from .config import config_folder
 from .sshsig import KEY_TYPE, NAMESPACE, PublicKey
 
@@ -161,11 +162,8 @@ def load_public_key(path: Path) -> PublicKey:
     Raises:
         TrustError: there is none, or it holds something else.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(_LARGEST_FILE).decode("utf-8", "replace").rstrip("\r\n")
-    except OSError as error:
-        raise TrustError(f"{path}: {error.strerror or error}") from error
+    content = door.read(path, _LARGEST_FILE, refusal=TrustError)
+    text = content.decode("utf-8", "replace").rstrip("\r\n")
     if text.startswith("-----BEGIN"):
         raise TrustError(f"{path}: a private key: give its public half, {path}.pub")
     if "\n" in text:
@@ -191,20 +189,16 @@ def _write(path: Path, signers: list[Signer]) -> None:
 
 
 def _read(path: Path, *, own: bool) -> list[Signer]:
-    try:
-        with path.open("rb") as file:
-            _require_ours(path, os.fstat(file.fileno()))
-            _require_our_folder(path)
-            content = file.read(_LARGEST_FILE + 1)
-        text = content.decode()
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return []
-    except OSError as error:
-        raise TrustError(f"{path}: {error.strerror or error}") from error
+    with door.opened(path, _LARGEST_FILE, refusal=TrustError) as file:
+        _require_ours(path, os.fstat(file.fileno()))
+        _require_our_folder(path)
+        content = file.read(_LARGEST_FILE)
+    try:
+        text = content.decode()
     except UnicodeDecodeError as error:
         raise TrustError(f"{path}: not a text file") from error
-    if len(content) > _LARGEST_FILE:
-        raise TrustError(f"{path}: too large for a list of signers")
     signers = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not is_plain(line):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import zipfile
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ from .base import (
     resize,
     square_side,
 )
-from .npy import ArrayFile, reading_npz
+from .npy import ArrayFile, opened_npz
 from .prefetch import read_ahead
 
 _LABEL_PIECE: Final = 1 << 16
@@ -64,7 +63,7 @@ class ArraySource:
             DataError: an array is missing or of the wrong type, or the two disagree.
             SchemaError: sizes or classes that are not supported.
         """
-        with reading_npz(path), zipfile.ZipFile(path) as archive:
+        with opened_npz(path) as (_, archive):
             members = archive.namelist()
         x, y = _names(members, split, f"{path}: holds no array named")
         arrays = ArrayFile.open_member(path, x), ArrayFile.open_member(path, y)

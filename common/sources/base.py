@@ -278,6 +278,16 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
         )
 
 
+def require_regular(path: Path) -> None:
+    """Refuse a pipe, which can be read once, and a device, which may never end.
+
+    Raises:
+        DataError: it is something else than a file.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: not a regular file: save the data in one")
+
+
 def require_records(count: int, where: str) -> None:
     """Refuse an empty data set.
 

@@ -15,18 +15,18 @@ import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, SchemaError
 from ..schema import ImageSchema
+from ..storage import door
 from .base import (
     Batch,
     files_fingerprint,
     numbered_classes,
-    reading,
     records_at_a_time,
     regrouped,
     require_image,
@@ -189,13 +189,19 @@ class IdxSource:
                     yield Batch(records, labels)
 
 
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return path.open("rb")
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """Open a file, gzipped or not, and turn what it is refused for into one clear line."""
+    with door.opened(path, None, refusal=DataError) as file:
+        try:
+            yield gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+        except EOFError as error:
+            raise DataError(f"{path}: cut short: the gzip stream has no end") from error
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{path}: damaged: {error}") from error
 
 
-def _header(file: IO[bytes], path: Path, rank: int) -> tuple[int, ...]:
+def _header(file: BinaryIO | gzip.GzipFile, path: Path, rank: int) -> tuple[int, ...]:
     magic = file.read(4)
     if len(magic) < 4 or magic != bytes((0, 0, _UNSIGNED_BYTE, rank)):
         raise DataError(
@@ -208,7 +214,7 @@ def _header(file: IO[bytes], path: Path, rank: int) -> tuple[int, ...]:
 
 
 def _dimensions(path: Path, rank: int) -> tuple[int, ...]:
-    with _reading(path), _open(path) as file:
+    with _opened(path) as file:
         dimensions = _header(file, path, rank)
     if rank == 3:
         require_image(dimensions[1], dimensions[2], str(path))
@@ -219,7 +225,7 @@ def _read(
     path: Path, rank: int, size: int, start: int = 0, stop: int | None = None
 ) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
     """Yield (number of the first item, items) for `size` items at a time."""
-    with _reading(path), _open(path) as file:
+    with _opened(path) as file:
         count, *shape = _header(file, path, rank)
         item = int(np.prod(shape, dtype=np.int64))
         end = count if stop is None else min(stop, count)
@@ -235,15 +241,3 @@ def _read(
             yield first, np.frombuffer(content, dtype=np.uint8).reshape(wanted, *shape)
         if end == count and file.read(1):
             raise DataError(f"{path}: goes on after the {count} items that its header announces")
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn a decompressor's or the system's refusal into one clear line."""
-    with reading(path):
-        try:
-            yield
-        except EOFError as error:
-            raise DataError(f"{path}: cut short: the gzip stream has no end") from error
-        except (zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{path}: damaged: {error}") from error

@@ -15,9 +15,10 @@ from ..console import notice
 from ..errors import DataError, SchemaError
 from ..outline import Outlined
 from ..schema import ImageSchema, Origin, numbered
+from ..storage import door
 from ..words import counted
 from .base import Batch, decoded, files_fingerprint, reading
-from .images import SUFFIXES, ImageDecoder, require_size
+from .images import MOST_BYTES, SUFFIXES, ImageDecoder
 from .shards import pieces
 
 _PIECE: Final = 64
@@ -208,6 +209,4 @@ def _tell_of_others(listings: Iterable[_Listing]) -> None:
 
 
 def _content(file: str) -> bytes:
-    with reading(file), open(file, "rb", buffering=0) as opened:
-        require_size(os.fstat(opened.fileno()).st_size, file)
-        return opened.read()
+    return door.read(Path(file), MOST_BYTES, refusal=DataError)

@@ -9,23 +9,29 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import os
 import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..storage import door
 from .base import reading
 
 _LOCAL_HEADER: Final = 30
 _ENCRYPTED: Final = 1
+_LONGEST_HEADER: Final = 1 << 14
+"""In bytes; NumPy takes no header of more than 10,000."""
+_MOST_TO_ONE: Final = 1032
+"""What deflate makes one byte of, at most."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +43,16 @@ class ArrayFile:
         name: what the array is called in messages, and in an archive.
         shape: at least one dimension.
         dtype: never of objects.
-        offset: where its values begin in the file; None if they are compressed.
+        offset: where its values begin, in the file or in the member when it is decompressed.
+        compressed: whether they are.
     """
 
     path: Path
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    offset: int | None
+    offset: int
+    compressed: bool
 
     @classmethod
     def open(cls, path: Path) -> ArrayFile:
@@ -53,9 +61,11 @@ class ArrayFile:
         Raises:
             DataError: it is no array, or none that dpntk reads.
         """
-        with _reading_npy(path), path.open("rb") as file:
-            shape, dtype = _header(file, path, path.stem)
-            return cls(path, path.stem, shape, dtype, file.tell())._whole()
+        with _reading_npy(path), door.opened(path, None, refusal=DataError) as file:
+            shape, dtype, offset = _header(file, path, path.stem)
+            array = cls(path, path.stem, shape, dtype, offset, compressed=False)
+            array._require_whole(os.fstat(file.fileno()).st_size)
+            return array
 
     @classmethod
     def open_member(cls, path: Path, name: str) -> ArrayFile:
@@ -64,18 +74,21 @@ class ArrayFile:
         Raises:
             DataError: the archive is damaged, or the array is none that dpntk reads.
         """
-        with reading_npz(path), zipfile.ZipFile(path) as archive:
-            member = archive.getinfo(f"{name}.npy")
-            with archive.open(member) as file:
-                shape, dtype = _header(file, path, name)
-                header_bytes = file.tell()
-            if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
-                return cls(path, name, shape, dtype, None)
-            with path.open("rb") as whole:
-                whole.seek(member.header_offset)
-                lengths = struct.unpack("<HH", whole.read(_LOCAL_HEADER)[-4:])
-            offset = member.header_offset + _LOCAL_HEADER + sum(lengths) + header_bytes
-            return cls(path, name, shape, dtype, offset)._whole()
+        with opened_npz(path) as (file, archive):
+            member = _member(archive, name, path)
+            with archive.open(member) as content:
+                shape, dtype, offset = _header(content, path, name)
+            packed = member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED
+            array = cls(path, name, shape, dtype, offset, compressed=bool(packed))
+            array._require_whole(member.file_size)
+            if packed:
+                return array
+            file.seek(member.header_offset)
+            lengths = struct.unpack("<HH", file.read(_LOCAL_HEADER)[-4:])
+            begin = member.header_offset + _LOCAL_HEADER + sum(lengths)
+            array = replace(array, offset=begin + offset)
+            array._require_whole(os.fstat(file.fileno()).st_size)
+            return array
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -94,27 +107,25 @@ class ArrayFile:
             DataError: the file is damaged, or has been cut short meanwhile.
         """
         wanted = range(len(self))[start:stop]
-        if self.offset is None:
+        if self.compressed:
             yield from self._decompressed(wanted, size)
             return
         for first in wanted[::size]:
             shape = (min(size, wanted.stop - first), *self.shape[1:])
-            with _reading_npy(self.path):
+            with (
+                _reading_npy(self.path),
+                door.opened(self.path, None, refusal=DataError) as file,
+            ):
                 place = self.offset + first * self.item_bytes
-                window = np.memmap(self.path, self.dtype, "r", place, shape)
+                window = np.memmap(file, self.dtype, "r", place, shape)
                 items = np.array(window)  # what is not copied could vanish with the file
             yield first, items
 
     def _decompressed(
         self, wanted: range, size: int
     ) -> Generator[tuple[int, NDArray[Any]], None, None]:
-        with (
-            reading_npz(self.path),
-            zipfile.ZipFile(self.path) as archive,
-            archive.open(f"{self.name}.npy") as file,
-        ):
-            _header(file, self.path, self.name)
-            file.seek(wanted.start * self.item_bytes, io.SEEK_CUR)
+        with opened_npz(self.path) as (_, archive), archive.open(f"{self.name}.npy") as file:
+            file.seek(self.offset + wanted.start * self.item_bytes)
             for first in wanted[::size]:
                 count = min(size, wanted.stop - first)
                 content = file.read(count * self.item_bytes)
@@ -122,12 +133,11 @@ class ArrayFile:
                     raise self._cut_short(first + len(content) // self.item_bytes)
                 yield first, np.frombuffer(content, self.dtype).reshape(count, *self.shape[1:])
 
-    def _whole(self) -> ArrayFile:
-        assert self.offset is not None
-        there = self.path.stat().st_size - self.offset
+    def _require_whole(self, size: int) -> None:
+        """Check that its file or member, of `size` bytes, can hold what the header announces."""
+        there = size - self.offset
         if there < len(self) * self.item_bytes:
             raise self._cut_short(max(there, 0) // max(self.item_bytes, 1))
-        return self
 
     def _cut_short(self, items: int) -> DataError:
         return DataError(
@@ -135,7 +145,11 @@ class ArrayFile:
         )
 
 
-def _header(file: IO[bytes], path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _header(
+    content: IO[bytes], path: Path, name: str
+) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Shape and type of an array, and where its values begin."""
+    file = io.BytesIO(content.read(_LONGEST_HEADER))  # it may announce a header of gigabytes
     version = np.lib.format.read_magic(file)
     try:
         if version == (1, 0):
@@ -154,7 +168,25 @@ def _header(file: IO[bytes], path: Path, name: str) -> tuple[tuple[int, ...], np
         raise DataError(
             f"{path}: {name} is stored by columns: save numpy.ascontiguousarray({name}) instead"
         )
-    return shape, dtype
+    return shape, dtype, file.tell()
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> zipfile.ZipInfo:
+    """What an archive says of an array.
+
+    Raises:
+        DataError: there is none of that name, it is compressed otherwise than NumPy does, or it
+            cannot be as large as the archive says.
+    """
+    try:
+        member = archive.getinfo(f"{name}.npy")
+    except KeyError as error:
+        raise DataError(f"{path}: holds no array named {name}") from error
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError(f"{path}: compressed as NumPy does not do it: save it with numpy.savez")
+    if member.file_size > member.compress_size * _MOST_TO_ONE:
+        raise DataError(f"{path}: {name} cannot be as large as the archive says")
+    return member
 
 
 @contextlib.contextmanager
@@ -169,11 +201,16 @@ def _reading_npy(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def reading_npz(path: Path) -> Iterator[None]:
-    """Turn the archive reader's refusals into one clear line."""
-    with reading(path):
+def opened_npz(path: Path) -> Iterator[tuple[BinaryIO, zipfile.ZipFile]]:
+    """Open an archive, and turn its reader's refusals into one clear line.
+
+    Yields:
+        The file, and the archive in it.
+    """
+    with door.opened(path, None, refusal=DataError) as file:
         try:
-            yield
+            with zipfile.ZipFile(file) as archive:
+                yield file, archive
         except (
             zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, struct.error,
         ) as error:  # fmt: skip

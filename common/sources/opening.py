@@ -10,7 +10,7 @@ from ..errors import DataError, SchemaError
 from ..table_schema import TableSchema
 from ..words import counted
 from .arrays import ArraySource, holds_npy_files
-from .base import Source, names_of_numbers, reading
+from .base import Source, names_of_numbers, reading, require_regular
 from .csv_files import is_csv
 from .idx import IdxSource, find_idx_pairs, holds_idx_files
 from .image_folder import ImageFolderSource
@@ -80,6 +80,7 @@ def open_source(
             raise DataError(f"{path}: there is no such file or folder")
         if path.is_dir():
             return _open_folder(path, split, image_size, class_count, class_names)
+        require_regular(path)
         numbers = names_of_numbers(class_count, class_names)
         match path.suffix.lower():
             case ".npz":

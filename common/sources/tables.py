@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import DataError, SchemaError
 from ..schema import digest
 from ..table_schema import TableSchema
-from .base import Batch, files_fingerprint, reading, regrouped, require_records
+from .base import Batch, files_fingerprint, reading, regrouped, require_records, require_regular
 from .csv_files import SUFFIXES, is_csv, read_csv, read_header
 from .parquet_files import opened, read_rows, reading_parquet
 from .prefetch import read_ahead
@@ -39,6 +39,7 @@ def find_tables(path: Path, split: str) -> tuple[Path, ...]:
         if not path.exists():
             raise DataError(f"{path}: there is no such file or folder")
         if not path.is_dir():
+            require_regular(path)
             if not is_csv(path) and path.suffix.lower() != _PARQUET:
                 raise DataError(
                     f"{path}: not a kind of table that dpntk reads: give a file whose name ends in "

@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,12 @@ from ..console import progress
 from ..errors import DataError
 from ..outline import Outlined
 from ..schema import ImageSchema
+from ..storage import door
 from .base import (
     Batch,
     decoded,
     files_fingerprint,
     numbered_classes,
-    reading,
     require_labels,
 )
 from .images import SUFFIXES, ImageDecoder, require_size
@@ -116,7 +116,7 @@ class TarImageSource:
                 "KEY.cls or KEY.json"
             )
         first = next(shard for shard in shards if len(shard))
-        with reading(first.path), first.path.open("rb") as opened:
+        with door.opened(first.path, None, refusal=DataError) as opened:
             content, where = first.read(opened, 0)
         decoder, side_origin = ImageDecoder.of_first(content, where, image_size)
         labels = (shard.labels for shard in shards)
@@ -148,7 +148,7 @@ class TarImageSource:
     def _decode(self, piece: tuple[_Shard, int, int]) -> Batch:
         shard, start, stop = piece
         records = []
-        with reading(shard.path), shard.path.open("rb") as file:
+        with door.opened(shard.path, None, refusal=DataError) as file:
             for record in range(start, stop):
                 records.append(self.decoder.decode(*shard.read(file, record)))
         return Batch(np.stack(records), shard.labels[start:stop])
@@ -235,7 +235,7 @@ def _list(path: Path) -> _Shard:
         DataError: the shard is damaged, or holds something else than images with labels.
     """
     listing = _Listing(path)
-    with _reading(path), path.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as tar:
+    with _opened(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
         begin = -1
         while (member := tar.next()) is not None:
             if member.size < 0 or member.offset <= begin:
@@ -287,15 +287,14 @@ def _number_in(document: bytes, where: str) -> int:
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn the archive reader's refusals into one clear line."""
-    with reading(path):
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a shard, and turn the archive reader's refusals into one clear line."""
+    with door.opened(path, None, refusal=DataError) as file:
         try:
-            yield
+            yield file
         except (tarfile.TarError, ValueError, OverflowError, RecursionError, EOFError) as error:
-            with path.open("rb") as file:
-                packed = file.read(6).startswith(_COMPRESSED)
-            if packed:
+            file.seek(0)
+            if file.read(6).startswith(_COMPRESSED):
                 raise DataError(
                     f"{path}: compressed: its images are already, so unpack it to a plain .tar"
                 ) from error

@@ -39,7 +39,8 @@ def regression_rows(
     runs: dict[str, list[Run]] = {}
     for folder, table in zip(folders, tables, strict=True):
         if is_distilled(table.provenance):
-            points = read_points(folder, table.provenance, len(task.classes))
+            size = table.schema.record_size
+            points = read_points(folder, table.provenance, len(task.classes), size)
             scores = {KERNEL_REGRESSION: _scores(points, held_out, task)}
             run = Run(points.count, points.count, points.count, scores)
             runs.setdefault(described(table.provenance), []).append(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,17 @@ from numpy.typing import NDArray
 from ...common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ...common.errors import DataError, SchemaError
 from ...common.outline import Outlined
-from ...common.plain import parse_json
 from ...common.schema_file import read_schema
 from ...common.sources.csv_files import is_csv
 from ...common.sources.tables import TableSource
 from ...common.synthetic_folder import CSV, PARQUET, PROVENANCE
 from ...common.table_schema import TableSchema
+from ..provenance import read_provenance
+from ..unpacked import require_plausible
 
 _TABLES: Final = (PARQUET, CSV)
 _SCHEMA: Final = "schema.toml"
+_CELL_BYTES: Final = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,9 +95,11 @@ def read_synthetic_table(path: Path, schema: Path | None = None) -> Table:
         table = next((path / name for name in _TABLES if (path / name).is_file()), path)
         if table == path:
             raise DataError(f"{path}: there is no {_TABLES[0]} in it; 'dpntk generate' writes one")
-        provenance = _provenance(path / PROVENANCE)
+        provenance = read_provenance(path)
     known = _schema(table.parent, provenance, schema)
-    return Table(known, TableSource.open(table, known).values(), provenance)
+    source = TableSource.open(table, known)
+    require_plausible(table, len(source) * len(known.columns) * _CELL_BYTES)
+    return Table(known, source.values(), provenance)
 
 
 def read_real_table(path: Path, split: str, schema: TableSchema) -> Table:
@@ -107,21 +112,9 @@ def read_real_table(path: Path, split: str, schema: TableSchema) -> Table:
     return Table(schema, TableSource.open(path, schema, split).values(), {})
 
 
-def _provenance(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        document = parse_json(path.read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: damaged; generate the records again") from error
-    if not isinstance(document, dict):
-        raise DataError(f"{path}: damaged; generate the records again")
-    return document
-
-
 def _schema(folder: Path, provenance: dict[str, Any], path: Path | None) -> TableSchema:
     # What was looked up in the data may stay so: an evaluation promises nothing.
-    if path is None and (folder / _SCHEMA).is_file():
+    if path is None and os.path.lexists(folder / _SCHEMA):
         path = folder / _SCHEMA
     if path is not None:
         return read_schema(path, accept_from_data=True)

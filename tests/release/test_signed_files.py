@@ -309,7 +309,7 @@ def unsafe(path: Path) -> str:
 
 def missing(path: Path) -> str:
     path.unlink()
-    return "there is no such key; 'dpntk keygen' makes one"
+    return "there is no such file; 'dpntk keygen' makes a key"
 
 
 def garbage(path: Path) -> str:

@@ -496,12 +496,11 @@ def test_tables_are_distilled_and_written_as_tables(dpntk: Command, tmp_path: Pa
     assert dpntk("evaluate", "--test", "data.csv").code == 0
     rows = json.loads((tmp_path / "evaluation.json").read_text())["rows"]
     assert rows[1]["trained_on"] == "synthetic (epsilon 2): kernel regression"
-    points = read_points(
-        tmp_path / "synthetic", json.loads((tmp_path / "synthetic/provenance.json").read_text()), 2
-    )
     source = TableSource.open(tmp_path / "data.csv", read_schema(
         tmp_path / "schema.toml", accept_from_data=True
     ))  # fmt: skip
+    provenance = json.loads((tmp_path / "synthetic/provenance.json").read_text())
+    points = read_points(tmp_path / "synthetic", provenance, 2, source.schema.record_size)
     batch = next(iter(source.batches(60)))
     outputs = points.outputs(batch.records)[:, 1]
     assert rows[1]["ROC"] == pytest.approx(roc_auc_score(batch.labels == 1, outputs))
