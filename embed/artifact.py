@@ -30,7 +30,7 @@ from .grid import Grid
 from .totals import Totals
 
 FORMAT_VERSION: Final = 1
-LAYOUT: Final = Layout(
+_LAYOUT: Final = Layout(
     what="an embedding",
     version=FORMAT_VERSION,
     datasets={"sums": Rule(INT64, 2), "counts": Rule(INT64, 1), "shards": Rule(UINT8, 2)},
@@ -196,7 +196,7 @@ def _contents(path: Path) -> Contents:
     try:
         if content[:USER_BLOCK] != user_block(EMBEDDING_MAGIC):
             raise Refused("damaged: there is more than the first line before the HDF5 part")
-        return contents_of(content, [LAYOUT])
+        return contents_of(content, [_LAYOUT])
     except Refused as error:
         raise EmbeddingError(f"{path}: {error}; {_AGAIN}") from error
 

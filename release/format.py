@@ -86,16 +86,15 @@ DISTILLED_ATTRIBUTES: Final[dict[str, type]] = {
 
 
 _KINDS: Final = {int: INTEGER, float: NUMBER, str: TEXT}
+_AT_TIMES: Final = tuple(set(attributes_of(Adjacency.ADD_REMOVE)) - set(ATTRIBUTES))
 
 
 def _layout(
     datasets: dict[str, Rule], attributes: dict[str, type], groups: dict[str, Rule]
 ) -> Layout:
     kinds = {name: _KINDS[kind] for name, kind in attributes.items()}
-    return Layout("a release", FORMAT_VERSION, datasets, kinds, groups, tuple(_AT_TIMES))
+    return Layout("a release", FORMAT_VERSION, datasets, kinds, groups, _AT_TIMES)
 
-
-_AT_TIMES: Final = set(attributes_of(Adjacency.ADD_REMOVE)) - set(ATTRIBUTES)
 
 LAYOUTS: Final = (
     _layout(

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..container import USER_BLOCK
+from . import sandbox
 from .hdf5 import outline, outline_as_json
 from .layout import INTEGER, NUMBER, TEXT, Layout, Outline, Place, Value
-from .sandbox import Refused, parse_in_child
+from .sandbox import Refused
 
 _TYPES: Final = {TEXT: str, INTEGER: int, NUMBER: float}
 
@@ -49,7 +50,8 @@ def contents_of(content: bytes, layouts: Sequence[Layout], *, ours: bool = False
     if ours:
         found = outline(content, layouts)
     else:
-        said = parse_in_child(outline_as_json, content, [asdict(layout) for layout in layouts])
+        allowed = [asdict(layout) for layout in layouts]
+        said = sandbox.parse_in_child(outline_as_json, content, allowed)
         try:
             found = Outline.from_json(said)
             fits = any(_fits(found, layout) for layout in layouts)
@@ -69,8 +71,13 @@ def _fits(found: Outline, layout: Layout) -> bool:
             return False
         if not all(type(number) is int and number >= 0 for number in (*shape, offset)):
             return False
-    return layout.allows(set(found.attributes), set(layout.attributes)) and all(
-        type(value) is _TYPES[layout.attributes[name]] for name, value in found.attributes.items()
+    return (
+        layout.allows({path for path in found.places if "/" not in path}, set(layout.datasets))
+        and layout.allows(set(found.attributes), set(layout.attributes))
+        and all(
+            type(value) is _TYPES[layout.attributes[name]]
+            for name, value in found.attributes.items()
+        )
     )
 
 

@@ -30,10 +30,10 @@ import numpy as np
 import torch
 
 from dpntk.common.errors import DpntkError
-from dpntk.common.storage import contents
+from dpntk.common.storage import sandbox
 from dpntk.common.storage.sandbox import Parser
 from dpntk.common.synthetic_folder import PROVENANCE
-from dpntk.embed import load_embedding, save_embedding
+from dpntk.embed import Embedding, embed, load_embedding, save_embedding
 from dpntk.evaluate.distilled import is_distilled, read_points
 from dpntk.evaluate.provenance import described, is_private
 from dpntk.evaluate.records import read_synthetic
@@ -50,8 +50,9 @@ from dpntk.generate.table_export import (
     write_table,
 )
 from dpntk.generate.table_sampling import sample_rows
-from dpntk.release import Acceptance, SignedBy, open_any
+from dpntk.release import Acceptance, SignedBy, Terms, open_any
 from dpntk.release.distilled_file import serialise_distilled
+from dpntk.release.publishing import unrecorded_release
 from dpntk.release.reader import OpenedDistilled
 from dpntk.release.writer import serialise
 from tests.attacks import mutations
@@ -60,7 +61,7 @@ from tests.attacks.hostile import ATTACKS
 from tests.attacks.hostile_embeddings import EMBEDDING_ATTACKS
 from tests.conftest import make_small_embedding, make_small_release
 from tests.release.test_distilled_file import make_distilled
-from tests.tables import PEOPLE, random_generator, random_marginals
+from tests.tables import PEOPLE, people, random_generator, random_marginals
 
 REACHING_OUT = ["external_storage", "virtual_data_set", "external_link"]
 UNSIGNED = Acceptance(allow_unsigned=True)
@@ -106,36 +107,43 @@ class Kind:
 # HDF5: releases, distilled sets and embeddings
 
 
-def _hdf5_seeds(
-    honest: bytes, folder: Path, documents: list[str], others: list[bytes]
-) -> list[Seed]:
-    """The file with room in its documents, and others."""
-    path = folder / "file.h5"
+def _roomy(honest: bytes, path: Path, documents: list[str]) -> Seed:
+    """The file with room for other documents in the place of those in its attributes."""
     path.write_bytes(honest)
     with h5py.File(path, "r+", libver=("earliest", "v110")) as file:
         for name in documents:
             file.attrs[name] = file.attrs[name] + " " * 1000
         texts = tuple(file.attrs[name].encode() for name in documents)
-    roomy = Seed(path.read_bytes(), path, texts)
-    return [Seed(honest, path), Seed(honest, path), roomy, *(Seed(other, path) for other in others)]
+    return Seed(path.read_bytes(), path, texts)
+
+
+def _of_a_table(folder: Path) -> Embedding:
+    (folder / "a.csv").write_text(people(50))
+    return embed(folder / "a.csv", table=PEOPLE, width=1)
 
 
 def _release_seeds(folder: Path) -> list[Seed]:
-    honest, secret = bytes(serialise(make_small_release())), folder / "secret.bin"
-    others = [ATTACKS[name].make(honest, secret) for name in REACHING_OUT]
-    return _hdf5_seeds(honest, folder, ["schema", "feature_map"], others)
+    path, documents = folder / "release.h5", ["schema", "feature_map"]
+    honest = bytes(serialise(make_small_release()))
+    table = bytes(serialise(unrecorded_release(_of_a_table(folder), Terms(1.0, 1e-3))))
+    others = [ATTACKS[name].make(honest, folder / "secret.bin") for name in REACHING_OUT]
+    roomy = [_roomy(honest, path, documents), _roomy(table, path, documents)]
+    return [*roomy, *(Seed(content, path) for content in (honest, honest, *others))]
 
 
 def _distilled_seeds(folder: Path) -> list[Seed]:
-    honest = bytes(serialise_distilled(make_distilled()))
-    return _hdf5_seeds(honest, folder, ["schema", "settings"], [])
+    path, honest = folder / "release.h5", bytes(serialise_distilled(make_distilled()))
+    return [_roomy(honest, path, ["schema", "settings"]), Seed(honest, path), Seed(honest, path)]
 
 
 def _embedding_seeds(folder: Path) -> list[Seed]:
-    save_embedding(make_small_embedding(), folder / "honest.h5")
-    honest, secret = (folder / "honest.h5").read_bytes(), folder / "secret.bin"
-    others = [EMBEDDING_ATTACKS[name].make(honest, secret) for name in REACHING_OUT]
-    return _hdf5_seeds(honest, folder, ["plan", "ledger"], others)
+    path, documents = folder / "embedding.h5", ["plan", "ledger"]
+    save_embedding(make_small_embedding(), path)
+    honest = path.read_bytes()
+    save_embedding(_of_a_table(folder), path)
+    roomy = [_roomy(path.read_bytes(), path, documents), _roomy(honest, path, documents)]
+    others = [EMBEDDING_ATTACKS[name].make(honest, folder / "secret.bin") for name in REACHING_OUT]
+    return [*roomy, *(Seed(content, path) for content in (honest, honest, *others))]
 
 
 def _mutated_hdf5(seed: Seed, random: np.random.Generator) -> bytes:
@@ -277,7 +285,7 @@ def work(kind: Kind, seeds: list[Seed], seed: int, numbers: range, pipe: int) ->
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             os.write(pipe, ended)
 
-    contents.parse_in_child = parse_here
+    sandbox.parse_in_child = parse_here
     room = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (room + SPARE_MEMORY, room + SPARE_MEMORY))
     for number in numbers:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,10 +69,10 @@ def of_json(text: str, random: np.random.Generator) -> str:
         inside, key = places[int(random.integers(0, len(places)))]
         match int(random.integers(0, 4)):
             case 0 | 1:
-                inside[key] = VALUES[int(random.integers(0, len(VALUES)))]
+                inside[key] = copy.deepcopy(VALUES[int(random.integers(0, len(VALUES)))])
             case 2:  # something from elsewhere
                 other, source = places[int(random.integers(0, len(places)))]
-                inside[key] = json.loads(json.dumps(other[source]))
+                inside[key] = copy.deepcopy(other[source])
             case 3:
                 del inside[key]
                 break  # the places after it have moved
@@ -90,7 +92,7 @@ def _places(document: Any) -> Any:  # noqa: ANN401 - pairs of a container and a 
         yield from _places(document[key])
 
 
-def of_texts(content: bytes, random: np.random.Generator, texts: list[bytes]) -> bytes:
+def of_texts(content: bytes, random: np.random.Generator, texts: Sequence[bytes]) -> bytes:
     """Change one of the documents in a file, whose place it takes with spaces at the end."""
     text = texts[int(random.integers(0, len(texts)))]
     for _ in range(10):

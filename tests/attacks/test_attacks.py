@@ -71,6 +71,7 @@ def in_a_limited_process(program: str) -> subprocess.CompletedProcess[str]:
         ("numpy.ones(1 << 30)", "MemoryError"),
         ("os.pipe()", "Too many open files"),
         ("resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))", "ValueError"),
+        ("assert resource.getrlimit(resource.RLIMIT_CPU)[0] > 10", "AssertionError"),
     ],
 )
 def test_the_limited_process_cannot_open_files_or_use_much_memory(program: str, words: str) -> None:
