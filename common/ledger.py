@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 from .adjacency import Adjacency
@@ -17,7 +18,8 @@ _LEAST_NOISE: Final = 1e-6
 _MOST_NOISE: Final = 1e12
 """Far beyond all multipliers that there are: these can be squared, and divided by."""
 _DEEPEST: Final = 200
-"""How often embeddings can have been merged that had been merged before."""
+_MOST_CEILINGS: Final = 1_000
+"""Whatever is done with a ledger is done quickly, and calls itself for each part in a part."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,28 @@ class Ledger:
         parts: of a merged embedding: the ledgers of what it was merged from, as they were then. A
             record is in one of the parts only, so it is touched by that part's releases and by
             `entries`, and not by those of the other parts.
+
+    Raises:
+        SchemaError: parts are in parts too deeply, or too many have a ceiling.
     """
 
     entries: tuple[Entry, ...] = ()
     ceiling: Ceiling | None = None
     parts: tuple[Ledger, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self._depth > _DEEPEST:
+            raise SchemaError(f"merged too often: {_DEEPEST} times, one after the other, can be")
+        if self._ceilings > _MOST_CEILINGS:
+            raise SchemaError(f"too many ceilings: {_MOST_CEILINGS:,} parts can have one")
+
+    @cached_property
+    def _depth(self) -> int:
+        return 1 + max((part._depth for part in self.parts), default=0)
+
+    @cached_property
+    def _ceilings(self) -> int:
+        return (self.ceiling is not None) + sum(part._ceilings for part in self.parts)
 
     @property
     def all_entries(self) -> tuple[Entry, ...]:
@@ -173,23 +192,17 @@ class Ledger:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any], depth: int = 0) -> Ledger:
+    def from_json(cls, document: Mapping[str, Any]) -> Ledger:
         """Read what `to_json` wrote.
-
-        Args:
-            document: what it wrote.
-            depth: in how many others, one in the other, the ledger is a part.
 
         Raises:
             SchemaError: it is no such document.
         """
-        if depth > _DEEPEST:
-            raise SchemaError("the ledger cannot be read: merged too often")
         try:
             return cls(
                 entries=tuple(map(Entry.from_json, document["entries"])),
                 ceiling=None if document["ceiling"] is None else Ceiling(**document["ceiling"]),
-                parts=tuple(cls.from_json(part, depth + 1) for part in document.get("parts", ())),
+                parts=tuple(cls.from_json(part) for part in document.get("parts", ())),
             )
         except (
             KeyError, TypeError, ValueError, ArithmeticError, AttributeError, BudgetError,

@@ -505,6 +505,12 @@ def ceiling_of_400_digits(file: h5py.File) -> None:
     file.attrs["ledger"] = json.dumps({"entries": [], "ceiling": ceiling})
 
 
+@edit("too many ceilings")
+def ceilings_that_take_hours(file: h5py.File) -> None:
+    part = '{"ceiling":{"delta":1e-5,"epsilon":1.0},"entries":[]}'
+    file.attrs["ledger"] = f'{{"ceiling":null,"entries":[],"parts":[{",".join([part] * 50_000)}]}}'
+
+
 @edit("merged too often")
 def ledger_in_a_ledger(file: h5py.File) -> None:
     ledger = '{"ceiling":null,"entries":[]}'

@@ -83,23 +83,22 @@ def test_anything_else_is_refused_at_once(
     assert words in str(caught.value)
 
 
-def test_what_is_put_in_its_place_meanwhile_is_not_read(
+def test_the_open_file_is_looked_at_and_not_what_has_taken_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its kind and size are those of the open file."""
     path = tmp_path / "file"
-    path.write_bytes(b"small")
-    status = os.fstat
+    path.symlink_to("/dev/zero")
+    really_open = os.open
 
-    def exchanged(descriptor: int) -> os.stat_result:
-        path.unlink(missing_ok=True)
-        path.symlink_to("/dev/zero")
-        monkeypatch.setattr(os, "fstat", status)
-        return status(descriptor)
+    def exchanged(name: str, flags: int) -> int:
+        descriptor = really_open(name, flags)
+        path.unlink()
+        path.write_bytes(b"small")
+        return descriptor
 
-    monkeypatch.setattr(os, "fstat", exchanged)
-    assert door.read(path, 5, refusal=ReleaseError) == b"small"
-    assert path.is_symlink()
+    monkeypatch.setattr(os, "open", exchanged)
+    with pytest.raises(ReleaseError, match="not a regular file"):
+        door.read(path, 5, refusal=ReleaseError)
 
 
 def test_failures_while_a_file_is_open_are_one_line_too(tmp_path: Path) -> None:
