@@ -82,10 +82,10 @@ class NumericEncoding:
         return clipped
 
     def share(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The inverse of `at`."""
+        """The inverse of `at`; 0 where the bounds are so near that they are the same on the scale."""
         low, high = to_scale(np.array(self.bounds), self.column.transform)
-        share: NDArray[np.float64] = (to_scale(values, self.column.transform) - low) / (high - low)
-        return share
+        above: NDArray[np.float64] = to_scale(values, self.column.transform) - low
+        return above / (high - low) if low < high else np.zeros_like(above)
 
     def bins(self, share: NDArray[Scalar]) -> NDArray[Scalar]:
         """How far values at shares 0..1 of the way (n,) belong to each knot, (n, knots)."""

@@ -19,10 +19,13 @@ from ..common.relu_kernel import KernelRidge, ReluKernel, class_targets
 from ..common.schema import PIXEL_LEVELS
 from ..common.sources.npy import ArrayFile
 from ..common.synthetic_folder import POINTS
+from ..release.distilled import LARGEST_BIAS, LARGEST_RIDGE
 from .classifiers import Classifier, score_network
 from .records import Records
 
 _CHUNK: Final = 1000
+_FARTHEST: Final = 1e3
+"""Values of points are near those of records, 0..1."""
 _MOST_POINTS: Final = 5_000
 """Of all classes: the regression solves a system of as many equations."""
 _STEPS: Final = 600
@@ -107,17 +110,20 @@ def read_points(
     try:
         (_, points), (_, labels) = next(x.read(len(x))), next(y.read(len(x)))
         kernel = provenance["kernel"]
+        bias, ridge = float(kernel["bias_variance"]), float(kernel["ridge"])
+        centre, levels = int(kernel["centre"]), int(kernel["levels"])
+        possible = 0 < bias <= LARGEST_BIAS and 0 < ridge <= LARGEST_RIDGE
+        possible = possible and 0 <= centre <= PIXEL_LEVELS and 1 <= levels <= PIXEL_LEVELS + 1
+        if not possible or not np.abs(points).max() <= _FARTHEST:
+            raise damaged
         regression = KernelRidge(
-            ReluKernel(record_size, float(kernel["bias_variance"])),
+            ReluKernel(record_size, bias),
             torch.from_numpy(points.astype(np.float64)),
             class_targets(torch.from_numpy(labels.copy()), classes),
-            float(kernel["ridge"]),
+            ridge,
         )
-        centre, levels = int(kernel["centre"]), int(kernel["levels"])
     except (StopIteration, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise damaged from error
-    if not (0 <= centre <= PIXEL_LEVELS and 1 <= levels <= PIXEL_LEVELS + 1):
-        raise damaged
     return Points(regression, centre, levels, len(points))
 
 
