@@ -82,7 +82,7 @@ class NumericEncoding:
         return clipped
 
     def share(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The inverse of `at`; 0 where the bounds are so near that they are the same on the scale."""
+        """The inverse of `at`; 0 where the bounds are so near as to be one on the scale."""
         low, high = to_scale(np.array(self.bounds), self.column.transform)
         above: NDArray[np.float64] = to_scale(values, self.column.transform) - low
         return above / (high - low) if low < high else np.zeros_like(above)

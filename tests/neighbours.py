@@ -30,6 +30,8 @@ from numpy.typing import NDArray
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.schemas import Schema, schema_from_json
 from dpntk.common.sources.base import Batch
+from dpntk.common.storage import sandbox
+from dpntk.common.storage.sandbox import Parser
 from dpntk.embed import pipeline, run_plan
 from dpntk.embed.artifact import load_embedding
 from dpntk.release import accountant, mechanism, own_key, private_bounds, publishing, terms
@@ -48,7 +50,7 @@ Step = str | Callable[[Path], None]
 BEYOND: Final = "exact sums, by more than their sensitivity"
 _LEFT_OUT: Final = "whether {} is left out"
 _log_delta: Final = functools.cache(accountant.log_delta)
-_version: Final = functools.cache(run_plan.version)
+_version: Final = functools.cache(vars(run_plan)["version"])
 _NOW: Final = "2026-01-01T00:00:00+00:00"
 _OWNERS: Final = ("embed", "merge", "schema", "distill")
 """Commands that read records: what they say is for the owner alone."""
@@ -107,8 +109,9 @@ def differences(one: Seen, other: Seen) -> set[str]:
     """
     if one.schema is None or other.schema is None or one.schema == other.schema:
         found = _unlike(one.parts, other.parts)
-        pairs = itertools.zip_longest(one.noised, other.noised, fillvalue=(np.zeros(0), 0))
-        if any(_beyond(a, b, bound) for (a, bound), (b, _) in pairs):
+        pairs = zip(one.noised, other.noised, strict=False)
+        beyond = any(_beyond(first, second, bound) for (first, bound), (second, _) in pairs)
+        if beyond or len(one.noised) != len(other.noised):
             found.add(BEYOND)
         return found
     found = _of_schemas(one.schema, other.schema)
@@ -131,7 +134,7 @@ def said_to_be_looked_up(statement: str) -> set[str]:
         piece
         for piece, words in (
             ("image size", "image size"),
-            ("number of the classes", r"number of (the )?classes|names of the classes"),
+            ("number of classes", "number of classes|names of the classes"),
             ("names of the classes", "names of the classes"),
             (_LEFT_OUT.format("*"), "which columns are left out"),
         )
@@ -165,6 +168,7 @@ _PIECES: Final = {
     "missing": "missing",
 }
 """What a statement calls the entries of a column."""
+_BOUNDS: Final = {"lower", "upper"}
 
 
 def _unlike(one: Mapping[str, object], other: Mapping[str, object]) -> set[str]:
@@ -188,7 +192,7 @@ def _of_schemas(one: Schema, other: Schema) -> set[str]:
             each.classes == tuple(map(str, range(len(each.classes)))) for each in (one, other)
         )
         found.remove("classes")
-        found.add("number of the classes" if are_numbers else "names of the classes")
+        found.add("number of classes" if are_numbers else "names of the classes")
     if "columns" in found:
         found.remove("columns")
         found |= _of_columns(*({c["name"]: c for c in s["columns"]} for s in (first, second)))
@@ -208,16 +212,23 @@ def _of_columns(
     both = [name for name in one if name in other]
     if both != [name for name in other if name in one]:
         found.add("order of the columns")
+    # Where other magnitudes were counted, they had other noise, and private bounds follow from it.
+    counted = _magnitudes(one) == _magnitudes(other)
     for name in both:
         unlike = _unlike(one[name], other[name])
-        if one[name]["origin"] == other[name]["origin"] == "private" and unlike - {
-            "lower",
-            "upper",
-        }:
-            # They follow from noisy magnitudes, and from the rest that is said of the column.
-            unlike -= {"lower", "upper"}
+        if not counted and one[name]["origin"] == other[name]["origin"] == "private":
+            unlike -= _BOUNDS
         found |= {f"{_PIECES.get(entry, entry)} of {name}" for entry in unlike}
     return found
+
+
+def _magnitudes(columns: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """What is known of the columns whose bounds were found with differential privacy."""
+    return {
+        name: {entry: value for entry, value in column.items() if entry not in _BOUNDS}
+        for name, column in columns.items()
+        if column["origin"] == "private"
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,6 +333,10 @@ class Held:
         self._ids = itertools.count(first)
 
 
+def _parse_here(parser: Parser, content: bytes, argument: object) -> object:
+    return json.loads(json.dumps(parser(content, argument)))
+
+
 class Owner:
     """Somebody who makes releases, each in a folder of its own, with what is held held."""
 
@@ -335,6 +350,7 @@ class Owner:
         monkeypatch.setattr(os, "fsync", lambda _: None)
         monkeypatch.setattr(accountant, "log_delta", _log_delta)
         monkeypatch.setattr(run_plan, "version", _version)
+        monkeypatch.setattr(sandbox, "parse_in_child", _parse_here)
 
     def seen(
         self, name: str, write: Write, flow: Flow, adjacency: Adjacency, *, watched: bool = False
