@@ -86,9 +86,10 @@ class ImageSchema:
     @property
     def from_data(self) -> tuple[str, ...]:
         """The pieces that were looked up in the records and so are outside the guarantee."""
-        named = self.classes != numbered(len(self.classes))
-        classes = "names of the classes" if named else "number of classes"
-        pieces = {"image size": self.side_origin, classes: self.classes_origin}
+        pieces = {
+            "image size": self.side_origin,
+            "number and names of the classes": self.classes_origin,
+        }
         return tuple(name for name, origin in pieces.items() if origin is Origin.FROM_DATA)
 
     @property

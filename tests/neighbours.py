@@ -134,8 +134,7 @@ def said_to_be_looked_up(statement: str) -> set[str]:
         piece
         for piece, words in (
             ("image size", "image size"),
-            ("number of classes", "number of classes|names of the classes"),
-            ("names of the classes", "names of the classes"),
+            ("classes", "number and names of the classes"),
             (_LEFT_OUT.format("*"), "which columns are left out"),
         )
         if re.search(words, text)
@@ -187,12 +186,6 @@ def _of_schemas(one: Schema, other: Schema) -> set[str]:
     found = _unlike(first, second)
     if "side" in found:
         found = found - {"side"} | {"image size"}
-    if "classes" in found:
-        are_numbers = all(
-            each.classes == tuple(map(str, range(len(each.classes)))) for each in (one, other)
-        )
-        found.remove("classes")
-        found.add("number of classes" if are_numbers else "names of the classes")
     if "columns" in found:
         found.remove("columns")
         found |= _of_columns(*({c["name"]: c for c in s["columns"]} for s in (first, second)))

@@ -40,8 +40,6 @@ from tests.data_sets import CLASS_NAMES, Images, Labels
 from tests.neighbours import BEYOND, Flow, Owner, Seen, Step, Write, unsaid
 from tests.tables import PEOPLE
 
-NUMBERS: Final = "of class folders named 0, 1 and 2 their number alone is said to be looked up"
-
 Pair = tuple[Write, Write]
 Row = dict[str, str]
 
@@ -57,7 +55,6 @@ class Case:
         hides: the adjacencies under which they are neighbours.
         watched: whether all is looked at that shows something, and records are generated.
         refused: words of the refusal that both get, where they are to get one.
-        xfail: why it fails today.
     """
 
     name: str
@@ -66,7 +63,6 @@ class Case:
     hides: tuple[Adjacency, ...] = tuple(Adjacency)
     watched: bool = False
     refused: str = ""
-    xfail: str = ""
 
 
 def neighbours(
@@ -201,12 +197,11 @@ def of_image_sources() -> Iterator[Case]:
             watched=nasty is ONLY_OF_LAST,
         )
         yield Case(f"class folders: {nasty.name}", embedded(), folders)
-    for known, declared, xfail in (("--classes 3", ", declared", ""), ("", "", NUMBERS)):
+    for known, declared in (("--classes 3", ", declared"), ("", "")):
         yield Case(
             f"class folders with numbers for names{declared}: {ONLY_OF_MIDDLE.name}",
             embedded(known),
             ONLY_OF_MIDDLE.among(write_numbered_folder),
-            xfail=xfail,
         )
     yield Case(
         "class folders: only record, of another size",
@@ -627,7 +622,6 @@ CASES: Final = [
         case,
         adjacency,
         id=f"{case.name} [{adjacency.value}]",
-        marks=[pytest.mark.xfail(strict=True, reason=case.xfail)] if case.xfail else [],
     )
     for case in chain(
         of_image_sources(),

@@ -29,7 +29,7 @@ def statement(dpntk: Command, release: str) -> str:
 def test_classes_are_looked_up_and_said_or_declared(dpntk: Command, folder: Path) -> None:
     assert dpntk("embed", folder, "--width", 5, "-o", "seen.h5").code == 0
     assert dpntk("release", "seen.h5", "--eps", 1, "--delta", 1e-3, "-o", "1.h5").code == 0
-    assert "Looked up in the records: names of the classes." in statement(dpntk, "1.h5")
+    assert "Looked up in the records: number and names of the classes." in statement(dpntk, "1.h5")
     (folder / "d, e").mkdir()
     refused(dpntk("embed", folder, "--width", 5), "without a PNG or JPEG file", "--class-names")
     odd = dpntk("embed", folder, "--width", 5, "--class-names", "a,,b")
@@ -122,7 +122,7 @@ def test_what_is_looked_up_names_the_option_that_declares_it(
     records, labels = draw_records(20)
     np.savez(tmp_path / "a.npz", x=records, y=labels)
     looked_up = dpntk("embed", "a.npz", "--width", "5")
-    assert "number of classes; declare with --classes\n" in looked_up.stderr
+    assert "number and names of the classes; declare with --classes\n" in looked_up.stderr
     assert "dpntk plan embedding.h5 --eps 1\n" in looked_up.stderr
     declared = dpntk("embed", "a.npz", "--width", "5", "--classes", "3", "--overwrite")
     assert "looked up" not in declared.stderr

@@ -90,7 +90,7 @@ def test_class_folders(tmp_path: Path) -> None:
     records, labels = read(source)
     order = np.argsort(LABELS, kind="stable")
     assert source.schema.classes == ("cat", "dog", "eel")
-    assert source.schema.from_data == ("names of the classes",)
+    assert source.schema.from_data == ("number and names of the classes",)
     assert np.array_equal(records, RECORDS[order])
     assert np.array_equal(labels, LABELS[order])
 
@@ -157,7 +157,9 @@ def test_every_kind_gives_the_records_in_order(tmp_path: Path, kind: str) -> Non
     assert len(source) == 20
     assert len(source.schema.classes) == 3
     # That there are three is declared; what they are called only the folders say.
-    assert source.schema.from_data == (("names of the classes",) if kind == "folder" else ())
+    assert source.schema.from_data == (
+        ("number and names of the classes",) if kind == "folder" else ()
+    )
     assert np.array_equal(records, RECORDS[order])
     assert np.array_equal(labels, LABELS[order])
     assert records.dtype == np.uint8
@@ -196,7 +198,7 @@ def test_numbered_class_folders_are_declared_by_their_number(tmp_path: Path) -> 
     source = open_source(tmp_path, class_count=12)
     assert source.schema.classes == tuple(map(str, range(12)))
     assert source.schema.from_data == ()
-    assert open_source(tmp_path).schema.from_data == ("number of classes",)
+    assert open_source(tmp_path).schema.from_data == ("number and names of the classes",)
 
 
 def test_class_folders_need_an_image_somewhere(tmp_path: Path) -> None:
