@@ -98,9 +98,9 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail(error.format_message())
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted; nothing was written")
-    except MemoryError:
-        return _fail("out of memory: try a smaller --width, --image-size or --batch")
     except Exception as error:
+        if _out_of_memory(error):
+            return _fail("out of memory: try a smaller --width, --image-size or --batch")
         if os.environ.get("DPNTK_DEBUG"):
             raise
         said = " ".join(str(error).split())
@@ -116,6 +116,12 @@ def _misused(error: click.UsageError) -> int:
     """Let click say how the command is used; what was typed may be anything."""
     click.UsageError(shown(error.format_message()), error.ctx).show()
     return USAGE
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether there was no memory: torch says so in words, or by an error of its own."""
+    of_torch = type(error).__name__ == "OutOfMemoryError"
+    return isinstance(error, MemoryError) or of_torch or "allocate memory" in str(error)
 
 
 def _fail(message: str) -> int:

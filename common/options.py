@@ -8,6 +8,15 @@ from typing import Any, Final
 
 import click
 
+SEED: Final = click.IntRange(0, 2**32 - 1)
+"""What every library takes for one."""
+_MOST: Final = 2**31 - 1
+
+
+def count_from(least: int) -> click.IntRange:
+    """How many of something: a number that libraries take, of records, steps or threads."""
+    return click.IntRange(least, _MOST)
+
 
 @dataclass
 class ErrorLine:

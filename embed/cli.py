@@ -14,7 +14,7 @@ from ..common.errors import BudgetError, SchemaError
 from ..common.files import followed, require_absent
 from ..common.ledger import DEFAULT_DELTA, Ceiling
 from ..common.magnitudes import magnitudes
-from ..common.options import FiniteRange, quiet_values_option
+from ..common.options import SEED, FiniteRange, quiet_values_option
 from ..common.ranks import Ranks
 from ..common.schema_file import read_draft
 from ..common.table_schema import TableSchema
@@ -50,7 +50,7 @@ from .work_folder import NothingLeft, WorkFolder
 )  # fmt: skip
 @map_options
 @click.option(
-    "--feature-seed", type=click.IntRange(0), default=0, show_default=True,
+    "--feature-seed", type=SEED, default=0, show_default=True,
     help="Seed of its random weights (never of noise: noise has no seed).",
 )  # fmt: skip
 @click.option(
@@ -67,7 +67,7 @@ from .work_folder import NothingLeft, WorkFolder
 @click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
 @source_options
 @click.option(
-    "--capacity", type=click.IntRange(1), metavar="N",
+    "--capacity", type=click.IntRange(1, 2**62), metavar="N",
     help="Make room for this many records in all, if shards are to be added up "
     "[default: 1048576, or as many as there are]",
 )  # fmt: skip

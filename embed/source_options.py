@@ -64,7 +64,7 @@ _OPTIONS: Final = (
         "what it says of the columns is outside the guarantee.",
     ),
     click.option(
-        "--threads", type=click.IntRange(1), metavar="N",
+        "--threads", type=click.IntRange(1, 4096), metavar="N",
         help="Threads to compute with [default: this process's share of the cores]",
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ import click
 from ..common.adjacency import Adjacency
 from ..common.console import TextTable, out, show
 from ..common.errors import AuditError
-from ..common.options import FiniteRange
+from ..common.options import FiniteRange, count_from
 from ..release.promise_options import promise_options
 from .audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
 
@@ -20,11 +20,11 @@ from .audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
     epsilon="Epsilon of the guarantee to be tested.", delta="Its delta.", adjacency="Its adjacency."
 )
 @click.option(
-    "--runs", type=click.IntRange(100), default=DEFAULT_RUNS, show_default=True,
+    "--runs", type=count_from(100), default=DEFAULT_RUNS, show_default=True,
     help="Runs of the mechanism on each of two neighbouring data sets.",
 )  # fmt: skip
 @click.option(
-    "--canaries", type=click.IntRange(0), default=0, metavar="N",
+    "--canaries", type=count_from(0), default=0, metavar="N",
     help="Put the farthest of N random pairs of canaries into the embedding's own sums, instead of "
     "a pair that is far apart by construction.",
 )  # fmt: skip

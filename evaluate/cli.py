@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ..common.console import show, warning
 from ..common.errors import SchemaError
 from ..common.files import require_absent
-from ..common.options import FiniteRange, quiet_values_option
+from ..common.options import SEED, FiniteRange, count_from, quiet_values_option
 from ..release.acceptance import Acceptance
 from ..release.acceptance_options import acceptance_options
 from ..release.contents import NOT_PRIVATE
@@ -59,7 +59,7 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     "parts, as published tables did. For comparison with them only.",
 )  # fmt: skip
 @click.option(
-    "--train-records", type=click.IntRange(1), default=MOST_RECORDS, show_default=True,
+    "--train-records", type=count_from(1), default=MOST_RECORDS, show_default=True,
     metavar="N", help="Tables: train classifiers on at most so many records, drawn at random.",
 )  # fmt: skip
 @click.option(
@@ -69,9 +69,7 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 )  # fmt: skip
 @quiet_values_option
 @acceptance_options
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the classifiers."
-)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the classifiers.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="evaluation.json",
     show_default=True, help="Where to write the figures; an earlier file is replaced.",

@@ -11,7 +11,7 @@ import click
 from ..common.console import console
 from ..common.device import AUTO
 from ..common.errors import GeneratorError
-from ..common.options import FiniteRange
+from ..common.options import SEED, FiniteRange, count_from
 from ..common.synthetic_folder import CSV, POINTS, PREVIEW
 from ..common.table_schema import TableSchema
 from ..common.words import counted
@@ -41,21 +41,21 @@ _FOR_TABLES = TableSettings()
     "without training.",
 )  # fmt: skip
 @click.option(
-    "-n", "--records", "count", type=click.IntRange(1),
+    "-n", "--records", "count", type=count_from(1),
     help=f"How many records [default: as many as the release was made from, at most "
     f"{MOST_BY_DEFAULT}; with --from {MOST_BY_DEFAULT}]",
 )  # fmt: skip
 @click.option(
-    "--points", "per_class", type=click.IntRange(1), metavar="N",
+    "--points", "per_class", type=count_from(1), metavar="N",
     help="For images: instead of records, N points of each class from which kernel regression "
     "learns what it would learn from them.",
 )  # fmt: skip
 @click.option(
-    "--steps", type=click.IntRange(1),
+    "--steps", type=count_from(1),
     help=f"Training steps [default: {_DEFAULTS.steps}; for tables {_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(
-    "--batch", type=click.IntRange(2),
+    "--batch", type=count_from(2),
     help="Records in a step, over all classes (at least two of each are made) "
     f"[default: {_DEFAULTS.batch}; for tables {_FOR_TABLES.batch}]",
 )  # fmt: skip
@@ -65,7 +65,7 @@ _FOR_TABLES = TableSettings()
     f"{_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(0), default=_DEFAULTS.seed, show_default=True,
+    "--seed", type=SEED, default=_DEFAULTS.seed, show_default=True,
     help="Of training and sampling; another seed gives other records.",
 )  # fmt: skip
 @click.option(

@@ -32,7 +32,7 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
 @click.command("plan", short_help="Say how much noise a release would have.")
 @click.argument("embedding", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "--records", type=click.IntRange(2), metavar="N",
+    "--records", type=click.IntRange(2, 2**62), metavar="N",
     help="How many records there are. Of an embedding it is known, except under add-remove: there "
     "it is protected, so say what you would say in public.",
 )  # fmt: skip

@@ -10,7 +10,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.console import console
-from ...common.options import quiet_values_option
+from ...common.options import SEED, count_from, quiet_values_option
 from ...common.sources import open_source
 from ...common.threads import use_threads
 from ...common.words import promised, rounded_up
@@ -33,7 +33,7 @@ _DEFAULTS = Settings()
     default=Adjacency.ADD_REMOVE,
 )
 @click.option(
-    "--per-class", type=int, help=f"Points in each class [default: {_DEFAULTS.per_class}]"
+    "--per-class", type=count_from(0), help=f"Points in each class [default: {_DEFAULTS.per_class}]"
 )
 @click.option(
     "--preset", type=click.Choice(list(PRESETS)),
@@ -45,7 +45,7 @@ _DEFAULTS = Settings()
     help="Probability with which a record is in a step's batch. Public: do not derive it from the "
     f"exact number of records [default: {_DEFAULTS.rate:.4g}]",
 )  # fmt: skip
-@click.option("--steps", type=int, help=f"Steps [default: {_DEFAULTS.steps}]")
+@click.option("--steps", type=count_from(0), help=f"Steps [default: {_DEFAULTS.steps}]")
 @click.option(
     "--clip", type=float,
     help=f"Longest gradient of a record that counts in full [default: {_DEFAULTS.clip:g}]",
@@ -63,9 +63,7 @@ _DEFAULTS = Settings()
     help="For images: smooth noisy gradients with a Gaussian of this width; 0 for not at all "
     f"[default: {_DEFAULTS.smoothing:g}]",
 )  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0), help="Of the random start, which is public. Noise has none."
-)
+@click.option("--seed", type=SEED, help="Of the random start, which is public. Noise has none.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
     help="Where to write the release. It may be given to anybody.",

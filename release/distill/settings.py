@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -61,8 +60,8 @@ class Settings:
             ("the bias variance", self.bias_variance, LARGEST_BIAS),
             ("--start", self.start, 2),
         ):
-            if not (math.isfinite(value) and 0 < value <= most):
-                raise BudgetError(f"{name} {value:g}: it must be above 0 and at most {most:g}")
+            if not 0 < value <= most:
+                raise BudgetError(f"{name} {value}: it must be above 0 and at most {most:g}")
         if not 0 <= self.smoothing <= 16:
             raise BudgetError(f"--smoothing {self.smoothing:g}: it must be from 0 to 16 pixels")
         if not (0 <= self.centre <= 255 and 0 <= self.averaging < 1 and self.seed >= 0):
