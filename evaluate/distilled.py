@@ -122,7 +122,7 @@ def read_points(
             class_targets(torch.from_numpy(labels.copy()), classes),
             ridge,
         )
-    except (StopIteration, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise damaged from error
     return Points(regression, centre, levels, len(points))
 

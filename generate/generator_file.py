@@ -67,17 +67,18 @@ def _metadata(content: bytes) -> dict[str, str]:
 
 
 def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
-    """A dataclass of whole numbers, which are checked where it is made, from its fields.
+    """A dataclass of whole numbers, whose range it checks itself, from its fields.
 
     Raises:
         GeneratorError: it has other fields, or one is out of range.
     """
-    if not all(type(number) is int for number in document.values()):
-        raise GeneratorError("the generator's description is not one of dpntk's")
     try:
-        return kind(**document)
+        spec = kind(**document)
     except TypeError as error:
         raise GeneratorError("the generator's description is not one of dpntk's") from error
+    if not all(type(number) is int for number in vars(spec).values()):
+        raise GeneratorError("the generator's description is not one of whole numbers")
+    return spec
 
 
 def class_shares(stored: object, classes: int) -> NDArray[np.float64]:

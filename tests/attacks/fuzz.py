@@ -239,7 +239,7 @@ def _read_provenance(path: Path) -> bytes:
         records = read_synthetic(path.parent)
         provenance = records.provenance
         if is_distilled(provenance):
-            read_points(path.parent, provenance, records.classes, records.side**2)
+            read_points(path.parent, provenance, records.classes, records.pixels.shape[1])
     return f"{described(provenance)} {is_private(provenance)}".encode("utf-8", "replace")
 
 
