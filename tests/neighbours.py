@@ -31,7 +31,6 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.schemas import Schema, schema_from_json
 from dpntk.common.sources.base import Batch
 from dpntk.common.storage import sandbox
-from dpntk.common.storage.sandbox import Parser
 from dpntk.embed import pipeline, run_plan
 from dpntk.embed.artifact import load_embedding
 from dpntk.release import accountant, mechanism, own_key, private_bounds, publishing, terms
@@ -189,12 +188,12 @@ def _of_schemas(one: Schema, other: Schema) -> set[str]:
     if "columns" in found:
         found.remove("columns")
         found |= _of_columns(*({c["name"]: c for c in s["columns"]} for s in (first, second)))
-    if "left_out" in found:  # that of which columns, the columns show
-        found.remove("left_out")
-        found.discard("left_out_origin")
-        lists = [[n for n in a["left_out"] if n in b["left_out"]]
-                 for a, b in ((first, second), (second, first))]  # fmt: skip
-        found |= {"order of left_out"} if lists[0] != lists[1] else set()
+    if "left_out" in found:  # by which columns, the others show
+        found -= {"left_out", "left_out_origin"}
+        lists = [schema["left_out"] for schema in (first, second)]
+        both = set(lists[0]) & set(lists[1])
+        if len({tuple(name for name in names if name in both) for names in lists}) > 1:
+            found.add("order of left_out")
     return found
 
 
@@ -326,7 +325,7 @@ class Held:
         self._ids = itertools.count(first)
 
 
-def _parse_here(parser: Parser, content: bytes, argument: object) -> object:
+def _parse_here(parser: sandbox.Parser, content: bytes, argument: object) -> object:
     return json.loads(json.dumps(parser(content, argument)))
 
 
