@@ -76,13 +76,22 @@ class ConditionalGenerator(nn.Module):
     def __init__(self, spec: GeneratorSpec) -> None:
         super().__init__()
         self.spec = spec
-        self.template = nn.Parameter(torch.full((spec.classes, 1, spec.side**2), 0.5))
+        pixels = spec.side**2
+        self.template = nn.Parameter(torch.empty(spec.classes, 1, pixels))
+        self.factors = nn.Parameter(torch.empty(spec.classes, spec.factors, pixels))
+        self.flows = nn.Parameter(torch.empty(spec.classes, spec.flows, 2, _FLOW_GRID, _FLOW_GRID))
+        if not self.template.is_meta:  # where only shapes matter, and arithmetic takes seconds
+            self._start()
+
+    @torch.no_grad()
+    def _start(self) -> None:
+        """Grey templates, and factors and flows that are small, random and smooth."""
+        spec = self.spec
+        self.template.fill_(0.5)
         coarse = min(spec.side, max(8, -(-spec.side // 2)))
         smooth = torch.randn(spec.classes, spec.factors, coarse, coarse)
-        self.factors = nn.Parameter(_FACTOR_SCALE * _enlarged(smooth, spec.side))
-        self.flows = nn.Parameter(
-            _FLOW_SCALE * torch.randn(spec.classes, spec.flows, 2, _FLOW_GRID, _FLOW_GRID)
-        )
+        self.factors.copy_(_FACTOR_SCALE * _enlarged(smooth, spec.side))
+        self.flows.copy_(_FLOW_SCALE * torch.randn(self.flows.shape))
 
     @torch.no_grad()
     def start_from(self, means: Tensor) -> None:

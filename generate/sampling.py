@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..common.console import progress
+from ..common.errors import GeneratorError
 from .generator import ConditionalGenerator
 
 _BATCH = 1000
@@ -36,12 +38,23 @@ def sample(
     with progress("sampling", count, "records") as advance, torch.inference_mode():
         for label, places in places_by_class(count, class_weights, _BATCH, random):
             code = torch.randn(1, len(places), code_length, generator=random)
-            made = generator(code, torch.tensor([label]))[0]
+            made = finite(generator(code, torch.tensor([label]))[0])
             pixels = (made * 255).round().to(torch.uint8)
             images[places] = pixels.numpy().reshape(-1, side, side)
             labels[places] = label
             advance(len(places), "")
     return images, labels
+
+
+def finite(made: Tensor) -> Tensor:
+    """What a generator has made, if it is numbers; weights from a file can be too large for that.
+
+    Raises:
+        GeneratorError: it is not.
+    """
+    if not bool(made.isfinite().all()):
+        raise GeneratorError("the generator makes no numbers: its weights are too large")
+    return made
 
 
 def places_by_class(

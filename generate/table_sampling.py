@@ -12,7 +12,7 @@ from ..common.column import Column, ColumnKind
 from ..common.console import progress
 from ..common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ..common.table_schema import TableSchema
-from .sampling import places_by_class
+from .sampling import finite, places_by_class
 from .table_arrangement import Arrangement
 from .table_correction import correct, spread
 from .table_generator import TableGenerator
@@ -96,7 +96,8 @@ def corrected_rows(
     @torch.inference_mode()
     def rows(label: int, count: int) -> NDArray[np.float32]:
         code = torch.randn(1, count, generator.spec.code, generator=random)
-        records: NDArray[np.float32] = generator(code, torch.tensor([label]), random)[0].numpy()
+        made = finite(generator(code, torch.tensor([label]), random)[0])
+        records: NDArray[np.float32] = made.numpy()
         correct(records, label, marginals, chances)
         return records
 
