@@ -14,8 +14,7 @@ from ..common.perceptual import PerceptualFeatures
 from ..common.public_module import PublicModule, load_module, module_for
 from ..common.schema import ImageSchema
 from ..common.schemas import Schema
-from ..common.sources import Source, open_source
-from ..common.sources.base import require_public_side
+from ..common.sources import Source, open_source, require_public_side
 from ..common.table_schema import TableSchema
 from .artifact import Embedding
 from .drawing import DEFAULT_FREQUENCIES, MapOptions

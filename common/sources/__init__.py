@@ -4,7 +4,7 @@ Only `dpntk.embed` and `dpntk.evaluate` may import this package; an import contr
 of reach of the release and of the generator.
 """
 
-from .base import Batch, Source
+from .base import Batch, Source, require_public_side
 from .opening import open_source
 
-__all__ = ["Batch", "Source", "open_source"]
+__all__ = ["Batch", "Source", "open_source", "require_public_side"]

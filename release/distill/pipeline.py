@@ -23,8 +23,7 @@ from ...common.ledger import DEFAULT_DELTA
 from ...common.outline import Outlined
 from ...common.relu_kernel import ReluKernel, class_targets
 from ...common.schema import ImageSchema
-from ...common.sources import Source
-from ...common.sources.base import require_public_side
+from ...common.sources import Source, require_public_side
 from ...common.words import rounded_up
 from ..composition import Total
 from ..distilled import (

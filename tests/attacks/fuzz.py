@@ -326,7 +326,7 @@ def in_a_worker(kind: Kind, seeds: list[Seed], seed: int, numbers: range) -> tup
 def main(name: str, count: int, seed: int, number: int = 0) -> dict[str, int]:
     """Read that many mutated files, from one number on."""
     torch.set_num_threads(1)
-    console.quiet = True
+    console.terminal.quiet = True
     kind, stop = KINDS[name], number + count
     found: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
