@@ -131,7 +131,7 @@ def show(grid: TextTable) -> None:
 
     Rich would leave out columns, and so figures.
     """
-    terminal = out.terminal
+    terminal = _plain_console()
     options = terminal.options.update(max_width=_ANY_WIDTH)
     needs = terminal.measure(grid.table, options=options)
     width = max(terminal.width, needs.minimum, min(needs.maximum, _USUAL_WIDTH))

@@ -171,7 +171,7 @@ def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
         ("schema a.csv -o s.toml --separator ;;", "separator ';;': it is one character"),
         ("embed a.csv", "a table needs a schema"),
         ("embed a.csv --accept-from-data", "means nothing without --schema"),
-        ("embed a.csv --schema nothing.toml", "nothing.toml: No such file"),
+        ("embed a.csv --schema nothing.toml", "nothing.toml: there is no such file"),
         ("embed a.csv --schema schema.toml --front scattering", "is for images, not for tables"),
         ("embed a.csv --schema schema.toml --features rff --marginals 0.5", "--features ntk"),
         ("embed a.csv --schema schema.toml --pairs age,nothing", "--pairs age,nothing: two"),

@@ -141,7 +141,7 @@ def _embedding_seeds(folder: Path) -> list[Seed]:
     path, documents = folder / "embedding.h5", ["plan", "ledger"]
     save_embedding(make_small_embedding(), path)
     honest = path.read_bytes()
-    save_embedding(_of_a_table(folder), path)
+    save_embedding(_of_a_table(folder), path, overwrite=True)
     roomy = [_roomy(path.read_bytes(), path, documents), _roomy(honest, path, documents)]
     others = [EMBEDDING_ATTACKS[name].make(honest, folder / "secret.bin") for name in REACHING_OUT]
     return [*roomy, *(Seed(content, path) for content in (honest, honest, *others))]

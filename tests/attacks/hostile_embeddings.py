@@ -421,7 +421,7 @@ def no_shift(file: h5py.File) -> None:
     replanned(file, on_the_grid(shift=-1))
 
 
-@edit("not a grid")
+@edit("64 bits do not hold")
 def capacity_beyond_64_bits(file: h5py.File) -> None:
     replanned(file, on_the_grid(capacity=2**70))
 
@@ -489,17 +489,17 @@ def noise_whose_square_is_nothing(file: h5py.File) -> None:
     entered(file, multiplier=1e-300, multiplier_replace_one=1e-300)
 
 
-@edit("impossible promise")
+@edit("64 bits do not hold")
 def epsilon_of_400_digits(file: h5py.File) -> None:
     entered(file, epsilon=10**400)
 
 
-@edit("impossible promise")
+@edit("a number that is not finite")
 def epsilon_that_is_no_number(file: h5py.File) -> None:
     entered(file, epsilon=float("nan"))
 
 
-@edit("the ledger cannot be read")
+@edit("64 bits do not hold")
 def ceiling_of_400_digits(file: h5py.File) -> None:
     ceiling = {"epsilon": 10**400, "delta": 1e-5}
     file.attrs["ledger"] = json.dumps({"entries": [], "ceiling": ceiling})
@@ -511,7 +511,7 @@ def ceilings_that_take_hours(file: h5py.File) -> None:
     file.attrs["ledger"] = f'{{"ceiling":null,"entries":[],"parts":[{",".join([part] * 50_000)}]}}'
 
 
-@edit("merged too often")
+@edit("too many lists or tables in one another")
 def ledger_in_a_ledger(file: h5py.File) -> None:
     ledger = '{"ceiling":null,"entries":[]}'
     for _ in range(300):

@@ -139,7 +139,7 @@ def test_private_bounds_confirm_bounds_alone() -> None:
         ),
         (
             "[[columns]]\nname = 'a'\nkind = 'continuous'\ndtype = 'float32'\nlower = nan\nupper=1",
-            "its bounds have to go up",
+            "a number that is not finite",
         ),
         (
             "[[columns]]\nname = 'a'\nkind = 'categorical'\ndtype = 'string'\n"

@@ -348,7 +348,7 @@ def test_options_that_do_not_fit_get_one_line(
         (["--module", file], "it goes with --features perceptual, not ntk"),
         (["--features", "rff", "--module-is-public"], "goes with --features perceptual, not rff"),
         ([*EMBED, file, "--width", "5"], "--width 5: it goes with --features ntk, not perceptual"),
-        ([*EMBED, "missing.pt"], "missing.pt: No such file or directory"),
+        ([*EMBED, "missing.pt"], "missing.pt: there is no such file"),
     ):
         refused = dpntk("embed", folder, *options)
         assert refused.code == 1

@@ -31,7 +31,7 @@ def write(path: Path, rows: slice) -> Path:
 
 def embedded(folder: Path, name: str, rows: slice, **options: object) -> Path:
     data = write(folder / f"{name}.npz", rows)
-    how: dict[str, object] = {"width": 5, "classes": 3, **options}
+    how: dict[str, object] = {"width": 5, "classes": 3, "image_size": SIDE, **options}
     save_embedding(embed(data, **how), folder / f"{name}.h5")  # type: ignore[arg-type]
     return folder / f"{name}.h5"
 

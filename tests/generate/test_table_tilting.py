@@ -58,7 +58,7 @@ def test_features_of_rows_are_those_that_were_embedded(
     table: Path, options: dict[str, Any]
 ) -> None:
     """The mean over a class's rows of <v, phi(x)> is <v, mean feature> of a noiseless release."""
-    made = unrecorded_release(embed(table, table=PEOPLE, **options), Terms(1e5, 1e-3))
+    made = unrecorded_release(embed(table, table=PEOPLE, **options), Terms(4e5, 1e-3))
     records, labels = read(table)
     mean = released_mean(made)
     values = torch.from_numpy(mean.values).double()
@@ -91,7 +91,7 @@ def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
 
 def test_the_tilt_leaves_what_its_price_is_worth(table: Path) -> None:
     """Where the dual is largest, theta is (mu - E_P phi) / ridge."""
-    made = unrecorded_release(embed(table, table=PEOPLE, width=3), Terms(1e5, 1e-3))
+    made = unrecorded_release(embed(table, table=PEOPLE, width=3), Terms(4e5, 1e-3))
     records, labels = read(table)
     mu = torch.tensor(released_mean(made).values[:, 1])
     features, ridge = RowFeatures(made.feature_map, records), 0.002
