@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpntk.common.column import Column, ColumnKind, Missing, Transform
-from dpntk.common.encoding import MISSING, NumericEncoding
-from dpntk.common.table_schema import TableSchema
+from dpntk.common.schema.column import Column, ColumnKind, Missing, Transform
+from dpntk.common.schema.encoding import MISSING, NumericEncoding
+from dpntk.common.schema.table import TableSchema
 from dpntk.evaluate.tables import Table
 
 CELLS = 32

@@ -9,8 +9,8 @@ makes points of training images, one seed after the other (the noise has none), 
 real test images by kernel regression from the points, and by the ConvNet of `dpntk evaluate`.
 Points are those of `dpntk distill`, with the preset of the data set, and of `dpntk generate
 --points`, from a release under replace-one, all with default options. An interrupted run is gone on
-with, and finished ones are kept in benchmarks/results-distilled.json; the table goes to
-benchmarks/results.md.
+with, and finished ones are kept in benchmarks/results/distilled.json; the table goes to
+benchmarks/results/README.md.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from pathlib import Path
 
 import torch
 
-from dpntk.common.files import write_atomically
+from dpntk.common.runtime.threads import use_threads
 from dpntk.common.sources import open_source
-from dpntk.common.threads import use_threads
+from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.distilled import classifiers_of
 from dpntk.generate import TrainingSettings, generate
 from dpntk.generate.distilled import export_points
-from dpntk.generate.export import load_generator
-from dpntk.generate.generator_file import GENERATOR
-from dpntk.generate.pipeline import points_to
-from dpntk.generate.points import PointSettings
+from dpntk.generate.images.export import load_generator
+from dpntk.generate.images.inducing_points import PointSettings
+from dpntk.generate.images.pipeline import points_to
+from dpntk.generate.output.generator_file import GENERATOR
 from dpntk.release import Terms, open_release, own_key, publish
 from dpntk.release.distill import PRESETS, Settings, distill
-from dpntk.release.reader import OpenedDistilled, open_any
-from tests.release.distill.problems import draw_problem, plain_gradients
+from dpntk.release.file.reader import OpenedDistilled, open_any
+from tests.helpers.problems import draw_problem, plain_gradients
 
 from .sections import put_section, rows_over_seeds
 
 FOLDER = Path(__file__).parent
-RESULTS = FOLDER / "results-distilled.json"
+RESULTS = FOLDER / "results/distilled.json"
 WORK = FOLDER / "distilled"
 SCORES = ("kernel regression", "ConvNet")
 SEPARATOR = " | "
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Its name in results-distilled.json."""
+        """Its name in results/distilled.json."""
         numbers = f"{self.epsilon:g}", str(self.per_class)
         return SEPARATOR.join([self.data, *numbers, self.method, str(self.seed)])
 

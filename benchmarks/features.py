@@ -35,17 +35,17 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from dpntk.common.architectures import layers_of
-from dpntk.common.feature_map import FeatureMap
-from dpntk.common.front import Pixels, Scattering
-from dpntk.common.layers import Shape
-from dpntk.common.ntk import TangentFeatures
-from dpntk.common.rff import RandomFourierFeatures
-from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
-from dpntk.embed.reference import features, features_one_by_one, network_of
-from dpntk.generate.front import SmoothFront
-from dpntk.generate.kernels import kernel_of
+from dpntk.common.features.base import FeatureMap
+from dpntk.common.features.ntk.architectures import layers_of
+from dpntk.common.features.ntk.layers import Shape
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.features.ntk.scattering import Pixels, Scattering
+from dpntk.common.features.rff import RandomFourierFeatures
+from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
+from dpntk.embed.exact.reference import features, features_one_by_one, network_of
+from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.generate.kernels.base import kernel_of
+from dpntk.generate.kernels.scattering import SmoothFront
 
 CLASSES, LEVELS, TURNS = 10, 255, 5
 MNIST: Shape = (1, 28, 28)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.ledger import DEFAULT_DELTA
-from dpntk.evaluate.records import Records
-from dpntk.release.accountant import noise_multiplier
+from dpntk.evaluate.images.records import Records
+from dpntk.release.mechanism.accountant import noise_multiplier
 
 _RANK: Final = 20
 _CONSTANT: Final = 0.35

@@ -3,8 +3,9 @@
 Every run: embed, release (delta 1e-5), generate 60,000 records with the default settings, train
 the classifiers of `dpntk evaluate` on them, and test these on the real test images. The seed is of
 features, training and classifiers; the noise has none. Nothing is chosen by these figures: the
-same settings serve all data sets and epsilons. Finished runs are kept in benchmarks/results.json,
-so an interrupted table is gone on with; the table is written to benchmarks/results.md.
+same settings serve all data sets and epsilons. Finished runs are kept in
+benchmarks/results/images.json, so an interrupted table is gone on with; the table is written to
+benchmarks/results/README.md.
 
 Run: python -m benchmarks.images NAME=FOLDER [NAME=FOLDER ...] [--seeds N] [--epsilons E ...]
      [--adjacencies A ...] [--methods M ...]
@@ -26,27 +27,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.files import write_atomically
 from dpntk.common.sources import open_source
+from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import Embedding, embed, save_embedding
 from dpntk.evaluate import measure, read_real, read_synthetic
-from dpntk.evaluate.classifiers import CLASSIFIERS
-from dpntk.evaluate.records import Records
+from dpntk.evaluate.images.classifiers import CLASSIFIERS
+from dpntk.evaluate.images.records import Records
 from dpntk.generate import TrainingSettings, generate
 from dpntk.release import Terms, open_release, own_key, publish
-from dpntk.release.reader import OpenedRelease
+from dpntk.release.file.reader import OpenedRelease
 
 from .gaussian import gaussian_records
 from .sections import put_section, rows_over_seeds
 
-RESULTS = Path(__file__).parent / "results.json"
+RESULTS = Path(__file__).parent / "results/images.json"
 RECORDS, CLASSES = 60_000, 10
 SEPARATOR = " | "
 
 
 @dataclass(frozen=True)
 class Run:
-    """One line of results.json: what was run, and with which seed."""
+    """One line of results/images.json: what was run, and with which seed."""
 
     data: str
     epsilon: float
@@ -56,7 +57,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Its name in results.json."""
+        """Its name in results/images.json."""
         return SEPARATOR.join((*self.row, str(self.seed)))
 
     @property

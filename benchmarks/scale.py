@@ -34,12 +34,13 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from dpntk.common.ranks import Ranks
+from dpntk.common.runtime.ranks import Ranks
+from dpntk.common.runtime.threads import use_threads
 from dpntk.common.sources import open_source
-from dpntk.common.threads import use_threads
-from dpntk.embed import counting, embed, save_embedding
-from dpntk.embed.checkpoint import Progress, save_progress
-from dpntk.embed.work_folder import NothingLeft, WorkFolder
+from dpntk.embed import embed, save_embedding
+from dpntk.embed.run import worker as counting
+from dpntk.embed.run.checkpoint import Progress, save_progress
+from dpntk.embed.run.work_folder import NothingLeft, WorkFolder
 
 SIDE, CLASSES = 28, 10
 MNIST_SIZE = 60_000

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from dpntk.common.files import write_atomically
+from dpntk.common.storage.atomic import write_atomically
 
-TABLE = Path(__file__).parent / "results.md"
+TABLE = Path(__file__).parent / "results/README.md"
 
 
 def put_section(section: str, path: Path = TABLE) -> None:

@@ -13,8 +13,8 @@ categories stand for a data dictionary, and are outside the guarantee.
 --competitors adds MST and AIM, fitted to the same training part at the same epsilon and delta, but
 under add-remove, which is what they guarantee (benchmarks/competitors.py).
 
-Finished runs are kept in benchmarks/results-tables.json, so an interrupted table is gone on with;
-the table is a section of benchmarks/results.md.
+Finished runs are kept in benchmarks/results/tables.json, so an interrupted table is gone on with;
+the table is a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.tables NAME=PATH:LABEL [NAME=PATH:LABEL ...] [--seeds N] [--methods M ...]
      [--epsilon E] [--keep-negatives NAME=RATE ...] [--competitors]
@@ -39,13 +39,13 @@ import pyarrow as pa
 import pyarrow.csv
 from pyarrow import parquet
 
-from dpntk.common.files import write_atomically
-from dpntk.common.schema_file import read_schema
-from dpntk.common.sources.csv_files import is_csv
-from dpntk.common.sources.tables import find_tables
-from dpntk.common.table_schema import CsvFormat, TableSchema
+from dpntk.common.schema.table import CsvFormat, TableSchema
+from dpntk.common.schema.toml import read_schema
+from dpntk.common.sources.tables.csv import is_csv
+from dpntk.common.sources.tables.table import find_tables
+from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
-from dpntk.embed.drafting import draft_schema
+from dpntk.embed.schema_inference import draft_schema
 from dpntk.evaluate.tables import (
     Row,
     Table,
@@ -57,14 +57,14 @@ from dpntk.evaluate.tables.baselines import independent_columns
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
 from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, task_for
-from dpntk.generate.table_pipeline import generate_table
-from dpntk.generate.table_training import TableSettings
+from dpntk.generate.tables.pipeline import generate_table
+from dpntk.generate.tables.training import TableSettings
 from dpntk.release import Terms, open_release, own_key, publish
 
 from .competitors import CELLS, NAMES, environment, rows_of
 from .sections import put_section
 
-RESULTS = Path(__file__).parent / "results-tables.json"
+RESULTS = Path(__file__).parent / "results/tables.json"
 SCHEMAS = Path(__file__).parent / "schemas"
 SEPARATOR = " | "
 TEST_SHARE = 0.2
@@ -88,7 +88,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """One line of results-tables.json: what was run, and with which seed."""
+    """One line of results/tables.json: what was run, and with which seed."""
 
     data: str
     method: str
@@ -97,7 +97,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Its name in results-tables.json."""
+        """Its name in results/tables.json."""
         return SEPARATOR.join((self.data, self.method, f"{self.epsilon:g}", str(self.seed)))
 
 

@@ -1,11 +1,11 @@
 """Stage one: the only room that reads sensitive records."""
 
 from ..common.ledger import Ceiling
-from .artifact import Embedding, load_embedding
+from .from_torch import tangent_features_of
 from .merge import merge
-from .own_network import tangent_features_of
 from .pipeline import embed
-from .saving import save_embedding
+from .sums.file import Embedding, load_embedding
+from .sums.saving import save_embedding
 
 __all__ = [
     "Ceiling",

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import MergeError, SchemaError
-from ..common.files import write_failures
 from ..common.ledger import Ledger
-from ..common.locks import locked
-from .artifact import Embedding, load_embedding, plan_of
-from .run_plan import changes
+from ..common.storage.atomic import write_failures
+from ..common.storage.locks import locked
+from .run.plan import changes
+from .sums.file import Embedding, load_embedding, plan_of
 
 _SAME_OPTIONS: Final = "embed both with the same options, --capacity and --classes among them"
 

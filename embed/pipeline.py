@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.console import progress
-from ..common.device import AUTO, choose_device
 from ..common.errors import SchemaError
-from ..common.feature_map import FeatureMap
-from ..common.perceptual import PerceptualFeatures
-from ..common.public_module import PublicModule, load_module, module_for
-from ..common.schema import ImageSchema
-from ..common.schemas import Schema
+from ..common.features.base import FeatureMap
+from ..common.features.perceptual import PerceptualFeatures
+from ..common.features.torchscript import PublicModule, load_module, module_for
+from ..common.runtime.device import AUTO, choose_device
+from ..common.schema import Schema
+from ..common.schema.image import ImageSchema
+from ..common.schema.table import TableSchema
 from ..common.sources import Source, open_source, require_public_side
-from ..common.table_schema import TableSchema
-from .artifact import Embedding
-from .drawing import DEFAULT_FREQUENCIES, MapOptions
-from .grid import DEFAULT_CAPACITY, Grid
-from .job import Job
+from .exact.grid import DEFAULT_CAPACITY, Grid
+from .feature_options import DEFAULT_FREQUENCIES, MapOptions
+from .run.job import Job
+from .sums.file import Embedding
 
 
 def embed(
@@ -55,12 +55,12 @@ def embed(
             drawn without looking at the records (`tangent_features_of` makes one of a torch
             network).
         arch: of "ntk": the network whose tangent kernel is used; for this and the next five, see
-            `drawing.MapOptions`.
+            `feature_options.MapOptions`.
         width: of "ntk": of its hidden layers.
         activation: of "ntk": its elementwise function.
         front: of "ntk": what stands before it.
         frequencies: of "rff": how many; the dimension is twice that.
-        length_scale: of "rff": of its kernel, for values 0..1; see `drawing.MapOptions`.
+        length_scale: of "rff": of its kernel, for values 0..1; see `feature_options.MapOptions`.
         feature_seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.
@@ -76,7 +76,7 @@ def embed(
         carry_out: how to pass over the records; `WorkFolder.carry_out` survives interruptions and
             shares the work with other processes. In memory and in one go if None.
         table: the schema, if the data are a table in CSV or Parquet files.
-        marginals: of "ntk" on tables: see `drawing.MapOptions`.
+        marginals: of "ntk" on tables: see `feature_options.MapOptions`.
         pairs: likewise.
 
     Returns:

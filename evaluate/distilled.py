@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ..common.errors import DataError
+from ..common.features.infinite_ntk import KernelRidge, ReluKernel, class_targets
 from ..common.outline import Outlined
-from ..common.relu_kernel import KernelRidge, ReluKernel, class_targets
-from ..common.schema import PIXEL_LEVELS
-from ..common.sources.npy import ArrayFile
-from ..common.synthetic_folder import POINTS
-from ..release.distilled import LARGEST_BIAS, LARGEST_RIDGE
-from .classifiers import Classifier, score_network
-from .records import Records
+from ..common.schema.image import PIXEL_LEVELS
+from ..common.sources.images.npy import ArrayFile
+from ..common.storage.synthetic_folder import POINTS
+from ..release.file.distilled import LARGEST_BIAS, LARGEST_RIDGE
+from .images.classifiers import Classifier, score_network
+from .images.records import Records
 
 _CHUNK: Final = 1000
 _FARTHEST: Final = 1e3

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from ..common.console import console
 from ..common.errors import DataError
-from ..common.plain import parse_json
 from ..common.storage import door
-from ..common.synthetic_folder import PROVENANCE
-from ..common.words import promised
-from ..release.acceptance import Acceptance
-from ..release.citation import citation_of, contradictions
-from ..release.reader import open_any
+from ..common.storage.plain import parse_json
+from ..common.storage.synthetic_folder import PROVENANCE
+from ..common.text import promised
+from ..release.file.citation import citation_of, contradictions
+from ..release.file.reader import open_any
+from ..release.signing.policy import Acceptance
 
 _LARGEST_FILE: Final = 1 << 26
 

@@ -1,11 +1,11 @@
 """Stage three: post-processing. Reads release files only, and cannot name anything else."""
 
-from .export import SavedGenerator, load_generator
-from .pipeline import generate, sample_to
-from .table_export import SavedTableGenerator, load_table_generator
-from .table_pipeline import generate_table, sample_table_to
-from .table_training import TableSettings, TableTraining, train_table
-from .training import Training, TrainingSettings, train
+from .images.export import SavedGenerator, load_generator
+from .images.pipeline import generate, sample_to
+from .images.training import Training, TrainingSettings, train
+from .tables.export import SavedTableGenerator, load_table_generator
+from .tables.pipeline import generate_table, sample_table_to
+from .tables.training import TableSettings, TableTraining, train_table
 
 __all__ = [
     "SavedGenerator",

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..common.schema import ImageSchema
-from ..release.citation import citation_of
-from ..release.distilled import VALUE_LEVELS
-from ..release.reader import OpenedDistilled
-from .export import write_images, write_points
-from .results import results
-from .table_export import write_rows
-from .table_sampling import to_table
+from ..common.schema.image import ImageSchema
+from ..release.file.citation import citation_of
+from ..release.file.distilled import VALUE_LEVELS
+from ..release.file.reader import OpenedDistilled
+from .images.export import write_images, write_points
+from .output.folder import results
+from .tables.export import write_rows
+from .tables.sampling import to_table
 
 
 def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = False) -> None:

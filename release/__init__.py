@@ -1,7 +1,7 @@
 """Stage two: the privacy barrier.
 
 `release` reads an embedding and so reaches the sensitive room; `open_release` does not. The first
-is therefore imported on first use, and stages three and four import `dpntk.release.reader`.
+is therefore imported on first use, and stages three and four import `dpntk.release.file.reader`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from .acceptance import Acceptance, SignedBy
-from .contents import Guarantee, Release
-from .keys import SigningKey, load_key, make_key, own_key
-from .reader import OpenedDistilled, OpenedRelease, open_any, open_release
+from .file.model import Guarantee, Release
+from .file.reader import OpenedDistilled, OpenedRelease, open_any, open_release
+from .signing.keys import SigningKey, load_key, make_key, own_key
+from .signing.policy import Acceptance, SignedBy
 
 if TYPE_CHECKING:
-    from .publishing import publish
-    from .terms import ClassCounts, Terms
+    from .publishing.pipeline import publish
+    from .publishing.terms import ClassCounts, Terms
 
 __all__ = [
     "Acceptance",
@@ -38,9 +38,9 @@ __all__ = [
 
 
 _LAZY: Final = {
-    "ClassCounts": "terms",
-    "Terms": "terms",
-    "publish": "publishing",
+    "ClassCounts": "publishing.terms",
+    "Terms": "publishing.terms",
+    "publish": "publishing.pipeline",
 }
 """Name to the module that it is in."""
 

@@ -15,17 +15,17 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from dpntk.common.architectures import fc_1l
-from dpntk.common.command import run
-from dpntk.common.front import Pixels
-from dpntk.common.ntk import TangentFeatures
-from dpntk.common.schema import ImageSchema, Origin
+from dpntk.common.cli.app import run
+from dpntk.common.features.ntk.architectures import fc_1l
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.features.ntk.scattering import Pixels
+from dpntk.common.schema.image import ImageSchema, Origin
 from dpntk.embed import Embedding, save_embedding
-from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.grid import DEFAULT_CAPACITY, Grid
+from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
+from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.release import Release, Terms
-from dpntk.release.publishing import unrecorded_release
-from tests.embed.processes import embed_arguments, embed_in_a_child, write_records
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.processes import embed_arguments, embed_in_a_child, write_records
 
 SIDE, CLASSES = 8, 3
 

@@ -17,8 +17,8 @@ from PIL import Image
 
 from ..errors import DataError, SchemaError
 from ..outline import Outlined
-from ..schema import MOST_CLASSES, ImageSchema, Origin, numbered
-from ..schemas import Schema
+from ..schema import Schema
+from ..schema.image import MOST_CLASSES, ImageSchema, Origin, numbered
 from .prefetch import decoding_workers, in_order
 
 MOST_PIXELS: Final = 1 << 26

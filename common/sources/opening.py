@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import DataError, SchemaError
-from ..table_schema import TableSchema
-from ..words import counted
-from .arrays import ArraySource, holds_npy_files
+from ..schema.table import TableSchema
+from ..text import counted
 from .base import Source, names_of_numbers, reading, require_regular
-from .csv_files import is_csv
-from .idx import IdxSource, find_idx_pairs, holds_idx_files
-from .image_folder import ImageFolderSource
-from .parquet_images import ParquetImageSource
+from .images.arrays import ArraySource, holds_npy_files
+from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
+from .images.image_folder import ImageFolderSource
+from .images.parquet import ParquetImageSource
+from .images.tar import TarImageSource
 from .shards import find_shards, holds_shards
-from .tables import TableSource
-from .tar_images import TarImageSource
+from .tables.csv import is_csv
+from .tables.table import TableSource
 
 _PARQUET: Final = ".parquet"
 _TAR: Final = ".tar"

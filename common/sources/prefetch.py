@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from ..ranks import Ranks
+from ..runtime.ranks import Ranks
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -1,1 +1,1 @@
-"""Reading files that may come from somebody else."""
+"""Files that appear whole, locks, and the layout of files and folders."""

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..container import USER_BLOCK
 from . import sandbox
+from .container import USER_BLOCK
 from .hdf5 import outline, outline_as_json
 from .layout import INTEGER, NUMBER, TEXT, Layout, Outline, Place, Value
 from .sandbox import Refused

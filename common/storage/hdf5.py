@@ -19,7 +19,7 @@ from typing import Any, Final
 import h5py
 import numpy as np
 
-from ..container import USER_BLOCK
+from .container import USER_BLOCK
 from .layout import (
     FLOAT32,
     FLOAT64,

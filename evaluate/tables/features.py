@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ...common.column import Missing
 from ...common.outline import Outlined
+from ...common.schema.column import Missing
 from .table import Table
 
 _MOST_CATEGORIES: Final = 100

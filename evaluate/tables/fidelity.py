@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.column import Column
-from ...common.encoding import MISSING
+from ...common.schema.column import Column
+from ...common.schema.encoding import MISSING
 from .table import Table
 
 BINS: Final = 20

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...common.console import TextTable
-from ...common.files import SENSITIVE_MODE, write_atomically
+from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
 from .classifiers import CLASSIFIERS, XGBOOST
 from .fidelity import METHOD
 from .points import KERNEL_REGRESSION

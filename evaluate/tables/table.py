@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ...common.errors import DataError, SchemaError
 from ...common.outline import Outlined
-from ...common.schema_file import read_schema
-from ...common.sources.csv_files import is_csv
-from ...common.sources.tables import TableSource
-from ...common.synthetic_folder import CSV, PARQUET, PROVENANCE
-from ...common.table_schema import TableSchema
+from ...common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
+from ...common.schema.table import TableSchema
+from ...common.schema.toml import read_schema
+from ...common.sources.tables.csv import is_csv
+from ...common.sources.tables.table import TableSource
+from ...common.storage.synthetic_folder import CSV, PARQUET, PROVENANCE
 from ..provenance import read_provenance
 from ..unpacked import require_plausible
 
@@ -59,7 +59,7 @@ class Table(Outlined):
         return labels
 
     def records(self) -> NDArray[np.uint8]:
-        """The rows as a release sees them, uint8 (n, record size); see `dpntk.common.encoding`."""
+        """Rows as a release sees them, uint8 (n, record size): `dpntk.common.schema.encoding`."""
         found = np.empty((len(self), self.schema.record_size), dtype=np.uint8)
         for block in blocks_of(self.schema):
             values = self.columns[block.column.name]

@@ -6,7 +6,7 @@ For a record x with target y, the loss is (Nguyen, Chen, Lee 2021; Vinaroz and P
 
 with K the kernel of the m support points and k_x that of the record with them. With r = k_x A^-1 Y
 - y, u = A^-1 k_x and v = A^-1 Y r its differential is <v, dk_x> - u^T dA v. Since dk(x, z) / dz is
-p x + q z (`dpntk.common.relu_kernel`), the gradient with respect to support point a is
+p x + q z (`dpntk.common.features.infinite_ntk`), the gradient with respect to support point a is
 
     c_a x + sum_j E_aj X_j,
 
@@ -43,10 +43,10 @@ import torch
 from torch import Tensor
 
 from ...common.errors import BudgetError
+from ...common.features.infinite_ntk import ReluKernel
+from ...common.numerics.square_root import square_root
 from ...common.outline import Outlined
-from ...common.relu_kernel import ReluKernel
-from ...common.square_root import square_root
-from ...embed.arithmetic import sum_in_fixed_order, sum_of_squares
+from ...embed.exact.affine import sum_in_fixed_order, sum_of_squares
 from .products import Public
 
 

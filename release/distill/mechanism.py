@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...common.errors import BudgetError
-from ...common.square_root import square_root
-from ..discrete_gaussian import discrete_gaussian
-from ..distilled import UNITS_OF_CLIP_NORM, VALUE_LEVELS
-from ..mechanism import SMOOTHING
-from ..sampled_gaussian import LARGEST_MULTIPLIER
+from ...common.numerics.square_root import square_root
+from ..file.distilled import UNITS_OF_CLIP_NORM, VALUE_LEVELS
+from ..mechanism.discrete_gaussian import discrete_gaussian
+from ..mechanism.gaussian import SMOOTHING
+from ..mechanism.subsampled_gaussian import LARGEST_MULTIPLIER
 from .gradients import Coefficients, SupportLoss
 
 LEVELS: Final = VALUE_LEVELS

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.outline import Outlined
-from ..distilled import FARTHEST
+from ..file.distilled import FARTHEST
 from .mechanism import PLACES
 from .settings import Settings
 

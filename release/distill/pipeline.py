@@ -16,33 +16,33 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.console import notice, progress
-from ...common.container import RELEASE_BEGINS
 from ...common.errors import BudgetError, DataError, OutputError, RunError
-from ...common.files import require_absent
+from ...common.features.infinite_ntk import ReluKernel, class_targets
 from ...common.ledger import DEFAULT_DELTA
 from ...common.outline import Outlined
-from ...common.relu_kernel import ReluKernel, class_targets
-from ...common.schema import ImageSchema
+from ...common.schema.image import ImageSchema
 from ...common.sources import Source, require_public_side
-from ...common.words import rounded_up
-from ..composition import Total
-from ..distilled import (
+from ...common.storage.atomic import require_absent
+from ...common.storage.container import RELEASE_BEGINS
+from ...common.text import rounded_up
+from ..file.distilled import (
     DISTILLED_MECHANISM,
     DistilledGuarantee,
     DistilledRelease,
     distilled_statement,
 )
-from ..distilled_file import save_distilled
-from ..distilled_ledger import Spending, enter
-from ..keys import SigningKey
-from ..sampled_gaussian import (
+from ..file.distilled_codec import save_distilled
+from ..mechanism.composition import Total
+from ..mechanism.subsampled_gaussian import (
     SAMPLED_ACCOUNTANT,
     SampledGaussian,
     sampled_accountant_version,
     sampled_epsilon,
     sampled_multiplier,
 )
+from ..signing.keys import SigningKey
 from .gradients import SupportLoss, require_memory
+from .ledger import Spending, enter
 from .mechanism import MOST_INPUTS, MOST_RECORDS, ONE, noise_sigma, noisy_gradient
 from .optimiser import State, begin, descend
 from .progress import RunFolder

@@ -12,7 +12,7 @@ import math
 
 from torch import Tensor
 
-from ...embed.arithmetic import round_to_digits
+from ...embed.exact.affine import round_to_digits
 
 
 class Public:

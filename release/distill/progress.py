@@ -29,10 +29,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from ...common.errors import RunError
-from ...common.files import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
-from ...common.locks import folder_locked
-from ...common.plain import parse_json
-from ...common.schema import canonical_json
+from ...common.schema.image import canonical_json
+from ...common.storage.atomic import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
+from ...common.storage.locks import folder_locked
+from ...common.storage.plain import parse_json
 from .optimiser import State
 
 _PLAN: Final = "plan.json"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.errors import BudgetError
-from ..sampled_gaussian import LEAST_RATE
+from ..mechanism.subsampled_gaussian import LEAST_RATE
 
 
 def poisson_sample(records: int, rate: float) -> NDArray[np.int64]:

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ...common.errors import BudgetError
-from ..distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
-from ..sampled_gaussian import MOST_STEPS
+from ..file.distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
+from ..mechanism.subsampled_gaussian import MOST_STEPS
 from .sampling import require_rate
 
 

@@ -33,36 +33,36 @@ from dpntk.common.console import console
 from dpntk.common.errors import DpntkError
 from dpntk.common.storage import sandbox
 from dpntk.common.storage.sandbox import Parser
-from dpntk.common.synthetic_folder import PROVENANCE
+from dpntk.common.storage.synthetic_folder import PROVENANCE
 from dpntk.embed import Embedding, embed, load_embedding, save_embedding
 from dpntk.evaluate.distilled import is_distilled, read_points
+from dpntk.evaluate.images.records import read_synthetic
 from dpntk.evaluate.provenance import described, is_private
-from dpntk.evaluate.records import read_synthetic
 from dpntk.evaluate.tables.table import is_table, read_synthetic_table
 from dpntk.generate.distilled import export_points
-from dpntk.generate.export import SavedGenerator, load_generator, write_synthetic
-from dpntk.generate.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.generator_file import GENERATOR
-from dpntk.generate.sampling import sample
-from dpntk.generate.table_export import (
+from dpntk.generate.images.export import SavedGenerator, load_generator, write_synthetic
+from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.sampling import sample
+from dpntk.generate.output.generator_file import GENERATOR
+from dpntk.generate.tables.export import (
     SavedTableGenerator,
     holds_table,
     load_table_generator,
     write_table,
 )
-from dpntk.generate.table_sampling import sample_rows
+from dpntk.generate.tables.sampling import sample_rows
 from dpntk.release import Acceptance, SignedBy, Terms, open_any
-from dpntk.release.distilled_file import serialise_distilled
-from dpntk.release.publishing import unrecorded_release
-from dpntk.release.reader import OpenedDistilled
-from dpntk.release.writer import serialise
+from dpntk.release.file.distilled_codec import serialise_distilled
+from dpntk.release.file.reader import OpenedDistilled
+from dpntk.release.file.writer import serialise
+from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.attacks import mutations
 from tests.attacks.attacks import SECRET
 from tests.attacks.hostile import ATTACKS
 from tests.attacks.hostile_embeddings import EMBEDDING_ATTACKS
 from tests.conftest import make_small_embedding, make_small_release
-from tests.release.test_distilled_file import make_distilled
-from tests.tables import PEOPLE, people, random_generator, random_marginals
+from tests.helpers.tables import PEOPLE, people, random_generator, random_marginals
+from tests.release.file.test_distilled_codec import make_distilled
 
 REACHING_OUT = ["external_storage", "virtual_data_set", "external_link"]
 UNSIGNED = Acceptance(allow_unsigned=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from dpntk.common.container import RELEASE_MAGIC, USER_BLOCK, user_block
+from dpntk.common.storage.container import RELEASE_MAGIC, USER_BLOCK, user_block
 from tests.attacks.attacks import HUGE, SECRET, Attacks
 
 ATTACKS = Attacks()

@@ -18,8 +18,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from dpntk.common.container import EMBEDDING_MAGIC, USER_BLOCK
-from dpntk.common.schema import canonical_json, digest
+from dpntk.common.schema.image import canonical_json, digest
+from dpntk.common.storage.container import EMBEDDING_MAGIC, USER_BLOCK
 from tests.attacks.attacks import HUGE, SECRET, Attacks
 
 EMBEDDING_ATTACKS = Attacks()

@@ -12,10 +12,10 @@ import pytest
 
 from dpntk.common.errors import FormatError
 from dpntk.release import Acceptance, Release, make_key, open_release, own_key
-from dpntk.release.body import read_in_child
-from dpntk.release.trust import add
-from dpntk.release.user_block import sign_file
-from dpntk.release.writer import serialise
+from dpntk.release.file.parser import read_in_child
+from dpntk.release.file.user_block import sign_file
+from dpntk.release.file.writer import serialise
+from dpntk.release.signing.trust import add
 from tests.attacks.attacks import SECRET
 from tests.attacks.hostile import ATTACKS
 

@@ -24,14 +24,14 @@ from pyarrow import parquet
 from safetensors.torch import save
 
 from dpntk.common.errors import DataError, GeneratorError
-from dpntk.common.schema_file import Draft
-from dpntk.common.synthetic_folder import IMAGES, PARQUET, POINTS, PROVENANCE
-from dpntk.evaluate.records import read_synthetic
+from dpntk.common.schema.toml import Draft
+from dpntk.common.storage.synthetic_folder import IMAGES, PARQUET, POINTS, PROVENANCE
+from dpntk.evaluate.images.records import read_synthetic
 from dpntk.evaluate.tables import read_synthetic_table
 from dpntk.generate import load_generator, load_table_generator
-from dpntk.generate.generator_file import serialise
+from dpntk.generate.output.generator_file import serialise
 from tests.conftest import Command, draw_records, refused
-from tests.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, people
 
 ROOM = 3 << 30
 """Bytes that a command may take beside what this process has: more than it should."""

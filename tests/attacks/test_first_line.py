@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from dpntk.common.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
+from dpntk.common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
 from dpntk.embed import Embedding
 from dpntk.release import Terms, make_key, own_key
-from dpntk.release import reader as reading
-from dpntk.release.distilled_file import save_distilled
-from dpntk.release.publishing import unrecorded_release, write_release
-from dpntk.release.trust import add
+from dpntk.release.file import reader as reading
+from dpntk.release.file.distilled_codec import save_distilled
+from dpntk.release.publishing.pipeline import unrecorded_release, write_release
+from dpntk.release.signing.trust import add
 from tests.conftest import Command, refused
-from tests.release.test_distilled_file import make_distilled
+from tests.release.file.test_distilled_codec import make_distilled
 
 NOISY = Terms(1.0, 1e-3)
 EXACT = Terms(math.inf, not_private=True)

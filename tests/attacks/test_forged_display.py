@@ -20,20 +20,20 @@ from PIL import Image
 from rich.console import Console
 
 from dpntk.common import console as printing
-from dpntk.common.column import Column, ColumnKind, Missing
-from dpntk.common.command import COMMANDS
+from dpntk.common.cli.app import COMMANDS
 from dpntk.common.foreign import shown
-from dpntk.common.schema import ImageSchema
-from dpntk.common.schema_file import Draft
-from dpntk.common.table_schema import TableSchema
+from dpntk.common.schema.column import Column, ColumnKind, Missing
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.table import TableSchema
+from dpntk.common.schema.toml import Draft
 from dpntk.embed import load_embedding
-from dpntk.embed.artifact import write_embedding
-from dpntk.evaluate.classifiers import CLASSIFIERS
+from dpntk.embed.sums.file import write_embedding
+from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.release import make_key, open_release, own_key
-from dpntk.release.distilled_file import save_distilled
-from dpntk.release.publishing import write_release
-from dpntk.release.reader import OpenedDistilled, open_any
-from dpntk.release.trust import add
+from dpntk.release.file.distilled_codec import save_distilled
+from dpntk.release.file.reader import OpenedDistilled, open_any
+from dpntk.release.publishing.pipeline import write_release
+from dpntk.release.signing.trust import add
 from tests.conftest import Command, Outcome, draw_records
 
 FORGED = "FORGED"
@@ -54,7 +54,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and lists of signers lie in a folder of such a name, too; classifiers are quick."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / f"{EVIL}.config"))
     name = "logistic regression"
-    monkeypatch.setattr("dpntk.evaluate.utility.CLASSIFIERS", {name: CLASSIFIERS[name]})
+    monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {name: CLASSIFIERS[name]})
 
 
 def hidden(text: str) -> set[str]:

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpntk.common.container import USER_BLOCK
 from dpntk.common.errors import ReleaseError
+from dpntk.common.storage.container import USER_BLOCK
 from dpntk.release import Release, open_release, own_key
-from dpntk.release.publishing import write_release
+from dpntk.release.publishing.pipeline import write_release
 from tests.attacks.fuzz import KINDS
 from tests.attacks.mutations import of_bytes
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dpntk.common.files import write_atomically
-from dpntk.common.folders import folder_appearing_whole, require_replaceable_folder
-from dpntk.common.synthetic_folder import PROVENANCE
+from dpntk.common.storage.atomic import write_atomically
+from dpntk.common.storage.folders import folder_appearing_whole, require_replaceable_folder
+from dpntk.common.storage.synthetic_folder import PROVENANCE
 from tests.conftest import Command, refused
 
 AGAIN = ("generate", "--from", "sampler", "-n", "9")
@@ -58,7 +58,7 @@ def killed_at_its_second(function: str, *arguments: str, cwd: Path) -> None:
     """Run a command that is killed at its second call of a function of `os`."""
     program = f"""
 import os, signal, sys
-from dpntk.common.command import run
+from dpntk.common.cli.app import run
 really, calls = os.{function}, 0
 def {function}(*arguments):
     global calls

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, GeneratorError
 from dpntk.embed import Embedding
-from dpntk.generate.descent import Loss, descend
+from dpntk.generate.fit.descent import Loss, descend
 from dpntk.release import Release, Terms, open_release, own_key
-from dpntk.release.publishing import unrecorded_release, write_release
+from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
 
 
@@ -108,7 +108,7 @@ def test_figures_that_would_take_gigabytes_to_check_are_refused_at_once() -> Non
     """131,072 steps with hardly any noise took 9.8 GB and 54 s."""
     program = (
         "import resource\n"
-        "from dpntk.release.sampled_gaussian import SampledGaussian, sampled_epsilon\n"
+        "from dpntk.release.mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon\n"
         "import dp_accounting.pld.pld_privacy_accountant\n"
         "here = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (here + (1 << 30),) * 2)\n"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dpntk.common.schema_file import Draft
-from dpntk.common.synthetic_folder import IMAGES, PREVIEW, PROVENANCE
-from dpntk.evaluate.classifiers import CLASSIFIERS
+from dpntk.common.schema.toml import Draft
+from dpntk.common.storage.synthetic_folder import IMAGES, PREVIEW, PROVENANCE
+from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.tables.classifiers import CLASSIFIERS as OF_TABLES
-from dpntk.generate.generator_file import GENERATOR
+from dpntk.generate.output.generator_file import GENERATOR
 from tests.conftest import Command
-from tests.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, people
 
 UMASKS = (0o000, 0o077)
 """The most careless one, and one under which nothing is to be read by others."""
@@ -37,7 +37,7 @@ def under() -> Iterator[Careless]:
 def one_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that evaluating takes no time."""
     name = "logistic regression"
-    monkeypatch.setattr("dpntk.evaluate.utility.CLASSIFIERS", {name: CLASSIFIERS[name]})
+    monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {name: CLASSIFIERS[name]})
     monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: {name: OF_TABLES[name]})
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from dpntk.common.schema_file import Draft
-from dpntk.evaluate.classifiers import CLASSIFIERS
+from dpntk.common.schema.toml import Draft
+from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from tests.conftest import Command, refused
-from tests.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, people
 
 Document = dict[str, Any]
 Claim = Callable[[Document], None]
@@ -21,7 +21,7 @@ Claim = Callable[[Document], None]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "logistic regression"
-    monkeypatch.setattr("dpntk.evaluate.utility.CLASSIFIERS", {name: CLASSIFIERS[name]})
+    monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {name: CLASSIFIERS[name]})
 
 
 @pytest.fixture

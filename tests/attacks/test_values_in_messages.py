@@ -17,22 +17,22 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError
-from dpntk.common.schema_file import Draft, read_draft
+from dpntk.common.schema.table import CsvFormat
+from dpntk.common.schema.toml import Draft, read_draft
 from dpntk.common.sources import Batch, open_source
-from dpntk.common.table_schema import CsvFormat
 from dpntk.embed import Embedding
-from dpntk.embed.checkpoint import Progress, Share
-from dpntk.embed.drafting import draft_schema
-from dpntk.embed.totals import Totals
+from dpntk.embed.run.checkpoint import Progress, Share
+from dpntk.embed.schema_inference import draft_schema
+from dpntk.embed.sums.totals import Totals
 from dpntk.evaluate import Records
 from dpntk.evaluate.tables.table import Table
 from dpntk.release import Release
 from dpntk.release.distill.optimiser import State
 from dpntk.release.distill.pipeline import Records as InMemory
-from dpntk.release.mechanism import NoisySums
+from dpntk.release.mechanism.gaussian import NoisySums
 from tests.conftest import Command, Outcome
-from tests.data_sets import IMAGES, LABELS, encoded, tar_members, write_parquet, write_tar
-from tests.tables import CSV, HEADER, PEOPLE
+from tests.helpers.data_sets import IMAGES, LABELS, encoded, tar_members, write_parquet, write_tar
+from tests.helpers.tables import CSV, HEADER, PEOPLE
 
 DIAGNOSIS = "hiv-4711"
 NUMBER = 471_147
@@ -224,7 +224,7 @@ def test_a_bug_is_quiet_as_well(
     def fail(*_: object, **__: object) -> None:
         raise ValueError(f"could not convert string to float: {DIAGNOSIS!r}")
 
-    monkeypatch.setattr("dpntk.embed.cli.embed", fail)
+    monkeypatch.setattr("dpntk.embed.commands.embed.embed", fail)
     assert DIAGNOSIS in last_line(dpntk("embed", tmp_path))
     quiet = last_line(dpntk("embed", tmp_path, "--quiet-values"))
     assert "ValueError; this is a bug" in quiet

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from dpntk.common.errors import MergeError, SchemaError
-from dpntk.embed import Embedding, embed, load_embedding, merge, merge_cli, save_embedding
-from dpntk.embed.artifact import write_embedding
-from dpntk.embed.grid import Grid
-from dpntk.embed.totals import Totals
+from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
+from dpntk.embed.commands import merge as merge_cli
+from dpntk.embed.exact.grid import Grid
+from dpntk.embed.sums.file import write_embedding
+from dpntk.embed.sums.totals import Totals
 from dpntk.release import Terms, own_key, publish
 from tests.conftest import SIDE, Command, draw_records, refused
 

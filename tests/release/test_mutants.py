@@ -22,40 +22,47 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.common import feature_map as feature_maps
-from dpntk.common import relu_kernel, schema_file
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, DpntkError
-from dpntk.common.feature_map import FeatureMap
-from dpntk.common.files import followed
+from dpntk.common.features import base as feature_maps
+from dpntk.common.features import infinite_ntk as relu_kernel
+from dpntk.common.features.base import FeatureMap
+from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.ledger import Ledger
-from dpntk.common.marginals import MarginalFeatures
-from dpntk.common.schema import Origin
-from dpntk.common.sources import image_folder
-from dpntk.embed import counting, drafting, exact_joint, exact_tangent, work_folder
-from dpntk.embed.accumulate import ClassSums
-from dpntk.embed.artifact import Embedding, write_embedding
-from dpntk.embed.checkpoint import Progress, Share, save_progress, split
-from dpntk.embed.grid import Grid
+from dpntk.common.schema import toml as schema_file
+from dpntk.common.schema.image import Origin
+from dpntk.common.sources.images import image_folder
+from dpntk.common.storage.atomic import followed
+from dpntk.embed import schema_inference as drafting
+from dpntk.embed.exact import joint as exact_joint
+from dpntk.embed.exact import tangent as exact_tangent
+from dpntk.embed.exact.grid import Grid
 from dpntk.embed.merge import _contents
-from dpntk.embed.totals import Totals
-from dpntk.release import (
-    Terms,
-    accountant,
-    composition,
-    discrete_gaussian,
-    mechanism,
-    publishing,
-    terms,
-)
-from dpntk.release.mechanism import NoiseScale, NoisySums
-from tests.common import test_relu_kernel, test_sources, test_table_schema
+from dpntk.embed.run import work_folder
+from dpntk.embed.run import worker as counting
+from dpntk.embed.run.checkpoint import Progress, Share, save_progress, split
+from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.embed.sums.file import Embedding, write_embedding
+from dpntk.embed.sums.totals import Totals
+from dpntk.release import Terms
+from dpntk.release.mechanism import accountant, composition, discrete_gaussian
+from dpntk.release.mechanism import gaussian as mechanism
+from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
+from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing import terms
+from tests.common.features import test_infinite_ntk as test_relu_kernel
+from tests.common.schema import test_table as test_table_schema
+from tests.common.sources import test_sources
 from tests.conftest import CLASSES
-from tests.embed import test_exact_joint, test_merge, test_saving, test_work_folder
-from tests.embed import test_exact_sums as exact_sums
-from tests.release import test_accountant, test_discrete_gaussian, test_ledger, test_merged_ledger
-from tests.release import test_mechanism as mechanism_tests
-from tests.release import test_sensitivity as sensitivity_tests
+from tests.embed import test_merge
+from tests.embed.exact import test_joint as test_exact_joint
+from tests.embed.run import test_work_folder
+from tests.embed.sums import test_accumulate as exact_sums
+from tests.embed.sums import test_saving
+from tests.release.mechanism import test_accountant, test_discrete_gaussian
+from tests.release.mechanism import test_gaussian as mechanism_tests
+from tests.release.mechanism import test_sensitivity as sensitivity_tests
+from tests.release.publishing import test_ledger, test_merged_ledger
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Integers = NDArray[np.int64]

@@ -21,22 +21,22 @@ from sklearn.metrics import roc_auc_score
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import RunError
-from dpntk.common.schema_file import read_schema
+from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import open_source
-from dpntk.common.sources.tables import TableSource
-from dpntk.common.words import rounded_up
-from dpntk.evaluate import classifiers
+from dpntk.common.sources.tables.table import TableSource
+from dpntk.common.text import rounded_up
 from dpntk.evaluate import distilled as own
 from dpntk.evaluate.distilled import read_points
+from dpntk.evaluate.images import classifiers
 from dpntk.release import OpenedDistilled, SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, distill, pipeline
+from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_ledger
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
 from dpntk.release.distill.sampling import poisson_sample
-from dpntk.release.distilled import DistilledRelease
-from dpntk.release.distilled_ledger import Spending, enter, ledger_of, read_ledger
-from dpntk.release.reader import open_any
-from dpntk.release.sampled_gaussian import SampledGaussian, sampled_epsilon
+from dpntk.release.file.distilled import DistilledRelease
+from dpntk.release.file.reader import open_any
+from dpntk.release.mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
 from tests.conftest import Command, draw_records
 
 STEPS = 6

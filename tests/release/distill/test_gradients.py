@@ -9,7 +9,7 @@ import torch
 
 from dpntk.release.distill.gradients import Coefficients
 from dpntk.release.distill.products import Public
-from tests.release.distill.problems import draw_problem, plain_gradients, written_out
+from tests.helpers.problems import draw_problem, plain_gradients, written_out
 
 SIZES = [(40, 9, 30, 3), (5, 2, 8, 2), (17, 40, 12, 10)]
 

@@ -23,7 +23,7 @@ from dpntk.release.distill.mechanism import (
     noise_sigma,
     noisy_gradient,
 )
-from tests.release.distill.problems import Problem, draw_problem, plain_gradients
+from tests.helpers.problems import Problem, draw_problem, plain_gradients
 
 CLIPS = [1e-6, 0.05, 100.0]
 

@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import DpntkError
 from dpntk.common.sources import open_source
-from dpntk.release import distilled_ledger, sampled_gaussian
-from dpntk.release.discrete_gaussian import discrete_gaussian
+from dpntk.release.distill import ledger as distilled_ledger
 from dpntk.release.distill import mechanism, optimiser, pipeline, products
 from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.optimiser import State
 from dpntk.release.distill.products import Public
 from dpntk.release.distill.progress import RunFolder
-from tests.release import test_sampled_gaussian as accountant_tests
+from dpntk.release.mechanism import subsampled_gaussian as sampled_gaussian
+from dpntk.release.mechanism.discrete_gaussian import discrete_gaussian
 from tests.release.distill import test_distill as path_tests
 from tests.release.distill import test_gradients as gradient_tests
 from tests.release.distill import test_mechanism as mechanism_tests
+from tests.release.mechanism import test_subsampled_gaussian as accountant_tests
 from tests.release.test_mutants import everywhere
 
 Plant = Callable[[pytest.MonkeyPatch], None]

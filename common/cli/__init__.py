@@ -1,0 +1,1 @@
+"""The `dpntk` command, and what all commands share."""

@@ -1,0 +1,146 @@
+"""The `dpntk` command: loads a stage only when it is used, and turns errors into one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any, Final
+
+import click
+
+from ..errors import DpntkError
+from ..foreign import shown
+from .options import ErrorLine
+
+COMMANDS = {
+    "schema": (
+        "embed.commands.schema",
+        "Draft what is publicly known of a table (before stage one).",
+    ),
+    "embed": ("embed.commands.embed", "Reduce sensitive records to one matrix (stage one)."),
+    "bounds": ("release.commands.bounds", "Find bounds of a table's columns with privacy."),
+    "merge": ("embed.commands.merge", "Add up the embeddings of shards or sites."),
+    "plan": (
+        "release.commands.plan",
+        "Say how much noise a release would have, before it is made.",
+    ),
+    "release": (
+        "release.commands.release",
+        "Add noise once and write the file that may be shared (stage two).",
+    ),
+    "distill": (
+        "release.commands.distill",
+        "Release a few labelled points made for classification.",
+    ),
+    "budget": ("release.commands.budget", "Show what has been spent on records."),
+    "inspect": ("release.commands.inspect", "Show what a release says and promises."),
+    "verify": ("release.commands.verify", "Check who signed a release."),
+    "generate": (
+        "generate.commands.generate",
+        "Train a generator from a release and sample (stage three).",
+    ),
+    "evaluate": ("evaluate.commands.evaluate", "Measure how good the synthetic records are."),
+    "audit": ("evaluate.commands.audit", "Try to refute the guarantee by attacking the mechanism."),
+    "trust": ("release.commands.trust", "Choose whose releases to accept."),
+    "keygen": ("release.commands.keygen", "Make a key to sign releases with."),
+}
+"""Command to the module that holds it and the line that --help shows for it."""
+
+USAGE = 2
+"""Exit code for a command line that cannot be understood."""
+
+
+class _LazyGroup(click.Group):
+    """Lists the commands without importing them, so that --help is instant and torch-free."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _ = COMMANDS[cmd_name]
+        command = importlib.import_module(f"dpntk.{module}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"dpntk.{module}.command is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+_STAGES: Final = """Share data you may not share.
+
+\b
+  dpntk embed data/            sensitive records -> embedding.h5 (keep it secret)
+  dpntk release --eps 1        embedding.h5      -> release.h5   (give it away)
+  dpntk generate release.h5    release.h5        -> synthetic/   (as often as you like)
+"""
+
+
+@click.group(
+    cls=_LazyGroup,
+    help=_STAGES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Run 'dpntk COMMAND --help' for the options of one command.",
+)
+@click.version_option(package_name="dpntk", message="dpntk %(version)s")
+def dpntk() -> None:
+    """All commands."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 when done, 1 for an error, 2 for wrong usage."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; never show a traceback."""
+    line = ErrorLine()
+    try:
+        result: Any = dpntk.main(args=arguments, prog_name="dpntk", standalone_mode=False, obj=line)
+    except DpntkError as error:
+        return _fail(error.with_value if line.values else str(error))
+    except click.MissingParameter as error:
+        return _misused(error)
+    except click.BadParameter as error:
+        return _fail(error.format_message())  # a value that cannot be used is bad input
+    except click.UsageError as error:
+        return _misused(error)
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted; nothing was written")
+    except Exception as error:
+        if _out_of_memory(error):
+            return _fail("out of memory: try a smaller --width, --image-size or --batch")
+        if os.environ.get("DPNTK_DEBUG"):
+            raise
+        said = " ".join(str(error).split())
+        what = f"{type(error).__name__}: {said}" if line.values else type(error).__name__
+        return _fail(
+            f"{what}; this is a bug in dpntk: "
+            "run again with DPNTK_DEBUG=1 to see where, and please report it"
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _misused(error: click.UsageError) -> int:
+    """Let click say how the command is used; what was typed may be anything."""
+    click.UsageError(shown(error.format_message()), error.ctx).show()
+    return USAGE
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether there was no memory: torch says so in words, or by an error of its own."""
+    of_torch = type(error).__name__ == "OutOfMemoryError"
+    return isinstance(error, MemoryError) or of_torch or "allocate memory" in str(error)
+
+
+def _fail(message: str) -> int:
+    from ..console import failure  # rich is needed only where something is printed
+
+    failure(message)
+    return 1

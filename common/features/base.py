@@ -1,0 +1,111 @@
+"""What every feature map promises to the mechanism."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..adjacency import Adjacency
+
+Weights = Mapping[str, NDArray[np.float32]]
+
+
+class FeatureMap(Protocol):
+    """A fixed function phi from records to vectors, drawn without looking at any record."""
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in a record."""
+        ...
+
+    @property
+    def levels(self) -> int:
+        """Records hold integers 0..levels, which stand for the values 0..1."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length d of phi(x)."""
+        ...
+
+    @property
+    def norm_bound(self) -> float:
+        """No admissible record has ||phi(x)|| above this."""
+        ...
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether <phi(x), phi(x')> >= 0 for every pair of admissible records."""
+        ...
+
+    def spec(self) -> dict[str, Any]:
+        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        ...
+
+    def weights(self) -> Weights:
+        """The drawn weights by name; they travel in the release file."""
+        ...
+
+
+def weights_digest(feature_map: FeatureMap) -> str:
+    """SHA-256 over the weights' names, shapes and bytes (little-endian), in hexadecimal."""
+    state = hashlib.sha256()
+    for name, weight in sorted(feature_map.weights().items()):
+        state.update(f"{name} {weight.shape}\n".encode())
+        state.update(np.ascontiguousarray(weight, dtype="<f4").tobytes())
+    return state.hexdigest()
+
+
+def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: float) -> float:
+    """L2 sensitivity of the class-wise sums and the weighted class counts together.
+
+    One record x with label y contributes phi(x) to column y and `count_weight` to the count of
+    class y: a vector of norm at most sqrt(b^2 + w^2), b being the map's norm bound.
+
+    Guarantee:
+        Under add-remove adjacency one contribution appears or vanishes: sqrt(b^2 + w^2).
+
+        Under replace-one adjacency two such contributions u, u' differ by
+        ||u - u'||^2 = ||u||^2 + ||u'||^2 - 2 <u, u'>. Records of different classes have
+        <u, u'> = 0, which gives sqrt(2 (b^2 + w^2)). Records of one class share the count entry,
+        which cancels: what is left is ||phi(x) - phi(x')||, at most sqrt(2) b if the map is
+        nonnegative and 2 b in general. The larger of the two is returned. (docs/privacy.md,
+        statement 5.)
+
+    Args:
+        feature_map: gives the norm bound and non-negativity.
+        adjacency: which data sets are neighbours.
+        count_weight: weight w of a class count in the joint vector; 0 if counts are not released.
+
+    Returns:
+        The sensitivity in units of one record's feature.
+    """
+    bound = feature_map.norm_bound
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            across_classes = math.sqrt(2) * math.hypot(bound, count_weight)
+            within_class = (math.sqrt(2) if feature_map.nonnegative else 2.0) * bound
+            return max(across_classes, within_class)
+        case Adjacency.ADD_REMOVE:
+            return math.hypot(bound, count_weight)
+
+
+def share_of_exchange(
+    feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: float
+) -> float:
+    """Sensitivity under an adjacency as a share of that under replace-one.
+
+    Noise with multiplier z under the adjacency has z times this under replace-one.
+
+    Args:
+        feature_map: gives the norm bound and non-negativity.
+        adjacency: which data sets are neighbours.
+        count_weight: weight of a class count in the joint vector.
+    """
+    exchange = sensitivity(feature_map, Adjacency.REPLACE_ONE, count_weight=count_weight)
+    return sensitivity(feature_map, adjacency, count_weight=count_weight) / exchange

@@ -1,0 +1,172 @@
+"""The neural tangent kernel of an infinitely wide network with one hidden ReLU layer.
+
+With h(x, z) = 2 <x, z> / D + b the covariance of two records' values before the ReLU (He's variance
+2 / D for weights, b for biases), rho the correlation sqrt(h(x, z)^2 / (h(x, x) h(z, z))) with its
+sign, and theta = arccos(rho), the arc-cosine kernels of degree 0 and 1 are
+
+    kappa_0 = (pi - theta) / pi,    kappa_1 = (sin theta + (pi - theta) cos theta) / pi
+
+(Cho and Saul 2009, section 2), and the kernel (Jacot, Gabriel, Hongler 2018, section 4) is
+
+    k(x, z) = sqrt(h(x, x) h(z, z)) kappa_1 + b + h(x, z) kappa_0,
+
+of the output layer's weights, its bias, and what is before it. It depends on <x, z>, ||x||^2 and
+||z||^2 alone, so its derivative with respect to z is a combination p x + q z of the two records.
+
+Besides what every float64 library rounds correctly (+ - * / and roots) there is only an arccosine
+here, which is our own: with it every entry is a function of its own two records, to the last bit,
+wherever they stand in a batch (docs/privacy.md, statement 15).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ..numerics.square_root import square_root
+
+_ROWS: Final = 1000
+_SMALLEST_SINE: Final = 1e-9
+"""Records that are the same up to rounding have a kernel whose slope is not defined."""
+_NUMERATOR: Final = (
+    1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01,
+    -4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05,
+)  # fmt: skip
+_DENOMINATOR: Final = (
+    1.0, -2.40339491173441421878e00, 2.02094576023350569471e00, -6.88283971605453293030e-01,
+    7.70381505559019352791e-02,
+)  # fmt: skip
+"""(arcsin(s) - s) / s as a quotient of polynomials in s^2 <= 1/4 (FreeBSD's libm, e_asin.c)."""
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """A kernel with its derivative with respect to the second record: p x + q z.
+
+    Attributes:
+        values: k(x_i, z_j), (n, m).
+        first: p, likewise.
+        second: q, likewise.
+    """
+
+    values: Tensor
+    first: Tensor
+    second: Tensor
+
+
+@dataclass(frozen=True)
+class ReluKernel:
+    """The kernel.
+
+    Attributes:
+        inputs: D, values of a record.
+        bias_variance: b.
+    """
+
+    inputs: int
+    bias_variance: float
+
+    def __call__(self, x: Tensor, z: Tensor) -> Tensor:
+        """k(x_i, z_j), (n, m).
+
+        Args:
+            x: records (n, D).
+            z: records (m, D).
+        """
+        return self.slopes(x @ z.T, (x * x).sum(1), (z * z).sum(1)).values
+
+    def slopes(self, products: Tensor, x_squares: Tensor, z_squares: Tensor) -> Slopes:
+        """Values and slopes from inner products.
+
+        Args:
+            products: <x_i, z_j>, (n, m).
+            x_squares: ||x_i||^2, (n,).
+            z_squares: ||z_j||^2, (m,).
+        """
+        scale, bias = 2.0 / self.inputs, self.bias_variance
+        h_zz = z_squares * scale + bias
+        geometric = square_root((x_squares * scale + bias)[:, None] * h_zz)
+        h_xz = products * scale + bias
+        cosine = (h_xz / geometric).clamp(-1.0, 1.0)
+        sine = square_root((1.0 - cosine) * (1.0 + cosine))
+        rest = math.pi - arccos(cosine)
+        kappa_0 = rest / math.pi
+        kappa_1 = (sine + cosine * rest) / math.pi
+        sine = sine.clamp_min(_SMALLEST_SINE) * math.pi
+        return Slopes(
+            values=geometric * kappa_1 + bias + h_xz * kappa_0,
+            first=scale * (2.0 * kappa_0 + cosine / sine),
+            second=scale * geometric * (1.0 - 2.0 * cosine * cosine) / (sine * h_zz),
+        )
+
+    def own(self, squares: Tensor) -> Tensor:
+        """k(x_i, x_i), (n,), from ||x_i||^2: exactly, where rounding makes an angle of nothing."""
+        return squares * (4.0 / self.inputs) + 3.0 * self.bias_variance
+
+    def own_slope(self) -> float:
+        """The s of d k(x, x) / dx = s x."""
+        return 8.0 / self.inputs
+
+
+def class_targets(labels: Tensor, classes: int) -> Tensor:
+    """What a regression is to predict: one-hot less 1 / classes, float64 (n, classes).
+
+    Args:
+        labels: int64 (n,).
+        classes: how many there are.
+    """
+    return torch.nn.functional.one_hot(labels, classes).double() - 1 / classes
+
+
+class KernelRidge:
+    """Kernel ridge regression, solved by Cholesky.
+
+    Args:
+        kernel: the kernel.
+        points: what to learn from, float64 (m, D).
+        targets: float64 (m, c).
+        ridge: relative to the kernel's mean on the diagonal.
+    """
+
+    def __init__(self, kernel: ReluKernel, points: Tensor, targets: Tensor, ridge: float) -> None:
+        self._kernel, self._points = kernel, points
+        system = torch.empty(len(points), len(points), dtype=points.dtype)
+        for part, rows in zip(points.split(_ROWS), system.split(_ROWS), strict=True):
+            rows.copy_(kernel(part, points))  # which takes ten times the room on its way
+        own = kernel.own((points * points).sum(1))
+        system.diagonal().copy_(own + ridge * own.mean())
+        self._solution = torch.cholesky_solve(targets, torch.linalg.cholesky(system))
+
+    def predict(self, records: Tensor) -> Tensor:
+        """Predicted targets, float64 (n, c), of records (n, D)."""
+        return self._kernel(records, self._points) @ self._solution
+
+
+def arccos(cosine: Tensor) -> Tensor:
+    """Arccosine, elementwise, to about one unit in the last place of pi.
+
+    As pi / 2 - arcsin(x), and where |x| is above 1/2 as 2 arcsin(sqrt((1 - |x|) / 2)), or pi minus
+    that for negative x.
+
+    Args:
+        cosine: float64, -1 to 1.
+    """
+    size = cosine.abs()
+    central = size < 0.5
+    square = torch.where(central, cosine * cosine, (1.0 - size) * 0.5)
+    sine = torch.where(central, cosine, square_root(square))
+    quotient = _polynomial(square, _NUMERATOR) / _polynomial(square, _DENOMINATOR)
+    arcsine = sine + sine * (square * quotient)
+    beyond = torch.where(cosine < 0, math.pi - 2.0 * arcsine, 2.0 * arcsine)
+    return torch.where(central, math.pi / 2 - arcsine, beyond)
+
+
+def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+    value = torch.full_like(x, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        value = value * x + coefficient
+    return value

@@ -1,0 +1,156 @@
+"""Two feature maps side by side, in one vector that gets one noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SchemaError
+from .base import FeatureMap
+from .marginals import MarginalFeatures
+from .ntk.map import TangentFeatures
+from .rff import RandomFourierFeatures
+
+_KEYS: Final[dict[type[TangentFeatures | RandomFourierFeatures], str]] = {
+    TangentFeatures: "tangent",
+    RandomFourierFeatures: "rff",
+}
+"""What psi is called in `spec`."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A feature map of a table as what it is beside marginals, and marginals.
+
+    Attributes:
+        main: the former; None if there are marginals alone.
+        main_weight: what it is multiplied by.
+        marginals: None if there are none.
+        weight: what they are multiplied by.
+    """
+
+    main: FeatureMap | None
+    main_weight: float
+    marginals: MarginalFeatures | None
+    weight: float
+
+    @property
+    def split(self) -> int:
+        """Where the coordinates of marginals begin."""
+        return 0 if self.main is None else self.main.dimension
+
+
+def parts_of(feature_map: FeatureMap) -> Parts:
+    """The parts of any feature map."""
+    if isinstance(feature_map, JointFeatures):
+        weights = feature_map.main_weight, feature_map.weight
+        return Parts(feature_map.main, weights[0], feature_map.marginals, weights[1])
+    if isinstance(feature_map, MarginalFeatures):
+        return Parts(None, 1.0, feature_map, 1.0)
+    return Parts(feature_map, 1.0, None, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class JointFeatures:
+    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1: chi are marginals.
+
+    With tangent features as psi, chi are the marginals of all columns, and of pairs that were asked
+    for. With random Fourier features of the numbers as psi, and as chi the categories in one-hot
+    form, it is the heterogeneous sum kernel of DP-MERF (Harder, Adamczewski, Park 2021, section
+    4.3).
+
+    Attributes:
+        main: psi.
+        marginals: chi.
+        weight: b, above 0 and below 1.
+
+    Guarantee:
+        norm_bound: a^2 ||psi||^2 + b^2 ||chi||^2 is at most a^2 + b^2 = 1. nonnegative: an inner
+        product is a^2 times one of psi and b^2 times one of chi; chi is nonnegative, so the whole
+        is if psi is. (docs/privacy.md, statements 1 and 2.)
+    """
+
+    main: TangentFeatures | RandomFourierFeatures
+    marginals: MarginalFeatures
+    weight: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < 1:
+            raise SchemaError(f"--marginals {self.weight:g}: the weight is between 0 and 1")
+        if self.main.record_size != self.marginals.record_size:
+            raise SchemaError("feature map: the two maps take records of different sizes")
+        if self.main.levels != self.marginals.levels:
+            raise SchemaError("feature map: the two maps take records of different levels")
+
+    @property
+    def main_weight(self) -> float:
+        """The other weight, a."""
+        return math.sqrt(1 - self.weight**2)
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in a record."""
+        return self.main.record_size
+
+    @property
+    def levels(self) -> int:
+        """Records hold integers 0..levels, which stand for the values 0..1."""
+        return self.main.levels
+
+    @property
+    def dimension(self) -> int:
+        """Of psi, which comes first, and of chi."""
+        return self.main.dimension + self.marginals.dimension
+
+    @property
+    def norm_bound(self) -> float:
+        """1: see the class docstring."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """See the class docstring."""
+        return self.main.nonnegative
+
+    def spec(self) -> dict[str, Any]:
+        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        return {
+            "features": "joint",
+            _KEYS[type(self.main)]: self.main.spec(),
+            "marginals": self.marginals.spec(),
+            "weight": self.weight,
+        }
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Those of psi."""
+        return self.main.weights()
+
+    @classmethod
+    def from_spec(
+        cls, spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]
+    ) -> JointFeatures:
+        """Rebuild a map from `spec()` and `weights()`.
+
+        Raises:
+            SchemaError: they do not describe such a map.
+        """
+        marginals, weight = spec.get("marginals"), spec.get("weight")
+        kind = next((kind for kind, key in _KEYS.items() if key in spec), TangentFeatures)
+        main = spec.get(_KEYS[kind])
+        if not isinstance(main, Mapping) or not isinstance(marginals, Mapping):
+            raise SchemaError("feature map: a joint map has two parts, one of them the marginals")
+        if not isinstance(weight, float):
+            raise SchemaError("feature map: the marginals' weight must be a number")
+        rebuilt = cls(
+            kind.from_spec(main, weights),
+            MarginalFeatures.from_spec(marginals, {}),
+            weight,
+        )
+        if rebuilt.spec() != dict(spec):
+            raise SchemaError("feature map: not one that this dpntk knows")
+        return rebuilt

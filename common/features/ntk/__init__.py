@@ -1,0 +1,1 @@
+"""The normalised empirical neural tangent kernel of a network."""

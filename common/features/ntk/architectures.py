@@ -1,0 +1,106 @@
+"""The networks of the DP-NTK paper (Yang et al., arXiv 2303.01687, table 5), by name and widths.
+
+=======  ============================================================================
+`fc_1l`  linear (W), ReLU
+`fc_2l`  linear (W1), ReLU, linear (W2), layer norm
+`cnn_1l` convolution with W channels, ReLU
+`cnn_2l` convolution with W1 channels, ReLU, convolution with W2 channels, layer norm
+=======  ============================================================================
+
+Each is followed by a linear layer with as many outputs as there are classes. Kernels are 3x3 on
+images; on vectors a convolution runs along the vector with a kernel of 3, and the second layer of
+`cnn_2l` is linear there. Layer norms have no weights of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ...errors import SchemaError
+from .layers import Activation, Affine, Convolution, Flatten, Layer, LayerNorm, Linear, Shape
+
+ARCHITECTURES: Final = {
+    "fc_1l": (400,),
+    "fc_2l": (400, 100),
+    "cnn_1l": (16,),
+    "cnn_2l": (16, 32),
+}
+"""Their names and the widths that they have if none are given."""
+_KERNEL: Final = 3
+_LARGEST_WIDTH: Final = 100_000
+
+
+def layers_of(arch: str, widths: Sequence[int], shape: Shape, activation: str) -> tuple[Layer, ...]:
+    """The layers of an architecture, but for the last one, which every network has.
+
+    Args:
+        arch: one of `ARCHITECTURES`.
+        widths: of its hidden layers.
+        shape: of a record.
+        activation: the elementwise function.
+
+    Raises:
+        SchemaError: there is none of that name, or it has another number of widths.
+    """
+    if arch not in ARCHITECTURES:
+        raise SchemaError(f"--arch {arch}: known are {', '.join(ARCHITECTURES)}")
+    if len(widths) != len(ARCHITECTURES[arch]):
+        example = "_".join(map(str, ARCHITECTURES[arch]))
+        raise SchemaError(
+            f"--arch {arch} has {len(ARCHITECTURES[arch])} hidden layer(s): give a width for each, "
+            f"as in --width {example}"
+        )
+    bend = Activation(activation)
+    if arch == "fc_1l":
+        return fc_1l(widths[0], activation)
+    if arch == "fc_2l":
+        return (Linear(widths[0]), bend, Linear(widths[1]), LayerNorm())
+    first = (Convolution(widths[0], _KERNEL), bend)
+    if arch == "cnn_1l":
+        return (*first, Flatten())
+    if len(shape) == 2:  # a vector, as one channel
+        return (*first, Flatten(), Linear(widths[1]), LayerNorm())
+    return (*first, Convolution(widths[1], _KERNEL), Flatten(), LayerNorm())
+
+
+def fc_1l(width: int, activation: str = "relu") -> tuple[Layer, ...]:
+    """One hidden layer of units that see all inputs: what the whole path uses by default."""
+    return (Linear(width), Activation(activation))
+
+
+def takes_vectors(arch: str) -> bool:
+    """Whether an architecture does not care about the arrangement of a record's values."""
+    return arch.startswith("fc")
+
+
+def name_of(layers: Sequence[Layer], shape: Shape) -> tuple[str, tuple[int, ...]]:
+    """Name and widths of a network: those that `layers_of` makes it from, or else "custom"."""
+    widths = tuple(
+        layer.outputs if isinstance(layer, Linear) else layer.channels
+        for layer in layers
+        if isinstance(layer, Affine)
+    )
+    functions = {layer.function for layer in layers if isinstance(layer, Activation)}
+    for arch, usual in ARCHITECTURES.items():
+        fits = len(widths) == len(usual) and len(functions) == 1
+        if fits and tuple(layers) == layers_of(arch, widths, shape, *functions):
+            return arch, widths
+    return "custom", widths
+
+
+def read_widths(text: str, arch: str) -> tuple[int, ...]:
+    """Widths as the paper writes them, "3000_200"; those of `ARCHITECTURES` if the text is empty.
+
+    Raises:
+        SchemaError: it is no such text.
+    """
+    if not text:
+        return ARCHITECTURES.get(arch, ())
+    if not re.fullmatch(r"[0-9]{1,6}(_[0-9]{1,6})*", text):
+        raise SchemaError(f"--width {text}: write 400, or 3000_200 for two layers")
+    widths = tuple(map(int, text.split("_")))
+    if not all(0 < width <= _LARGEST_WIDTH for width in widths):
+        raise SchemaError(f"--width {text}: a width is from 1 to {_LARGEST_WIDTH}")
+    return widths

@@ -1,0 +1,206 @@
+"""What stands before the network: a fixed function from a record to the network's inputs.
+
+It is part of the feature map and drawn or computed without looking at any record. Its outputs are
+whole numbers 0..levels like the records themselves, so all that is exact about the network
+(`dpntk.embed.exact.affine`) and the non-negativity of its kernel stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SchemaError
+
+FILTER_GRID: Final = 2.0**-14
+_SCALES: Final = (0.8, 1.6)
+_ORIENTATIONS: Final = 8
+_SLANT: Final = 0.5
+_FREQUENCY: Final = 3 * math.pi / 5
+"""Radians per pixel at scale 1; it falls as the scale grows."""
+_RADIUS: Final = 5
+STRIDE: Final = 2
+POOL: Final = 2
+GAIN: Final = 2
+"""Local means of moduli are multiplied by this before they are cut at 1: few images reach it."""
+
+
+class Front(Protocol):
+    """A fixed function from records to network inputs."""
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in a record."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """Number of values that the network gets; the first `record_size` are the record."""
+        ...
+
+    def spec(self) -> dict[str, Any]:
+        """All that is needed beside `weights` to rebuild it, as plain JSON."""
+        ...
+
+    def weights(self) -> Mapping[str, NDArray[np.float32]]:
+        """Its weights by name; they travel in the release file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """No front: the network gets the record.
+
+    Attributes:
+        record_size: number of values in a record.
+    """
+
+    record_size: int
+
+    @property
+    def outputs(self) -> int:
+        """The record and nothing else."""
+        return self.record_size
+
+    def spec(self) -> dict[str, Any]:
+        """Its name."""
+        return {"kind": "pixels"}
+
+    def weights(self) -> Mapping[str, NDArray[np.float32]]:
+        """It has none."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Scattering:
+    """The image, and beside it how much of each orientation and scale there is around each place.
+
+    The image is convolved with complex oriented band-pass filters (Gabor functions without their
+    mean) at every second pixel; the modulus is averaged over 2x2 such places, multiplied by `GAIN`
+    and cut at 1. That is a scattering transform of order one (Bruna and Mallat 2013, "Invariant
+    Scattering Convolution Networks"). A network on pixels alone sees where ink is, on average;
+    with these it also sees which way strokes and edges run.
+
+    Attributes:
+        side: height and width of an image.
+        filters: real parts, then imaginary parts, float32 (2 f, k, k), multiples of 2^-14, with
+            absolute values that sum to at most 2: a response never exceeds 1.
+    """
+
+    side: int
+    filters: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        size = 2 * _RADIUS + 1
+        if self.filters.ndim != 3 or self.filters.shape[1:] != (size, size):
+            raise SchemaError(f"front: filters must be {size}x{size}")
+        if len(self.filters) % 2 or not len(self.filters):
+            raise SchemaError("front: filters must have a real and an imaginary part each")
+        units = self.filters.astype(np.float64) / FILTER_GRID
+        if self.filters.dtype != np.float32 or not np.array_equal(units, np.rint(units)):
+            raise SchemaError("front: filters must be float32 on their grid")
+        if np.abs(units).sum(axis=(1, 2)).max() > 2 / FILTER_GRID + size**2:
+            raise SchemaError("front: filters too large to be summed exactly")
+        if self.places < 1:
+            raise SchemaError(f"front: images of {self.side}x{self.side} pixels are too small")
+
+    @classmethod
+    def standard(cls, side: int) -> Scattering:
+        """Two scales and eight orientations."""
+        across = np.arange(-_RADIUS, _RADIUS + 1, dtype=np.float64)
+        rows, columns = np.meshgrid(across, across, indexing="ij")
+        real, imaginary = [], []
+        for scale in _SCALES:
+            for number in range(_ORIENTATIONS):
+                angle = math.pi * number / _ORIENTATIONS
+                along = columns * math.cos(angle) + rows * math.sin(angle)
+                athwart = rows * math.cos(angle) - columns * math.sin(angle)
+                bell = np.exp(-(along**2 + (_SLANT * athwart) ** 2) / (2 * scale**2))
+                wave = _FREQUENCY / scale * along
+                even = bell * np.cos(wave)
+                even -= bell * (even.sum() / bell.sum())
+                size = np.abs(even).sum() / 2
+                real.append(even / size)
+                imaginary.append(bell * np.sin(wave) / size)
+        filters = np.array(real + imaginary)
+        # The odd part may be the larger one: no response may exceed 1.
+        largest = np.abs(filters).sum(axis=(1, 2)) / 2
+        filters /= np.maximum(largest, 1.0)[:, None, None]
+        return cls(side, (np.trunc(filters / FILTER_GRID) * FILTER_GRID).astype(np.float32))
+
+    @property
+    def record_size(self) -> int:
+        """Number of pixels."""
+        return self.side**2
+
+    @property
+    def channels(self) -> int:
+        """Number of complex filters."""
+        return len(self.filters) // 2
+
+    @property
+    def places(self) -> int:
+        """Number of local means along a side."""
+        return ((self.side - 1) // STRIDE + 1) // POOL
+
+    @property
+    def outputs(self) -> int:
+        """Pixels and local means."""
+        return self.record_size + self.channels * self.places**2
+
+    def spec(self) -> dict[str, Any]:
+        """Name, side and number of filters."""
+        return {"kind": "scattering", "side": self.side, "channels": self.channels}
+
+    def weights(self) -> Mapping[str, NDArray[np.float32]]:
+        """The filters."""
+        return {"front_filters": self.filters}
+
+
+FRONTS: Final = ("pixels", "scattering")
+
+
+def make_front(kind: str, side: int) -> Front:
+    """A front by its name.
+
+    Raises:
+        SchemaError: there is none of that name.
+    """
+    if kind == "pixels":
+        return Pixels(side**2)
+    if kind == "scattering":
+        return Scattering.standard(side)
+    raise SchemaError(f"--front {kind}: known are {', '.join(FRONTS)}")
+
+
+def front_from_spec(
+    spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], outputs: int
+) -> Front:
+    """Rebuild a front from `spec()` and `weights()`.
+
+    Args:
+        spec: of the front.
+        weights: of the front.
+        outputs: how many inputs the network behind it has.
+
+    Raises:
+        SchemaError: they do not describe a front that this dpntk knows, or contradict each other.
+    """
+    front: Front
+    if spec.get("kind") == "pixels" and not weights:
+        front = Pixels(outputs)
+    elif spec.get("kind") == "scattering" and set(weights) == {"front_filters"}:
+        side = spec.get("side")
+        if not isinstance(side, int) or isinstance(side, bool) or not 0 < side <= 1 << 12:
+            raise SchemaError("front: side must be an integer")
+        front = Scattering(side, weights["front_filters"])
+    else:
+        raise SchemaError("front: not one that this dpntk knows")
+    if front.spec() != dict(spec) or front.outputs != outputs:
+        raise SchemaError("front: it does not fit the network behind it")
+    return front

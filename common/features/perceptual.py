@@ -1,0 +1,130 @@
+"""Perceptual features: the normalised output of a module that its owner trained on public data.
+
+phi(x) = a(x) / ||a(x)||, a(x) being all that a pre-trained network says of x, and 0 where a(x) is 0
+(Harder et al. 2023, "Pre-trained Perceptual Features Improve Differentially Private Image
+Generation", DP-MEPF).
+
+The module itself is a program. It never travels: the map knows its file by the SHA-256, and what it
+says of one fixed image, so that whoever has the file can tell that it says the same on their
+machine. `dpntk.common.features.torchscript` opens the file.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SchemaError
+from .ntk.layers import Shape
+
+_LARGEST: Final = 1 << 24
+_ROUNDING: Final = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class PerceptualFeatures:
+    """The feature map `perceptual`.
+
+    Attributes:
+        module: SHA-256 of the module's file, in hexadecimal.
+        shape: of a record as the module gets it, without the batch: (1, side, side) for images.
+        levels: records hold integers 0..levels; the module gets float32 values 0..1.
+        probe: phi of `probe_record`, float32 (d,).
+
+    Guarantee:
+        norm_bound: phi is a vector divided by its own norm, or 0. nonnegative: no; nothing is
+        known of the signs of what a module says. The module must have been trained on public data:
+        nothing covers the records that it was trained on. (docs/privacy.md, statements 1, 2 and 3.)
+    """
+
+    module: str
+    shape: Shape
+    levels: int
+    probe: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if re.fullmatch("[0-9a-f]{64}", self.module) is None:
+            raise SchemaError("feature map: the module's SHA-256 is not one")
+        numbers = (*self.shape, self.levels)
+        if not 1 <= len(self.shape) <= 3 or not all(
+            type(number) is int and 0 < number <= _LARGEST for number in numbers
+        ):
+            raise SchemaError("feature map: shape and levels are whole numbers")
+        if self.record_size > _LARGEST:
+            raise SchemaError("feature map: records too large")
+        if self.probe.dtype != np.float32 or self.probe.ndim != 1:
+            raise SchemaError("feature map: the probe must be a float32 vector")
+        if not 0 < len(self.probe) <= _LARGEST or not np.isfinite(self.probe).all():
+            raise SchemaError("feature map: the probe must be finite, with at most 2^24 numbers")
+        if np.linalg.norm(self.probe.astype(np.float64)) > 1 + _ROUNDING:
+            raise SchemaError("feature map: the probe is longer than a feature")
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in a record."""
+        return math.prod(self.shape)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers the module says of a record."""
+        return len(self.probe)
+
+    @property
+    def norm_bound(self) -> float:
+        """1: see the class docstring."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """False: see the class docstring."""
+        return False
+
+    def spec(self) -> dict[str, Any]:
+        """All that is needed beside `weights`, and the module's file, to rebuild the map."""
+        return {
+            "features": "perceptual",
+            "module": self.module,
+            "shape": list(self.shape),
+            "outputs": self.dimension,
+            "levels": self.levels,
+        }
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """The probe; the module's own weights stay in its file."""
+        return {"probe": self.probe}
+
+    @classmethod
+    def from_spec(
+        cls, spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]
+    ) -> PerceptualFeatures:
+        """Rebuild a map from `spec()` and `weights()`.
+
+        Raises:
+            SchemaError: they do not describe a map that this dpntk knows, or contradict each other.
+        """
+        module, shape, levels = spec.get("module"), spec.get("shape"), spec.get("levels")
+        if set(weights) != {"probe"} or not isinstance(module, str) or not isinstance(shape, list):
+            raise SchemaError("feature map: perceptual has a module, a shape and a probe")
+        if not isinstance(levels, int):
+            raise SchemaError("feature map: shape and levels are whole numbers")
+        rebuilt = cls(module, tuple(shape), levels, weights["probe"])
+        if rebuilt.spec() != dict(spec):
+            raise SchemaError("feature map: not one that this dpntk knows")
+        return rebuilt
+
+
+def probe_record(shape: Shape, levels: int) -> NDArray[np.int64]:
+    """A fixed record that shows what a module computes: triangular numbers modulo levels + 1.
+
+    Returns:
+        int64 (record size,), 0..levels.
+    """
+    index = np.arange(math.prod(shape), dtype=np.int64)
+    record: NDArray[np.int64] = index * (index + 1) // 2 % (levels + 1)
+    return record

@@ -1,0 +1,280 @@
+"""A torch module in a file of the user's own, trained on public data.
+
+The file is a TorchScript archive, as `torch.jit.script(module).save(FILE)` writes it. torch reads
+it in C++: numbers, texts, tensors and TorchScript code, which no Python comes into; a pickle that
+names a Python function is refused there. Archives of `torch.export` (.pt2) are not read, because
+`torch.export.load` hands parts of them to Python's pickle and others to `eval`.
+
+All the same a module is a program: it sees the records, and TorchScript can read and write files.
+So a module is opened only if the user names its file, never because a release does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import ModuleError, SchemaError
+from ..schema.image import PIXEL_LEVELS
+from ..storage import door
+from .base import FeatureMap
+from .ntk.layers import Shape
+from .perceptual import PerceptualFeatures, probe_record
+
+_LARGEST_FILE: Final = 1 << 34
+_NEARLY: Final = 1e-3
+"""By how much a feature may change with the company of its record, or with the machine."""
+
+
+class PublicModule:
+    """A module, and the feature map that it makes.
+
+    Args:
+        path: its file, for messages.
+        content: of the file.
+        shape: of a record as the module gets it, without the batch.
+        levels: largest integer in a record.
+
+    Attributes:
+        feature_map: the map.
+
+    Raises:
+        ModuleError: it is no TorchScript module of one tensor to another, draws random numbers,
+            changes as it runs, mixes the records of a batch, or lets no gradients through.
+    """
+
+    def __init__(self, path: Path, content: bytes, shape: Shape, levels: int) -> None:
+        self._path, self._shape = path, shape
+        self._module = _read(path, content)
+        self._probe = torch.from_numpy(probe_record(shape, levels) / levels).float()[None]
+        first, *_ = self.one_by_one(torch.cat([self._probe, 1 - self._probe]))
+        if not bool(first.isfinite().all()):
+            raise ModuleError(f"{path}: what it says of an ordinary image is not finite")
+        size = max(float(first.double().norm()), np.finfo(np.float64).tiny)
+        self.feature_map = PerceptualFeatures(
+            module=hashlib.sha256(content).hexdigest(),
+            shape=shape,
+            levels=levels,
+            probe=(first.double() / size).float().numpy(),
+        )
+        self._require_use_to_a_generator(first)
+
+    def one_by_one(self, records: Tensor) -> Tensor:
+        """What the module says of each record, each in a batch of its own.
+
+        A library chooses the order in which it adds by the size of the batch and the number of
+        threads, so every record has the same of both: a batch of one, on one thread of a
+        processor, in code that is not rewritten after its first runs.
+
+        Guarantee:
+            Each row has bits that depend on that record, the module and the machine alone. Random
+            numbers, and a module that says something else of the probe before and after, are
+            refused. (docs/privacy.md, statement 3.)
+
+        Args:
+            records: float32 (b, record size), values 0..1, on the CPU.
+
+        Returns:
+            float32 (b, d); infinite or not a number where the module says so.
+
+        Raises:
+            ModuleError: the module failed, or does not say the same twice.
+        """
+        with _the_same_every_time():
+            random = torch.get_rng_state()
+            # In memory of its own, a record lies as every other one does, wherever it is in the
+            # batch: libraries look at that, too. The module may write into what it gets.
+            first, *said, last = (
+                self._run(record[None].clone())[0].clone()
+                for record in (*self._probe, *records, *self._probe)
+            )
+            if not torch.equal(random, torch.get_rng_state()):
+                raise ModuleError(f"{self._path}: it draws random numbers: take them out")
+        if not torch.equal(first.view(torch.int32), last.view(torch.int32)):
+            raise ModuleError(
+                f"{self._path}: it does not say the same twice of the same image: it must not "
+                "draw random numbers or keep anything from one call to the next"
+            )
+        if {row.shape for row in said} != {first.shape}:
+            raise ModuleError(f"{self._path}: how many numbers it returns depends on the image")
+        return torch.stack(said)
+
+    def to(self, device: torch.device) -> PublicModule:
+        """The same, which from now on runs on a device."""
+        self._module.to(device)
+        return self
+
+    def __call__(self, records: Tensor) -> Tensor:
+        """What the module says of a batch, differentiably, in floating point.
+
+        Args:
+            records: float32 (b, record size), values 0..1, on the module's device.
+
+        Returns:
+            float32 (b, d).
+
+        Raises:
+            ModuleError: the module failed.
+        """
+        with _as_written():  # optimising would take longer than it saves
+            return self._run(records)
+
+    def require_the_probe(self, feature_map: PerceptualFeatures) -> None:
+        """Check that the module says here what it said where a map was made.
+
+        Raises:
+            ModuleError: it does not.
+        """
+        if self.feature_map.probe.shape != feature_map.probe.shape or not (
+            np.abs(self.feature_map.probe - feature_map.probe).max() <= _NEARLY
+        ):
+            raise ModuleError(
+                f"{self._path}: it says something else of the probe than where the embedding was "
+                "made: try the version of torch that was used there"
+            )
+
+    def _run(self, records: Tensor) -> Tensor:
+        try:
+            said = self._module(records.reshape(-1, *self._shape))
+        except Exception as error:  # whatever somebody's program raises
+            raise ModuleError(
+                f"{self._path}: it fails on float32 values of shape {(len(records), *self._shape)}",
+                _last_line(error),
+            ) from None  # it may quote a record
+        if not isinstance(said, Tensor) or not said.is_floating_point():
+            raise ModuleError(f"{self._path}: it does not return one tensor of real numbers")
+        if said.dim() < 1 or len(said) != len(records) or not said.numel():
+            raise ModuleError(
+                f"{self._path}: of a batch of {len(records)} it returns the shape "
+                f"{tuple(said.shape)}: a row for each image is needed"
+            )
+        return said.reshape(len(records), -1).float()
+
+    def _require_use_to_a_generator(self, alone: Tensor) -> None:
+        """Refuse before hours of work what the generator could not follow."""
+        with torch.enable_grad():
+            said = self(torch.cat([self._probe, 1 - self._probe]).requires_grad_())
+        same = said.shape[1:] == alone.shape
+        if not (same and (said[0].detach() - alone).norm() <= _NEARLY * alone.norm()):
+            raise ModuleError(
+                f"{self._path}: what it says of an image depends on the others in the batch"
+            )
+        if not said.requires_grad:
+            raise ModuleError(f"{self._path}: no gradients go through it, so nothing can learn")
+
+
+def load_module(path: Path, shape: Shape, levels: int = PIXEL_LEVELS) -> PublicModule:
+    """Open a module that the user has named.
+
+    Args:
+        path: a TorchScript archive.
+        shape: of a record as the module gets it, without the batch: (1, side, side) for images.
+        levels: largest integer in a record.
+
+    Raises:
+        ModuleError: there is no such file, or not one that can be used.
+    """
+    return PublicModule(path, _content(path), shape, levels)
+
+
+def module_for(feature_map: FeatureMap, path: Path | None) -> PublicModule | None:
+    """The module that a feature map needs, if it needs one.
+
+    Args:
+        feature_map: of an embedding or a release.
+        path: the file that the user named; None if none.
+
+    Raises:
+        ModuleError: a file is needed and missing, or named and not needed, or is another one.
+    """
+    if not isinstance(feature_map, PerceptualFeatures):
+        if path is not None:
+            raise ModuleError(f"--module {path}: the features are of another kind and need none")
+        return None
+    if path is None:
+        raise ModuleError(
+            "the features are those of a module, which is not in this file: name it with --module "
+            f"FILE (SHA-256 {feature_map.module})"
+        )
+    content = _content(path)
+    found = hashlib.sha256(content).hexdigest()
+    if found != feature_map.module:
+        raise ModuleError(
+            f"{path}: not the module that the features were made with: its SHA-256 is {found}, not "
+            f"{feature_map.module}"
+        )
+    module = PublicModule(path, content, feature_map.shape, feature_map.levels)
+    module.require_the_probe(feature_map)
+    return module
+
+
+def require_module(feature_map: PerceptualFeatures, module: PublicModule | None) -> PublicModule:
+    """The module, if it is there and the one that the map means.
+
+    Raises:
+        SchemaError: it is not.
+    """
+    if module is None or module.feature_map.spec() != feature_map.spec():
+        raise SchemaError("the feature map is computed by a module: pass what module_for gives")
+    return module
+
+
+def _content(path: Path) -> bytes:
+    return door.read(path, _LARGEST_FILE, refusal=ModuleError)
+
+
+def _read(path: Path, content: bytes) -> Any:  # noqa: ANN401 - torch.jit is untyped
+    try:
+        with warnings.catch_warnings():
+            # torch would rather have its other format, which is not safe to read.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            module = torch.jit.load(io.BytesIO(content), map_location="cpu")
+    except Exception as error:  # whatever torch makes of hostile bytes
+        raise ModuleError(
+            f"{path}: not a TorchScript archive that torch {torch.__version__} can read: write one "
+            "with torch.jit.script(module).save(FILE)"
+        ) from error
+    module.eval()
+    for parameter in module.parameters():
+        parameter.requires_grad_(False)
+    return module
+
+
+@contextlib.contextmanager
+def _the_same_every_time() -> Iterator[None]:
+    """One thread, no lower precision, code as it is written."""
+    threads = torch.get_num_threads()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    lenient = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    try:
+        with (
+            torch.no_grad(),
+            torch.autocast("cpu", enabled=False),
+            _as_written(),
+        ):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(deterministic, warn_only=lenient)
+        torch.set_num_threads(threads)
+
+
+def _as_written() -> contextlib.AbstractContextManager[None]:
+    """No rewriting of code after its first runs have been watched."""
+    unchanged: contextlib.AbstractContextManager[None] = torch.jit.optimized_execution(False)  # type: ignore[attr-defined]
+    return unchanged
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

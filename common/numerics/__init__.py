@@ -1,0 +1,1 @@
+"""Arithmetic whose every bit is defined."""

@@ -1,0 +1,1 @@
+"""Where and with how much of a machine to compute."""

@@ -1,0 +1,37 @@
+"""Where to compute: a choice that never changes what is promised."""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import DeviceError
+from .ranks import Ranks
+
+AUTO = "auto"
+
+
+def choose_device(name: str = AUTO) -> torch.device:
+    """The device of that name; "auto" takes a CUDA device where there is one.
+
+    Where several processes run on a machine, "auto" and "cuda" give each a CUDA device of its own,
+    by its local rank; processes share devices if there are not enough.
+
+    Raises:
+        DeviceError: there is no such device here.
+        RunError: the environment describes no set of processes.
+    """
+    ranks = Ranks.from_environment()
+    if name in {AUTO, "cuda"} and torch.cuda.is_available():
+        # With one process the choice of the current device is left to torch and its user.
+        own = None if ranks.local_count == 1 else ranks.local_rank % torch.cuda.device_count()
+        return torch.device("cuda") if own is None else torch.device("cuda", own)
+    if name == AUTO:
+        return torch.device("cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise DeviceError(f"--device {name}: no such device here; try cpu") from error
+    if device.type not in {"cpu", "cuda"}:
+        raise DeviceError(f"--device {name}: cpu and cuda are supported")
+    return device

@@ -1,0 +1,71 @@
+"""Which of several processes this one is: what torchrun and schedulers say in the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import RunError
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """A process among those that do one job together.
+
+    Attributes:
+        rank: number of this process, from 0.
+        count: how many processes there are, on all machines.
+        local_rank: number of this process on its machine, from 0.
+        local_count: how many of them run on this machine.
+    """
+
+    rank: int = 0
+    count: int = 1
+    local_rank: int = 0
+    local_count: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rank < self.count or not 0 <= self.local_rank < self.local_count:
+            raise RunError(
+                f"RANK {self.rank} of WORLD_SIZE {self.count}, LOCAL_RANK {self.local_rank} of "
+                f"LOCAL_WORLD_SIZE {self.local_count}: ranks are numbered from 0; start the "
+                "processes with torchrun, or correct these variables"
+            )
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Ranks:
+        """Read RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE; one process if none is set.
+
+        Nobody is asked and waited for: a process knows its share of the work from these alone.
+
+        Args:
+            environment: in place of the process's own.
+
+        Raises:
+            RunError: they contradict one another, or are no numbers.
+        """
+        given = os.environ if environment is None else environment
+        if ("RANK" in given) != ("WORLD_SIZE" in given):
+            raise RunError("RANK and WORLD_SIZE go together: set both, or neither")
+        rank, local_rank = _number(given, "RANK", 0), _number(given, "LOCAL_RANK", 0)
+        return cls(
+            rank=rank,
+            count=_number(given, "WORLD_SIZE", 1),
+            local_rank=local_rank,
+            local_count=_number(given, "LOCAL_WORLD_SIZE", local_rank + 1),
+        )
+
+    @property
+    def share_of_cores(self) -> int:
+        """How many cores there are for each process on this machine; at least 1."""
+        may_use = getattr(os, "sched_getaffinity", None)  # Linux knows what this process may use
+        cores = len(may_use(0)) if may_use else os.cpu_count() or 1
+        return max(1, cores // self.local_count)
+
+
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    value = environment.get(name, str(default))
+    if not value.isascii() or not value.isdigit():
+        raise RunError(f"{name}={value!r} in the environment is not a number: correct or unset it")
+    return int(value)

@@ -1,0 +1,227 @@
+"""From the rows of a table to records: whole numbers 0..255 that a feature map can take.
+
+Every column has its place in the record:
+
+========== ====================================================================================
+numeric    the value on its scale between its bounds; soft bins; whether it is missing
+ordinal    the rank; one value for each category
+others     one value for each category (that of missing values last)
+========== ====================================================================================
+
+A value between two knots of the soft bins belongs to both, in proportion to how near they are: a
+triangular basis. All is one function of the schema and of the row alone. Numbers are looked up
+among thresholds that follow from the schema, and all after that is in whole numbers, so that a row
+has the same bytes wherever it stands in whatever table (docs/privacy.md, statement 3a).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cached_property
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .column import Column, ColumnKind, Missing, Transform
+from .table import LEVELS, TableSchema
+
+Scalar = TypeVar("Scalar", np.float32, np.float64)
+
+MISSING: Final = -1
+"""The code of a category that is not there."""
+_DIGITS: Final = 40
+"""Of logarithms, and as many more as there are zeros behind the point in the larger bound."""
+
+
+def to_scale(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:
+    """Values on the scale of a transform."""
+    match transform:
+        case Transform.NONE:
+            return values
+        case Transform.LOG1P | Transform.SIGNED_LOG:
+            return np.sign(values) * np.log1p(np.abs(values))
+
+
+def from_scale(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:
+    """The inverse of `to_scale`."""
+    match transform:
+        case Transform.NONE:
+            return values
+        case Transform.LOG1P | Transform.SIGNED_LOG:
+            return np.sign(values) * np.expm1(np.abs(values))
+
+
+@dataclass(frozen=True)
+class NumericEncoding:
+    """How a numeric column becomes whole numbers.
+
+    Attributes:
+        column: its description.
+        knots: number of soft bins, at least 2.
+    """
+
+    column: Column
+    knots: int
+
+    @property
+    def places(self) -> int:
+        """A value is rounded to one of places + 1 points between the bounds: 255 from knot to knot.
+
+        Integers that have a knot each are not rounded.
+        """
+        return LEVELS * (self.knots - 1)
+
+    def at(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The values at shares 0..1 of the way from bound to bound, on the column's scale."""
+        lower, upper = self.bounds
+        low, high = to_scale(np.array([lower, upper]), self.column.transform)
+        values = from_scale(low + share * (high - low), self.column.transform)
+        clipped: NDArray[np.float64] = np.clip(values, lower, upper)
+        return clipped
+
+    def share(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The inverse of `at`; 0 where the bounds are so near as to be one on the scale."""
+        low, high = to_scale(np.array(self.bounds), self.column.transform)
+        above: NDArray[np.float64] = to_scale(values, self.column.transform) - low
+        return above / (high - low) if low < high else np.zeros_like(above)
+
+    def bins(self, share: NDArray[Scalar]) -> NDArray[Scalar]:
+        """How far values at shares 0..1 of the way (n,) belong to each knot, (n, knots)."""
+        place, knot = share * (self.knots - 1), np.arange(self.knots, dtype=share.dtype)
+        belongs: NDArray[Scalar] = np.clip(1 - np.abs(place[:, None] - knot), 0, 1)
+        return belongs
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        assert self.column.lower is not None
+        assert self.column.upper is not None
+        return float(self.column.lower), float(self.column.upper)
+
+    @cached_property
+    def _thresholds(self) -> NDArray[np.float64]:
+        """Half-way from each of the points between the bounds to the next, float64 (places,).
+
+        NumPy's logarithms may differ by a unit in the last place from one kind of processor to
+        another, and a row would then lie in another cell. Those of `decimal` are rounded
+        correctly, by its specification.
+        """
+        if self.column.transform is Transform.NONE:  # sums and products alone, which IEEE 754 fixes
+            return self.at((np.arange(self.places) + 0.5) / self.places)
+        lower, upper = map(Decimal, self.bounds)
+        with localcontext() as context:
+            context.prec = _DIGITS - min(0, max(abs(lower), abs(upper)).adjusted())
+            low, high = ((1 + abs(x)).ln().copy_sign(x) for x in (lower, upper))
+            step = (high - low) / (2 * self.places)
+            middles = (low + step * (2 * place + 1) for place in range(self.places))
+            values = [float((abs(x).exp() - 1).copy_sign(x)) for x in middles]
+        return np.clip(values, *self.bounds)
+
+    def encode(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """Encode a column.
+
+        Args:
+            values: float64 (b,), finite where they are not missing; beyond the bounds they count
+                as the bound.
+            missing: bool (b,).
+
+        Returns:
+            uint8 (b, width): the value, the bins (which add up to 255), and, if the schema wants
+            it, whether it is missing; then all the others are 0.
+        """
+        place = np.searchsorted(self._thresholds, np.where(missing, 0.0, values), side="right")
+        count, rows = len(values), np.arange(len(values))
+        indicator = self.column.missing is Missing.INDICATOR
+        encoded = np.zeros((count, 1 + self.knots + indicator), dtype=np.uint8)
+        gaps = self.knots - 1
+        encoded[:, 0] = (2 * place + gaps) // (2 * gaps)
+        knot, beyond = np.divmod(place, LEVELS)
+        encoded[rows, 1 + knot] = LEVELS - beyond
+        between = np.flatnonzero(beyond)
+        encoded[between, 2 + knot[between]] = beyond[between]
+        encoded[missing] = 0
+        if indicator:
+            encoded[missing, -1] = LEVELS
+        return encoded
+
+
+@dataclass(frozen=True)
+class CategoryEncoding:
+    """How a column of categories becomes whole numbers.
+
+    Attributes:
+        column: its description.
+    """
+
+    column: Column
+
+    def encode(self, codes: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Encode a column.
+
+        Args:
+            codes: int64 (b,), indices into the column's categories, or `MISSING` where the schema
+                has a category for that.
+
+        Returns:
+            uint8 (b, width): the rank of an ordinal value; 255 for the category, 0 for the others.
+        """
+        ranked = self.column.kind is ColumnKind.ORDINAL
+        encoded = np.zeros((len(codes), ranked + self.column.choices), dtype=np.uint8)
+        place = np.where(codes == MISSING, self.column.choices - 1, codes)
+        encoded[np.arange(len(codes)), ranked + place] = LEVELS
+        if ranked:
+            last = max(1, len(self.column.categories) - 1)
+            encoded[:, 0] = np.where(codes == MISSING, 0, codes * LEVELS // last)
+        return encoded
+
+
+Encoding = NumericEncoding | CategoryEncoding
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where a column lies in a record.
+
+    Attributes:
+        column: its description.
+        place: of its values in a record.
+        encoding: how they come about.
+    """
+
+    column: Column
+    place: slice
+    encoding: Encoding
+
+    @property
+    def missing_place(self) -> bool:
+        """Whether the last of a numeric column's values says that it is missing."""
+        return self.column.missing is Missing.INDICATOR
+
+    @property
+    def shares(self) -> slice:
+        """Of its values, those that add up to 255: the bins or categories, or that it is missing.
+
+        They are what one-way marginals are read off.
+        """
+        ranked = self.column.kind is ColumnKind.ORDINAL
+        return slice(
+            self.place.start + (ranked or isinstance(self.encoding, NumericEncoding)),
+            self.place.stop,
+        )
+
+
+def blocks_of(schema: TableSchema) -> tuple[Block, ...]:
+    """Where each column but the label lies in a record, in the order of the columns."""
+    found, start = [], 0
+    for column in schema.features:
+        encoding: Encoding = (
+            NumericEncoding(column, schema.knots(column))
+            if column.kind.numeric
+            else CategoryEncoding(column)
+        )
+        stop = start + schema.width(column)
+        found.append(Block(column, slice(start, stop), encoding))
+        start = stop
+    return tuple(found)

@@ -1,0 +1,174 @@
+"""What is publicly known of the records: sizes, value bounds and class names.
+
+Whatever shapes the computation and is not covered by epsilon has to be public knowledge. The
+schema says what was taken as known and where each piece of it came from, and travels with the
+embedding and the release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ..errors import SchemaError
+from ..ledger import Entry
+from ..text import counted
+
+SMALLEST_SIDE = 8
+LARGEST_SIDE = 64
+PIXEL_LEVELS = 255
+MOST_CLASSES = 10_000
+
+
+class Origin(Enum):
+    """Where a piece of public knowledge came from."""
+
+    DECLARED = "declared"
+    """Stated by the data owner."""
+    FORMAT = "format"
+    """A property of the container, whatever it holds: file headers, the range of a pixel."""
+    FROM_DATA = "from-data"
+    """Looked up in the records themselves: outside the guarantee, and every release says so."""
+    PRIVATE = "private"
+    """Found in the records with differential privacy, by a release that the ledger counts."""
+
+
+@dataclass(frozen=True)
+class ImageSchema:
+    """Square one-channel images of 8-bit pixels, each in one of several classes.
+
+    Attributes:
+        side: height and width in pixels, 8 to 64.
+        classes: the name of every class; a record's label is an index into it.
+        side_origin: where `side` came from.
+        classes_origin: where `classes` came from.
+    """
+
+    side: int
+    classes: tuple[str, ...]
+    side_origin: Origin
+    classes_origin: Origin
+
+    def __post_init__(self) -> None:
+        if not SMALLEST_SIDE <= self.side <= LARGEST_SIDE:
+            raise SchemaError(
+                f"images of {self.side}x{self.side} pixels: a side of {SMALLEST_SIDE} to "
+                f"{LARGEST_SIDE} is supported; resize with --image-size"
+            )
+        if not 1 <= len(self.classes) <= MOST_CLASSES:
+            raise SchemaError(
+                f"{len(self.classes)} classes: between 1 and {MOST_CLASSES} are supported"
+            )
+        if len(set(self.classes)) != len(self.classes):
+            raise SchemaError("two classes have the same name")
+        if Origin.PRIVATE in (self.side_origin, self.classes_origin):
+            raise SchemaError("nothing of images is found with differential privacy")
+
+    @property
+    def spent(self) -> tuple[Entry, ...]:
+        """Nothing: see `TableSchema.spent`."""
+        return ()
+
+    @property
+    def record_size(self) -> int:
+        """Number of values in one record."""
+        return self.side * self.side
+
+    @property
+    def levels(self) -> int:
+        """Records hold integers 0..levels, which stand for the values 0..1."""
+        return PIXEL_LEVELS
+
+    @property
+    def from_data(self) -> tuple[str, ...]:
+        """The pieces that were looked up in the records and so are outside the guarantee."""
+        pieces = {
+            "image size": self.side_origin,
+            "number and names of the classes": self.classes_origin,
+        }
+        return tuple(name for name, origin in pieces.items() if origin is Origin.FROM_DATA)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What is taken as public, in words."""
+        return "image size", "number and names of the classes"
+
+    @property
+    def summary(self) -> str:
+        """What the records are, in words."""
+        return f"grey {self.unit} in {some_classes(self.classes)}"
+
+    @property
+    def unit(self) -> str:
+        """What one speaks of in the plural."""
+        return f"images of {self.side}x{self.side} pixels"
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back."""
+        return {
+            "kind": "image",
+            "side": self.side,
+            "side_origin": self.side_origin.value,
+            "channels": 1,
+            "levels": self.levels,
+            "levels_origin": Origin.FORMAT.value,
+            "classes": list(self.classes),
+            "classes_origin": self.classes_origin.value,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> ImageSchema:
+        """Read what `to_json` wrote.
+
+        Raises:
+            SchemaError: something is missing, of the wrong type, or out of range.
+        """
+        try:
+            schema = cls(
+                side=_integer(document["side"]),
+                classes=tuple(_text(name) for name in document["classes"]),
+                side_origin=Origin(document["side_origin"]),
+                classes_origin=Origin(document["classes_origin"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise SchemaError(f"not a schema that this dpntk reads: {error!r}") from error
+        if schema.to_json() != dict(document):
+            raise SchemaError("not a schema that this dpntk reads: unknown entries")
+        return schema
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """The names of classes that have none: "0", "1", ..."""
+    return tuple(map(str, range(count)))
+
+
+def some_classes(names: tuple[str, ...]) -> str:
+    """How many classes there are, and what the first ones are called."""
+    many = counted(len(names), "class", "classes")
+    return f"{many}: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+
+
+def canonical_json(document: Mapping[str, Any]) -> str:
+    """The one spelling of a JSON document that digests are taken of."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def digest(document: Mapping[str, Any]) -> str:
+    """SHA-256 of a JSON document's canonical spelling, in hexadecimal."""
+    return hashlib.sha256(canonical_json(document).encode()).hexdigest()
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value

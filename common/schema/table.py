@@ -1,0 +1,311 @@
+"""What is publicly known of a table: its columns, their bounds and categories.
+
+The owner writes it down in `schema.toml` (`dpntk.common.schema.toml`). It travels with the
+embedding and the release as JSON, and says what a generated table looks like.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Final
+
+from ..errors import SchemaError
+from ..ledger import Entry
+from ..text import counted
+from .column import Column, ColumnKind, Missing, Transform, require_name
+from .image import Origin, some_classes
+from .text_encodings import require_encoding
+
+BINS: Final = 20
+"""Soft bins of a numeric column, unless it is of integers that are fewer."""
+LEVELS: Final = 255
+MOST_COLUMNS: Final = 2_000
+MOST_INPUTS: Final = 50_000
+NO_LABEL: Final = "all"
+"""Name of the one class of a table without a label."""
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written; of no meaning for Parquet.
+
+    Attributes:
+        separator: one character between values.
+        encoding: of the texts, such as "utf-8" or "latin-1"; see `text_encodings`.
+        missing: the texts that stand for a value that is not there; the first one is written.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] = ("",)
+
+    def __post_init__(self) -> None:
+        if len(self.separator) != 1 or self.separator in '"\r\n' or ord(self.separator) > 127:
+            raise SchemaError(f"separator {self.separator!r}: it is one character, such as ;")
+        require_encoding(self.encoding)
+        if not self.missing or len(self.missing) > 100:
+            raise SchemaError("missing: name the texts that stand for missing values")
+        for text in self.missing:
+            require_name(text, "a missing value", empty=True)
+        try:
+            self.missing[0].encode(self.encoding)
+        except UnicodeError as error:
+            raise SchemaError(
+                f"missing: {self.encoding} cannot write {self.missing[0]!r}, which stands for "
+                "missing values: put another text first"
+            ) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back."""
+        return {
+            "separator": self.separator,
+            "encoding": self.encoding,
+            "missing": list(self.missing),
+        }
+
+    @classmethod
+    def from_json(cls, document: object) -> CsvFormat:
+        """Read what `to_json` wrote.
+
+        Raises:
+            SchemaError: something is unknown, of the wrong type, or out of range.
+        """
+        if not isinstance(document, Mapping) or set(document) - {f.name for f in fields(cls)}:
+            raise SchemaError("csv: it has the entries separator, encoding and missing")
+        values = dict(document)
+        missing = values.pop("missing", [""])
+        if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
+            raise SchemaError("csv: missing is a list of texts")
+        if not all(isinstance(text, str) for text in values.values()):
+            raise SchemaError("csv: separator and encoding are texts")
+        return cls(**values, missing=tuple(missing))
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table with mixed columns.
+
+    Attributes:
+        columns: those that are used, the label among them, in the order of the source.
+        label: name of the column that tells a record's class; None if there is none.
+        left_out: names of columns of the source that are not used and not generated.
+        left_out_origin: who has chosen them: the owner (`DECLARED`), or a look at the data
+            (`FROM_DATA`).
+        bins: soft bins of a numeric column; see `dpntk.common.schema.encoding`.
+        csv: how a CSV file is written.
+        spent: releases from the same records that found bounds with differential privacy, those
+            of columns whose origin is `PRIVATE`. They are part of every total.
+    """
+
+    columns: tuple[Column, ...]
+    label: str | None = None
+    left_out: tuple[str, ...] = ()
+    bins: int = BINS
+    csv: CsvFormat = field(default_factory=CsvFormat)
+    spent: tuple[Entry, ...] = ()
+    left_out_origin: Origin = Origin.DECLARED
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns] + list(self.left_out)
+        if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
+            raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
+        for name in self.left_out:
+            require_name(name, "a column that is left out")
+        repeated = [name for name, times in Counter(names).items() if times > 1]
+        if repeated:
+            raise SchemaError(f"column {repeated[0]!r} is there twice")
+        if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
+            raise SchemaError('left_out_origin is "declared" or "from-data"')
+        if not 2 <= self.bins <= 100:
+            raise SchemaError(f"{self.bins} bins: 2 to 100 are supported")
+        if self.label is not None:
+            label = next((c for c in self.columns if c.name == self.label), None)
+            if label is None:
+                raise SchemaError(f"label {self.label!r}: there is no column of that name")
+            if label.kind.numeric:
+                raise SchemaError(
+                    f"label {self.label!r}: its column is {label.kind.value}, a label is "
+                    "categorical, ordinal or boolean"
+                )
+            if len(label.categories) < 2:
+                raise SchemaError(
+                    f"label {self.label!r}: one class tells nothing: list all categories that "
+                    "there could be, or leave the label out"
+                )
+            if label.missing is not Missing.REFUSED:
+                raise SchemaError(f"label {self.label!r}: a label cannot be missing")
+        if not self.features:
+            raise SchemaError("there is no column but the label")
+        if bool(self.spent) != bool(self.private_bounds):
+            raise SchemaError("bounds of private origin and what was spent on them go together")
+        if any(not column.kind.numeric for column in self.private_bounds):
+            raise SchemaError("categories are not found with differential privacy")
+        for column in self.columns:
+            try:
+                "".join((column.name, *column.categories)).encode(self.csv.encoding)
+            except UnicodeError as error:
+                raise SchemaError(
+                    f"column {column.name!r}: {self.csv.encoding} cannot write its name or one of "
+                    "its categories: choose another encoding"
+                ) from error
+        if self.record_size > MOST_INPUTS:
+            raise SchemaError(
+                f"records have {self.record_size} values when encoded, at most {MOST_INPUTS} are "
+                "supported: leave columns with many categories out, or list fewer and name an other"
+            )
+
+    @cached_property
+    def features(self) -> tuple[Column, ...]:
+        """All columns but the label."""
+        return tuple(column for column in self.columns if column.name != self.label)
+
+    @cached_property
+    def label_column(self) -> Column | None:
+        """The column that tells a record's class."""
+        return next((column for column in self.columns if column.name == self.label), None)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Name of every class: the label's categories, or one class if there is no label."""
+        return (NO_LABEL,) if self.label_column is None else self.label_column.categories
+
+    def knots(self, column: Column) -> int:
+        """At how many values a column has a soft bin; 0 if it is not numeric.
+
+        Integers that are no more than `bins`, on no other scale, have one bin each.
+        """
+        if column.lower is None or column.upper is None:
+            return 0
+        if column.kind is ColumnKind.INTEGER and column.transform is Transform.NONE:
+            return int(min(self.bins, column.upper - column.lower + 1))
+        return self.bins
+
+    def width(self, column: Column) -> int:
+        """How many values stand for a column in an encoded record (`common.schema.encoding`)."""
+        if column.kind.numeric:
+            return 1 + self.knots(column) + (column.missing is Missing.INDICATOR)
+        return column.choices + (column.kind is ColumnKind.ORDINAL)
+
+    @cached_property
+    def record_size(self) -> int:
+        """Number of values in an encoded record."""
+        return sum(map(self.width, self.features))
+
+    @property
+    def levels(self) -> int:
+        """Encoded records hold integers 0..levels, which stand for the values 0..1."""
+        return LEVELS
+
+    @property
+    def from_data(self) -> tuple[str, ...]:
+        """The pieces that were looked up in the records and so are outside the guarantee."""
+        described = [c.name for c in self.columns if c.origin is Origin.FROM_DATA]
+        bounded = [c.name for c in self.columns if c.kind_origin is Origin.FROM_DATA]
+        found = []
+        if described:
+            what = "kinds, types, scales, bounds, categories, and whether values are missing, of"
+            found.append(f"{what} {', '.join(described)}")
+        if bounded:
+            what = "kinds, types, scales, and whether values are missing, of"
+            found.append(f"{what} {', '.join(bounded)}")
+        if self.left_out_origin is Origin.FROM_DATA:
+            found.append("which columns are left out")
+        return tuple(found)
+
+    @property
+    def private_bounds(self) -> tuple[Column, ...]:
+        """The columns whose bounds were found with differential privacy."""
+        return tuple(column for column in self.columns if column.origin is Origin.PRIVATE)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What is taken as public, in words."""
+        found = ", ".join(column.name for column in self.private_bounds)
+        but = f" (but for the bounds of {found})" if found else ""
+        return (
+            f"names, kinds, types, scales, bounds and categories of the columns{but}, and which of "
+            "them may lack values",
+        )
+
+    @property
+    def summary(self) -> str:
+        """What the records are, in words."""
+        classes = "" if self.label is None else f", {self.label} in {some_classes(self.classes)}"
+        return f"{self.unit}{classes}"
+
+    @property
+    def unit(self) -> str:
+        """What one speaks of in the plural."""
+        return f"rows of {counted(len(self.columns), 'column')}"
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back."""
+        return {
+            "kind": "table",
+            "columns": [column.to_json() for column in self.columns],
+            "label": self.label,
+            "left_out": list(self.left_out),
+            **(
+                {}
+                if self.left_out_origin is Origin.DECLARED
+                else {"left_out_origin": self.left_out_origin.value}
+            ),
+            "bins": self.bins,
+            "csv": self.csv.to_json(),
+            **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> TableSchema:
+        """Read what `to_json` wrote.
+
+        Raises:
+            SchemaError: something is missing, of the wrong type, or out of range.
+        """
+        schema = cls.of_entries({name: document[name] for name in document if name != "kind"})
+        if schema.to_json() != dict(document):
+            raise SchemaError("not a schema that this dpntk reads: unknown entries")
+        return schema
+
+    @classmethod
+    def of_entries(cls, document: Mapping[str, Any]) -> TableSchema:
+        """Read a mapping in which what has its default value may be left out.
+
+        Raises:
+            SchemaError: something is missing, unknown, of the wrong type, or out of range.
+        """
+        known = {entry.name for entry in fields(cls)}
+        if set(document) - known:
+            raise SchemaError(f"unknown: {', '.join(sorted(set(document) - known))}")
+        columns, left_out = document.get("columns"), document.get("left_out", [])
+        label, bins = document.get("label"), document.get("bins", BINS)
+        if not isinstance(columns, list) or len(columns) > MOST_COLUMNS:
+            raise SchemaError(f"there must be a list of 1 to {MOST_COLUMNS} columns")
+        if not isinstance(left_out, list) or not all(isinstance(name, str) for name in left_out):
+            raise SchemaError("left_out is a list of columns' names")
+        if not isinstance(label, str | None):
+            raise SchemaError("label is a column's name")
+        if type(bins) is not int:
+            raise SchemaError("bins is a whole number")
+        spent = document.get("spent", [])
+        if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
+            raise SchemaError("spent is a list of tables")
+        return cls(
+            tuple(map(Column.from_json, columns)),
+            label,
+            tuple(left_out),
+            bins,
+            CsvFormat.from_json(document.get("csv", {})),
+            tuple(map(Entry.from_json, spent)),
+            _origin(document.get("left_out_origin", Origin.DECLARED.value)),
+        )
+
+
+def _origin(value: object) -> Origin:
+    try:
+        return Origin(value)
+    except ValueError as error:
+        raise SchemaError('left_out_origin is "declared" or "from-data"') from error

@@ -1,0 +1,287 @@
+"""The file `schema.toml`, in which the owner of a table says what is publicly known of it.
+
+`dpntk schema` drafts it from the data; what it has looked up there the owner has to confirm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import SchemaError
+from ..features.approx_bounds import schema_of_magnitudes, widest_bounds
+from ..ledger import Entry
+from ..storage import door
+from ..storage.plain import parse_toml
+from .column import DTYPES, Column, ColumnKind, Transform
+from .image import Origin
+from .table import TableSchema
+
+_LARGEST_FILE: Final = 1 << 26
+SCHEMA_BEGINS: Final = "# What is publicly known of a table. See docs/tables.md."
+"""First line of what dpntk writes; a file that an owner has written may do without."""
+
+_OR_ACCEPT: Final = (
+    "or --accept-from-data, and the release will say that they are outside its guarantee"
+)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema as a file says it: some of it may still have to be confirmed by the owner.
+
+    Attributes:
+        schema: what the file says.
+        unconfirmed: names of the columns of which all but the name was looked up in the data and
+            has not been confirmed; of those in `private`, and those whose bounds were found with
+            differential privacy, all but name and bounds.
+        private: names of the columns whose bounds are to be found with differential privacy; in
+            `schema` they have the widest ones.
+        left_out_confirmed: whether the owner stands by which columns are left out.
+    """
+
+    schema: TableSchema
+    unconfirmed: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    left_out_confirmed: bool = True
+
+    def settled(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
+        """The schema to work with.
+
+        Args:
+            where: the file, for the message.
+            accept_from_data: keep what was looked up as it is: it is marked as from the data, and
+                every release says that it is outside the guarantee.
+
+        Raises:
+            SchemaError: something is unconfirmed and that is not accepted.
+        """
+        if self.private:
+            raise SchemaError(
+                f"{where}: bounds of {_some(self.private)} are private: find them first, with "
+                "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds' and 'dpntk bounds', or "
+                "declare them"
+            )
+        if not accept_from_data:
+            self._require_confirmed(where, self.unconfirmed)
+            if not self.left_out_confirmed:
+                raise SchemaError(
+                    f"{where}: not confirmed: the data decided which columns are left out: name in "
+                    "left_out those that you leave out whatever is in them and remove "
+                    f"'left_out_confirmed = false'; {_OR_ACCEPT}"
+                )
+        columns = tuple(
+            _from_data(column) if column.name in self.unconfirmed else column
+            for column in self.schema.columns
+        )
+        chosen = self.schema.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
+        return replace(self.schema, columns=columns, left_out_origin=chosen)
+
+    def of_magnitudes(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
+        """The schema under which magnitudes of the columns in `private` are counted.
+
+        Their kinds and types shape what is counted, so they have to be settled.
+
+        Args:
+            where: the file, for the message.
+            accept_from_data: see `settled`; what was looked up stays unconfirmed in the draft.
+
+        Raises:
+            SchemaError: there is no such column, or one is unconfirmed and that is not accepted.
+        """
+        if not accept_from_data:
+            self._require_confirmed(
+                where, tuple(name for name in self.private if name in self.unconfirmed)
+            )
+        return schema_of_magnitudes(self.schema, self.private)
+
+    def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
+        if unconfirmed:
+            raise SchemaError(
+                f"{where}: not confirmed: {_some(unconfirmed)}: replace what was looked up in the "
+                f"data by what is publicly known and remove 'confirmed = false'; {_OR_ACCEPT}"
+            )
+
+    def with_bounds(
+        self, bounds: Mapping[str, tuple[float, float]], spent: tuple[Entry, ...]
+    ) -> Draft:
+        """The draft with bounds that were found with differential privacy.
+
+        Columns in `private` of which none were found stay there.
+
+        Args:
+            bounds: of columns in `private`.
+            spent: the releases by which they were found, and earlier ones from the same records.
+        """
+        columns = tuple(
+            replace(
+                column,
+                lower=bounds[column.name][0],
+                upper=bounds[column.name][1],
+                origin=Origin.PRIVATE,
+            )
+            if column.name in bounds
+            else column
+            for column in self.schema.columns
+        )
+        known = {entry.release_id for entry in self.schema.spent}
+        spent = (*self.schema.spent, *(e for e in spent if e.release_id not in known))
+        left = tuple(name for name in self.private if name not in bounds)
+        schema = replace(self.schema, columns=columns, spent=spent)
+        return replace(self, schema=schema, private=left)
+
+    def to_toml(self) -> str:
+        """The text of a `schema.toml` that `from_toml` reads back."""
+        schema = self.schema
+        lines = [SCHEMA_BEGINS, ""]
+        if schema.label is not None:
+            lines.append(f"label = {_toml(schema.label)}")
+        lines += [
+            f"left_out = {_toml(list(schema.left_out))}",
+        ]
+        if not self.left_out_confirmed:
+            lines.append("left_out_confirmed = false  # which these are, the data decided")
+        elif schema.left_out_origin is not Origin.DECLARED:
+            lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
+        lines += [
+            f"bins = {schema.bins}",
+            "",
+            "[csv]",
+        ]
+        lines += [f"{name} = {_toml(value)}" for name, value in schema.csv.to_json().items()]
+        for column in schema.columns:
+            lines += ["", "[[columns]]"]
+            if column.name in self.unconfirmed:
+                private = column.name in self.private or column.origin is Origin.PRIVATE
+                bounds = "" if private else ", bounds"
+                what = f"scale{bounds}" if column.kind.numeric else "categories"
+                lines.append(
+                    f"confirmed = false  # kind, type, {what} and whether values are missing were "
+                    "looked up in the data"
+                )
+            unsaid = {"origin"} if column.origin is Origin.DECLARED else set()
+            if column.name in self.private:
+                lines.append('bounds = "private"')
+                unsaid |= {"lower", "upper"}
+            lines += [
+                f"{name} = {_toml(value)}"
+                for name, value in column.to_json().items()
+                if name not in unsaid
+            ]
+        for entry in schema.spent:
+            lines += ["", "[[spent]]  # on the bounds of private origin; never remove this"]
+            lines += [f"{name} = {_toml(value)}" for name, value in entry.to_json().items()]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_toml(cls, text: str, where: str) -> Draft:
+        """Read the text of a `schema.toml`.
+
+        Args:
+            text: of the file.
+            where: the file, for the message.
+
+        Raises:
+            SchemaError: it is not TOML, or not a schema.
+        """
+        try:
+            document = parse_toml(text)
+        except ValueError as error:
+            raise SchemaError(f"{where}: not TOML for a schema: {error}") from error
+        unconfirmed, private = [], []
+        left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
+        columns = document.get("columns")
+        for column in columns if isinstance(columns, list) else ():
+            if not isinstance(column, dict):
+                continue
+            if not _confirmed(column, "confirmed", where):
+                unconfirmed.append(column.get("name", ""))
+            bounds = column.pop("bounds", None)
+            if bounds is not None:
+                _require_private(bounds, column, where)
+                private.append(column.get("name", ""))
+            if column.get("kind") == ColumnKind.CONTINUOUS.value:
+                for bound in ("lower", "upper"):  # a person writes 0 for 0.0
+                    if type(column.get(bound)) is int:
+                        column[bound] = float(column[bound])
+        try:
+            schema = TableSchema.of_entries(document)
+            return cls(schema, tuple(unconfirmed), tuple(private), left_out_confirmed)
+        except SchemaError as error:
+            raise SchemaError(f"{where}: {error}", error.value) from error
+
+
+def _confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
+    """Take out of some entries whether the owner stands by them; so it is if nothing is said."""
+    confirmed = entries.pop(name, True)
+    if not isinstance(confirmed, bool):
+        raise SchemaError(f"{where}: {name} is true or false")
+    return confirmed
+
+
+def _from_data(column: Column) -> Column:
+    """A column that was looked up in the data; bounds found with privacy remain what they are."""
+    if column.origin is Origin.PRIVATE:
+        return replace(column, kind_origin=Origin.FROM_DATA)
+    return replace(column, origin=Origin.FROM_DATA)
+
+
+def _require_private(bounds: object, column: dict[str, object], where: str) -> None:
+    """Give a column that is marked `bounds = "private"` the widest bounds."""
+    at = f"{where}: column {column.get('name')!r}"
+    if bounds != "private":
+        raise SchemaError(f'{at}: bounds = "private", or lower and upper')
+    if "lower" in column or "upper" in column:
+        raise SchemaError(f'{at}: bounds = "private" leaves no room for lower and upper')
+    try:
+        kind = ColumnKind(column.get("kind"))
+        transform = Transform(column.get("transform", "none"))
+    except ValueError:
+        return  # which the schema will complain of
+    if not kind.numeric:
+        raise SchemaError(f'{at}: columns with bounds = "private" are numeric')
+    dtype = column.get("dtype")
+    if isinstance(dtype, str) and dtype in DTYPES:
+        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform)
+
+
+def read_schema(path: Path, *, accept_from_data: bool = False) -> TableSchema:
+    """Read a `schema.toml` whose entries are all confirmed.
+
+    Args:
+        path: the file.
+        accept_from_data: see `Draft.settled`.
+
+    Raises:
+        SchemaError: there is none, it is not one, or something in it is not settled.
+    """
+    return read_draft(path).settled(str(path), accept_from_data=accept_from_data)
+
+
+def read_draft(path: Path) -> Draft:
+    """Read a `schema.toml` that its owner may still have to work on.
+
+    Raises:
+        SchemaError: there is none, or it is not one.
+    """
+    try:
+        content = door.read(path, _LARGEST_FILE, refusal=SchemaError)
+        text = content.decode("utf-8-sig")  # some editors begin with a mark
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{path}: not TOML: not in UTF-8") from error
+    return Draft.from_toml(text, str(path))
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _toml(value: str | float | list[str]) -> str:
+    """A value as TOML writes it: texts and lists of them as in JSON."""
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

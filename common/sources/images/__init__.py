@@ -1,0 +1,1 @@
+"""Images, in every form in which they are read."""

@@ -1,0 +1,243 @@
+"""MNIST's own format: a file of images and a file of labels, gzipped or not, or shards of both.
+
+Four bytes of magic (two zeros, the type, the number of dimensions), then each dimension as a
+big-endian 32-bit integer, then the values (LeCun, Cortes, Burges: "The MNIST database").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import re
+import struct
+import zlib
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError, SchemaError
+from ...schema.image import ImageSchema
+from ...storage import door
+from ..base import (
+    Batch,
+    files_fingerprint,
+    numbered_classes,
+    records_at_a_time,
+    regrouped,
+    require_image,
+    require_labels,
+    require_records,
+    resize,
+    square_side,
+)
+from ..prefetch import read_ahead
+from ..shards import overlaps, require_all
+
+_NAME: Final = re.compile(
+    r"(?P<split>train|t10k|test)([-_.](?P<before>\d+)(-of-\d+)?)?"
+    r"[-_.](?P<what>images|labels)([-_.]idx[13][-_.]ubyte)?"
+    r"([-_.](?P<after>\d+)(-of-\d+)?)?(\.gz)?"
+)
+_UNSIGNED_BYTE: Final = 0x08
+_LABEL_PIECE: Final = 1 << 16
+
+
+def holds_idx_files(folder: Path) -> bool:
+    """Whether a folder looks like MNIST's."""
+    return any(_NAME.fullmatch(file.name) for file in folder.iterdir())
+
+
+def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path], ...]:
+    """The files of images and of labels of one split, shard by shard.
+
+    Shards are numbered behind the name or behind the split, from any number on without a gap:
+    `train-images-idx3-ubyte.00000`, or `train-00000-images-idx3-ubyte.gz`.
+
+    Raises:
+        DataError: one of them is missing, or there are several to choose from.
+    """
+    names = {"train": ("train",), "test": ("t10k", "test")}[split]
+    found: dict[str, dict[int | None, Path]] = {"images": {}, "labels": {}}
+    for file in sorted(folder.iterdir()):
+        match = _NAME.fullmatch(file.name)
+        if match is None or match["split"] not in names:
+            continue
+        digits = match["before"] or match["after"]
+        number = None if digits is None else int(digits)
+        earlier = found[match["what"]].setdefault(number, file)
+        if earlier != file:
+            raise DataError(
+                f"{folder}: both {earlier.name} and {file.name} hold the {split} {match['what']}"
+                f"{_of(number)}: keep one of them"
+            )
+    for what, files in found.items():
+        if not files:
+            raise DataError(f"{folder}: no IDX file of {split} {what} ({names[0]}-{what}-...)")
+        if None in files and len(files) > 1:
+            some = " and ".join(file.name for file in list(files.values())[:2])
+            raise DataError(f"{folder}: both {some} hold the {split} {what}: keep whole or shards")
+        require_all(folder, files.values())
+    numbers = sorted({number for files in found.values() for number in files if number is not None})
+    for number in range(numbers[0], numbers[-1] + 1) if numbers else [None]:
+        for what, files in found.items():
+            if number not in files:
+                raise DataError(f"{folder}: no IDX file of {split} {what}{_of(number)}")
+    images, labels = found.values()
+    return tuple((images[number], labels[number]) for number in sorted(images, key=_place))
+
+
+def _of(number: int | None) -> str:
+    return "" if number is None else f" of shard {number}"
+
+
+def _place(number: int | None) -> int:
+    return number or 0
+
+
+@dataclass(frozen=True)
+class IdxSource:
+    """Images and labels in IDX files, read side by side.
+
+    Attributes:
+        pairs: the files of images and of labels of each shard.
+        counts: how many records each shard holds.
+        height: of the images as they are stored.
+        width: of the same.
+        schema: what is publicly known of the records.
+    """
+
+    pairs: tuple[tuple[Path, Path], ...]
+    counts: tuple[int, ...]
+    height: int
+    width: int
+    schema: ImageSchema
+
+    @classmethod
+    def open(
+        cls,
+        pairs: tuple[tuple[Path, Path], ...],
+        image_size: int | None,
+        class_names: tuple[str, ...] | None,
+    ) -> IdxSource:
+        """Read the headers.
+
+        Raises:
+            DataError: they are not what an IDX file begins with, or two files disagree.
+            SchemaError: sizes or classes that are not supported.
+        """
+        first = pairs[0][0]
+        counts = []
+        size: tuple[int, int] | None = None
+        for images, labels in pairs:
+            count, height, width = _dimensions(images, 3)
+            (label_count,) = _dimensions(labels, 1)
+            if count != label_count:
+                raise DataError(
+                    f"{images} holds {count} images but {labels.name} holds {label_count} labels: "
+                    "they do not belong together"
+                )
+            size = size or (height, width)
+            if (height, width) != size:
+                raise SchemaError(
+                    f"{images} holds images of {height}x{width} pixels but {first.name} of "
+                    f"{size[0]}x{size[1]}: shards hold images of one size"
+                )
+            counts.append(count)
+        assert size is not None
+        require_records(sum(counts), str(first))
+        side, side_origin = square_side(*size, image_size, str(first))
+        pieces = (
+            piece.astype(np.int64)
+            for _, labels in pairs
+            for _, piece in _read(labels, 1, _LABEL_PIECE)
+        )
+        names, classes_origin = numbered_classes(class_names, pieces, str(pairs[0][1].parent))
+        schema = ImageSchema(side, names, side_origin, classes_origin)
+        return cls(pairs, tuple(counts), *size, schema)
+
+    def __len__(self) -> int:
+        return sum(self.counts)
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield the images in the order of the shards."""
+        with contextlib.closing(read_ahead(self._pieces(size, start, stop))) as pieces:
+            yield from regrouped(pieces, size)
+
+    def fingerprint(self) -> str:
+        """Of the files' names, sizes and times."""
+        names = (file.name for pair in self.pairs for file in pair)
+        return files_fingerprint(self.pairs[0][0].parent, names, "idx", self.counts)
+
+    def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
+        wanted = range(len(self))[start:stop]
+        size = records_at_a_time(size, self.height * self.width)
+        for shard, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
+            images_file, labels_file = self.pairs[shard]
+            with (
+                contextlib.closing(_read(images_file, 3, size, begin, end)) as image_pieces,
+                contextlib.closing(_read(labels_file, 1, size, begin, end)) as label_pieces,
+            ):
+                for (first, images), (_, raw) in zip(image_pieces, label_pieces, strict=True):
+                    labels = raw.astype(np.int64)
+                    require_labels(labels, len(self.schema.classes), first, str(labels_file))
+                    records = resize(images, self.schema.side).reshape(len(images), -1)
+                    yield Batch(records, labels)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """Open a file, gzipped or not, and turn what it is refused for into one clear line."""
+    with door.opened(path, None, refusal=DataError) as file:
+        try:
+            yield gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+        except EOFError as error:
+            raise DataError(f"{path}: cut short: the gzip stream has no end") from error
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{path}: damaged: {error}") from error
+
+
+def _header(file: BinaryIO | gzip.GzipFile, path: Path, rank: int) -> tuple[int, ...]:
+    magic = file.read(4)
+    if len(magic) < 4 or magic != bytes((0, 0, _UNSIGNED_BYTE, rank)):
+        raise DataError(
+            f"{path}: not an IDX file of unsigned bytes in {rank} dimension{'s'[: rank > 1]}"
+        )
+    sizes = file.read(4 * rank)
+    if len(sizes) < 4 * rank:
+        raise DataError(f"{path}: cut short: it ends within its header")
+    return struct.unpack(f">{rank}I", sizes)
+
+
+def _dimensions(path: Path, rank: int) -> tuple[int, ...]:
+    with _opened(path) as file:
+        dimensions = _header(file, path, rank)
+    if rank == 3:
+        require_image(dimensions[1], dimensions[2], str(path))
+    return dimensions
+
+
+def _read(
+    path: Path, rank: int, size: int, start: int = 0, stop: int | None = None
+) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
+    """Yield (number of the first item, items) for `size` items at a time."""
+    with _opened(path) as file:
+        count, *shape = _header(file, path, rank)
+        item = int(np.prod(shape, dtype=np.int64))
+        end = count if stop is None else min(stop, count)
+        file.seek(start * item, io.SEEK_CUR)  # a compressed file is read through
+        for first in range(start, end, size):
+            wanted = min(size, end - first)
+            content = file.read(wanted * item)
+            if len(content) < wanted * item:
+                raise DataError(
+                    f"{path}: cut short: it ends after {first + len(content) // item} of "
+                    f"{count} items; fetch the file again"
+                )
+            yield first, np.frombuffer(content, dtype=np.uint8).reshape(wanted, *shape)
+        if end == count and file.read(1):
+            raise DataError(f"{path}: goes on after the {count} items that its header announces")

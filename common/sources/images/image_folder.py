@@ -1,0 +1,212 @@
+"""A folder with one folder of PNG or JPEG files for each class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...console import notice
+from ...errors import DataError, SchemaError
+from ...outline import Outlined
+from ...schema.image import ImageSchema, Origin, numbered
+from ...storage import door
+from ...text import counted
+from ..base import Batch, decoded, files_fingerprint, reading
+from ..shards import pieces
+from .decoding import MOST_BYTES, SUFFIXES, ImageDecoder
+
+_PIECE: Final = 64
+_NUL: Final = b"\0"
+_BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
+"""Files that come into folders by themselves."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Listing(Outlined):
+    """The images of one class, sorted by name: a million of them take 20 MB.
+
+    Attributes:
+        folder: that they lie in.
+        label: index of their class.
+        names: one after another, each followed by a NUL, which no file's name holds.
+        ends: int64 (n + 1,), where each name begins, and at last where they all end.
+        others: of what else is there: how much, and the name of one, but for what programs that
+            show folders put there.
+    """
+
+    folder: Path
+    label: int
+    names: bytes
+    ends: NDArray[np.int64]
+    others: tuple[int, str]
+
+    @classmethod
+    def of(cls, folder: Path, label: int) -> _Listing:
+        """List a folder once."""
+        names: list[bytes] = []
+        others, other = 0, ""
+        with reading(folder), os.scandir(folder) as entries:
+            for entry in entries:
+                if os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                    names.append(os.fsencode(entry.name))
+                    if not (entry.is_file() or entry.is_dir() or entry.is_symlink()):
+                        raise DataError(f"{entry.path}: not a file: replace or remove it")
+                elif entry.name[0] != "." and entry.name.lower() not in _BY_THEMSELVES:
+                    others, other = others + 1, max(other, entry.name)
+        names.sort()
+        ends = np.zeros(len(names) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter((len(name) + 1 for name in names), np.int64), out=ends[1:])
+        return cls(folder, label, _NUL.join(names) + _NUL, ends, (others, other))
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def files(self, start: int, stop: int) -> list[str]:
+        """Names of files start..stop-1."""
+        names = self.names[self.ends[start] : self.ends[stop] - 1].split(_NUL)
+        return [os.fsdecode(name) for name in names]
+
+
+@dataclass(frozen=True)
+class ImageFolderSource:
+    """Image files, class by class in the order of their names, sorted by name within a class.
+
+    Names are compared as bytes, so that the order is the same on every machine.
+    """
+
+    folder: Path
+    listings: tuple[_Listing, ...]
+    decoder: ImageDecoder
+    schema: ImageSchema
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        image_size: int | None,
+        class_count: int | None,
+        class_names: tuple[str, ...] | None,
+    ) -> ImageFolderSource:
+        """List the files, and read the first one for its size.
+
+        Args:
+            folder: holds one folder for each class.
+            image_size: resize every image to this many pixels a side.
+            class_count: how many classes there are, by the owner's word.
+            class_names: all classes, by the owner's word; those without a record may have an empty
+                folder or none. The folders' names if None.
+
+        Raises:
+            DataError: no class folders, one of an unknown class, or, where no classes are
+                declared, one without images.
+            SchemaError: sizes or classes that are not supported.
+        """
+        classes = sorted(
+            entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."
+        )
+        if not classes and any(entry.suffix.lower() in SUFFIXES for entry in folder.iterdir()):
+            raise DataError(
+                f"{folder}: images lie in it side by side: put those of each class into a folder "
+                "of its own, which has the name of the class"
+            )
+        if not classes:
+            raise DataError(
+                f"{folder}: nothing to read: it holds neither class folders with images, nor IDX "
+                "files such as train-images-idx3-ubyte.gz, x.npy and y.npy, Parquet files, or tar "
+                "shards"
+            )
+        found = [entry.name for entry in classes]
+        names, origin = _classes(folder, found, class_count, class_names)
+        for entry in classes:
+            if entry.name not in names:
+                raise DataError(
+                    f"{entry}: {entry.name} is not one of the classes {', '.join(names)}"
+                )
+        listings = tuple(_Listing.of(entry, names.index(entry.name)) for entry in classes)
+        _tell_of_others(listings)
+        empty = [listing.folder for listing in listings if not len(listing)]
+        if empty and origin is not Origin.DECLARED:
+            raise DataError(
+                f"{empty[0]}: a class folder without a PNG or JPEG file: fill it or remove it, or "
+                "declare all classes with --class-names"
+            )
+        filled = next((listing for listing in listings if len(listing)), None)
+        if filled is None:
+            raise DataError(f"{folder}: no class folder holds a PNG or JPEG file")
+        first = f"{filled.folder}/{filled.files(0, 1)[0]}"
+        decoder, side_origin = ImageDecoder.of_first(_content(first), first, image_size)
+        schema = ImageSchema(decoder.side, names, side_origin, origin)
+        return cls(folder, listings, decoder, schema)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.listings))
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield the images class by class."""
+        wanted = self._pieces(range(len(self))[start:stop])
+        yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
+
+    def fingerprint(self) -> str:
+        """Of all files' names, sizes and times."""
+        return files_fingerprint(self.folder, self._names(), "folder", self.schema.classes)
+
+    def _names(self) -> Iterator[str]:
+        for listing, start, stop in self._pieces(range(len(self))):
+            for name in listing.files(start, stop):
+                yield f"{listing.folder.name}/{name}"
+
+    def _pieces(self, wanted: range) -> Iterator[tuple[_Listing, int, int]]:
+        counts = tuple(map(len, self.listings))
+        for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
+            yield self.listings[index], first, last
+
+    def _decode(self, piece: tuple[_Listing, int, int]) -> Batch:
+        listing, start, stop = piece
+        files = (f"{listing.folder}/{name}" for name in listing.files(start, stop))
+        records = [self.decoder.decode(_content(file), file) for file in files]
+        return Batch(np.stack(records), np.full(stop - start, listing.label, dtype=np.int64))
+
+
+def _classes(
+    folder: Path,
+    found: Sequence[str],
+    count: int | None,
+    declared: tuple[str, ...] | None,
+) -> tuple[tuple[str, ...], Origin]:
+    """The names of all classes, and where they come from.
+
+    Which folders there are follows from the records: the last one of its class takes the folder
+    along. So the classes are public knowledge only where the owner has declared them; `count`
+    alone declares those that have their number for a name.
+    """
+    if declared is None and count is not None and set(found) <= set(numbered(count)):
+        declared = numbered(count)
+    names = tuple(found) if declared is None else declared
+    if count not in (None, len(names)):
+        raise SchemaError(
+            f"{folder}: its folders name {counted(len(names), 'class', 'classes')}, but {count} "
+            "are declared: name all of them with --class-names"
+        )
+    return names, Origin.FROM_DATA if declared is None else Origin.DECLARED
+
+
+def _tell_of_others(listings: Iterable[_Listing]) -> None:
+    """Say what is passed over, for it may be records: in a format that is not read, or deeper."""
+    having = [listing for listing in listings if listing.others[0]]
+    if having:
+        count = sum(listing.others[0] for listing in having)
+        notice(
+            f"passed over {counted(count, 'other file or folder', 'other files or folders')} in "
+            f"class folders, such as {having[0].folder}/{having[0].others[1]}: "
+            "PNG and JPEG are read"
+        )
+
+
+def _content(file: str) -> bytes:
+    return door.read(Path(file), MOST_BYTES, refusal=DataError)

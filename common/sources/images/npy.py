@@ -1,0 +1,218 @@
+"""NumPy arrays in a file: an .npy file, or a member of an .npz archive.
+
+Values that are stored as they are get mapped into memory, a window at a time; compressed ones are
+decompressed piece by piece. Python objects (pickles) are never loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ...storage import door
+from ..base import reading
+
+_LOCAL_HEADER: Final = 30
+_ENCRYPTED: Final = 1
+_LONGEST_HEADER: Final = 1 << 14
+"""In bytes; NumPy takes no header of more than 10,000."""
+_MOST_TO_ONE: Final = 1032
+"""What deflate makes one byte of, at most."""
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """One array, of which the header has been read.
+
+    Attributes:
+        path: the file.
+        name: what the array is called in messages, and in an archive.
+        shape: at least one dimension.
+        dtype: never of objects.
+        offset: where its values begin, in the file or in the member when it is decompressed.
+        compressed: whether they are.
+    """
+
+    path: Path
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int
+    compressed: bool
+
+    @classmethod
+    def open(cls, path: Path) -> ArrayFile:
+        """Read the header of an .npy file.
+
+        Raises:
+            DataError: it is no array, or none that dpntk reads.
+        """
+        with _reading_npy(path), door.opened(path, None, refusal=DataError) as file:
+            shape, dtype, offset = _header(file, path, path.stem)
+            array = cls(path, path.stem, shape, dtype, offset, compressed=False)
+            array._require_whole(os.fstat(file.fileno()).st_size)
+            return array
+
+    @classmethod
+    def open_member(cls, path: Path, name: str) -> ArrayFile:
+        """Read the header of an array in an .npz archive.
+
+        Raises:
+            DataError: the archive is damaged, or the array is none that dpntk reads.
+        """
+        with opened_npz(path) as (file, archive):
+            member = _member(archive, name, path)
+            with archive.open(member) as content:
+                shape, dtype, offset = _header(content, path, name)
+            packed = member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED
+            array = cls(path, name, shape, dtype, offset, compressed=bool(packed))
+            array._require_whole(member.file_size)
+            if packed:
+                return array
+            file.seek(member.header_offset)
+            lengths = struct.unpack("<HH", file.read(_LOCAL_HEADER)[-4:])
+            begin = member.header_offset + _LOCAL_HEADER + sum(lengths)
+            array = replace(array, offset=begin + offset)
+            array._require_whole(os.fstat(file.fileno()).st_size)
+            return array
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def item_bytes(self) -> int:
+        """Size of one of its items, along the first dimension."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    def read(
+        self, size: int, start: int = 0, stop: int | None = None
+    ) -> Generator[tuple[int, NDArray[Any]], None, None]:
+        """Yield (number of the first item, items) for `size` items at a time.
+
+        Raises:
+            DataError: the file is damaged, or has been cut short meanwhile.
+        """
+        wanted = range(len(self))[start:stop]
+        if self.compressed:
+            yield from self._decompressed(wanted, size)
+            return
+        for first in wanted[::size]:
+            shape = (min(size, wanted.stop - first), *self.shape[1:])
+            with (
+                _reading_npy(self.path),
+                door.opened(self.path, None, refusal=DataError) as file,
+            ):
+                place = self.offset + first * self.item_bytes
+                window = np.memmap(file, self.dtype, "r", place, shape)
+                items = np.array(window)  # what is not copied could vanish with the file
+            yield first, items
+
+    def _decompressed(
+        self, wanted: range, size: int
+    ) -> Generator[tuple[int, NDArray[Any]], None, None]:
+        with opened_npz(self.path) as (_, archive), archive.open(f"{self.name}.npy") as file:
+            file.seek(self.offset + wanted.start * self.item_bytes)
+            for first in wanted[::size]:
+                count = min(size, wanted.stop - first)
+                content = file.read(count * self.item_bytes)
+                if len(content) < count * self.item_bytes:
+                    raise self._cut_short(first + len(content) // self.item_bytes)
+                yield first, np.frombuffer(content, self.dtype).reshape(count, *self.shape[1:])
+
+    def _require_whole(self, size: int) -> None:
+        """Check that its file or member, of `size` bytes, can hold what the header announces."""
+        there = size - self.offset
+        if there < len(self) * self.item_bytes:
+            raise self._cut_short(max(there, 0) // max(self.item_bytes, 1))
+
+    def _cut_short(self, items: int) -> DataError:
+        return DataError(
+            f"{self.path}: {self.name} is cut short: it ends after {items} of {len(self)} records"
+        )
+
+
+def _header(
+    content: IO[bytes], path: Path, name: str
+) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Shape and type of an array, and where its values begin."""
+    file = io.BytesIO(content.read(_LONGEST_HEADER))  # it may announce a header of gigabytes
+    version = np.lib.format.read_magic(file)
+    try:
+        if version == (1, 0):
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+        else:
+            shape, by_columns, dtype = np.lib.format.read_array_header_2_0(file)
+    except (tokenize.TokenError, SyntaxError) as error:  # the header is written like Python
+        raise ValueError(f"{name} has a header that cannot be read") from error
+    if dtype.hasobject:
+        raise DataError(f"{path}: {name} holds Python objects, which dpntk never loads")
+    if not shape:
+        raise DataError(f"{path}: {name} is a single number: store one item a record")
+    if min(shape) < 0:
+        raise ValueError(f"{name} has the shape {shape}")
+    if by_columns and len(shape) > 1:
+        raise DataError(
+            f"{path}: {name} is stored by columns: save numpy.ascontiguousarray({name}) instead"
+        )
+    return shape, dtype, file.tell()
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> zipfile.ZipInfo:
+    """What an archive says of an array.
+
+    Raises:
+        DataError: there is none of that name, it is compressed otherwise than NumPy does, or it
+            cannot be as large as the archive says.
+    """
+    try:
+        member = archive.getinfo(f"{name}.npy")
+    except KeyError as error:
+        raise DataError(f"{path}: holds no array named {name}") from error
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError(f"{path}: compressed as NumPy does not do it: save it with numpy.savez")
+    if member.file_size > member.compress_size * _MOST_TO_ONE:
+        raise DataError(f"{path}: {name} cannot be as large as the archive says")
+    return member
+
+
+@contextlib.contextmanager
+def _reading_npy(path: Path) -> Iterator[None]:
+    """Turn NumPy's refusals into one clear line."""
+    with reading(path):
+        try:
+            yield
+        except (ValueError, EOFError, struct.error) as error:
+            reason = " ".join(str(error).split())
+            raise DataError(f"{path}: not a whole .npy file: {reason}") from error
+
+
+@contextlib.contextmanager
+def opened_npz(path: Path) -> Iterator[tuple[BinaryIO, zipfile.ZipFile]]:
+    """Open an archive, and turn its reader's refusals into one clear line.
+
+    Yields:
+        The file, and the archive in it.
+    """
+    with door.opened(path, None, refusal=DataError) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                yield file, archive
+        except (
+            zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, struct.error,
+        ) as error:  # fmt: skip
+            reason = " ".join(str(error).split())
+            raise DataError(f"{path}: not a whole .npz archive: {reason}") from error

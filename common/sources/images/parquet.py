@@ -1,0 +1,344 @@
+"""Images in Parquet files: a column of images and a column of labels.
+
+An image is the bytes of a PNG or JPEG file, alone or as the `bytes` of a struct (the common form
+of published image data sets), or a flat list of height * width values, uint8 or floats in [0, 1].
+Labels are integers from 0; their names are read if the file says what they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError, SchemaError
+from ...schema.image import ImageSchema, Origin
+from ..base import (
+    Batch,
+    decoded,
+    files_fingerprint,
+    names_of_numbers,
+    numbered_classes,
+    require_image,
+    require_labels,
+    require_records,
+    resize,
+    square_side,
+)
+from ..parquet import opened, read_rows, reading_parquet
+from ..prefetch import read_ahead
+from ..shards import overlaps
+from .arrays import to_pixels
+from .decoding import ImageDecoder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PIECE: Final = 64
+_VALUES_PIECE: Final = 256
+_LABEL_PIECE: Final = 1 << 16
+_IMAGE_NAMES: Final = ("image", "img", "x", "pixels", "png", "jpg")
+_LABEL_NAMES: Final = ("label", "labels", "class", "target", "y", "cls")
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Which columns hold what.
+
+    Attributes:
+        image: name of the column of images, or of the bytes in it.
+        label: name of the column of labels.
+        encoded: whether images are PNG or JPEG bytes; otherwise they are lists of values.
+    """
+
+    image: str
+    label: str
+    encoded: bool
+
+
+@dataclass(frozen=True)
+class _ValueDecoder:
+    """Turns flat lists of values into pixels."""
+
+    side: int
+    height: int
+    width: int
+
+    @classmethod
+    def of_first(
+        cls, column: pa.Array, where: str, image_size: int | None
+    ) -> tuple[_ValueDecoder, Origin]:
+        """A decoder for lists as long as the first one, and where the images' size came from."""
+        length = len(_values(column, 0, where))
+        height = math.isqrt(length)
+        if height * height != length:
+            raise SchemaError(
+                f"{where}: a list of {length} values is no square image: store images of other "
+                "shapes as PNG"
+            )
+        require_image(height, height, where)
+        side, origin = square_side(height, height, image_size, where)
+        return cls(side, height, height), origin
+
+    def decode(self, column: pa.Array, first: int, where: str) -> NDArray[np.uint8]:
+        """Pixels uint8 (b, side * side) of a column of lists."""
+        values = _values(column, first, where)
+        length = self.height * self.width
+        lengths = np.asarray(column.value_lengths())
+        wrong = np.flatnonzero(lengths != length)
+        if wrong.size:
+            raise SchemaError(
+                f"{where}: record {first + int(wrong[0])} has {lengths[wrong[0]]} values but the "
+                f"first one {length}"
+            )
+        pixels = to_pixels(values.reshape(len(column), length), first, where)
+        images = resize(pixels.reshape(-1, self.height, self.width), self.side)
+        return images.reshape(len(images), -1)
+
+
+@dataclass(frozen=True)
+class ParquetImageSource:
+    """Images in Parquet files, in the order of the files and of their rows.
+
+    Attributes:
+        files: one or more, with the same columns.
+        counts: how many records each file holds.
+        columns: which columns hold what.
+        decoder: turns the images into pixels.
+        schema: what is publicly known of the records.
+    """
+
+    files: tuple[Path, ...]
+    counts: tuple[int, ...]
+    columns: _Columns
+    decoder: ImageDecoder | _ValueDecoder
+    schema: ImageSchema
+
+    @classmethod
+    def open(
+        cls,
+        files: tuple[Path, ...],
+        image_size: int | None,
+        class_count: int | None,
+        class_names: tuple[str, ...] | None,
+    ) -> ParquetImageSource:
+        """Read the files' metadata, and the first image for its size.
+
+        Args:
+            files: with the same columns.
+            image_size: resize every image to this many pixels a side.
+            class_count: declared number of classes.
+            class_names: declared names of all classes.
+
+        Raises:
+            DataError: a file is damaged, or has no columns of images and labels.
+            SchemaError: sizes or classes that are not supported.
+        """
+        counts = []
+        found: list[tuple[_Columns, tuple[str, ...] | None]] = []
+        for file in files:
+            with reading_parquet(file), opened(file) as parquet:
+                columns = _find_columns(parquet.schema_arrow, str(file))
+                found.append((columns, _class_names(parquet.schema_arrow, columns.label)))
+                counts.append(parquet.metadata.num_rows)
+            if found[-1] != found[0]:
+                raise DataError(
+                    f"{file}: its images, labels or classes are stored otherwise than those of "
+                    f"{files[0].name}"
+                )
+        require_records(sum(counts), str(files[0]))
+        columns, named = found[0]
+        decoder, side_origin = _decoder(
+            next(f for f, count in zip(files, counts, strict=True) if count), columns, image_size
+        )
+        if named is None:
+            labels = _all_labels(files, columns.label)
+            declared = names_of_numbers(class_count, class_names)
+            classes, classes_origin = numbered_classes(declared, labels, str(files[0].parent))
+        else:
+            _require_classes(named, class_count, class_names, str(files[0]))
+            classes = named
+            classes_origin = Origin.FORMAT if class_names is None else Origin.DECLARED
+        schema = ImageSchema(decoder.side, classes, side_origin, classes_origin)
+        return cls(files, tuple(counts), columns, decoder, schema)
+
+    def __len__(self) -> int:
+        return sum(self.counts)
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield the images file by file, row group by row group."""
+        rows = _PIECE if self.columns.encoded else _VALUES_PIECE
+        wanted = range(len(self))[start:stop]
+        with contextlib.closing(read_ahead(self._rows(wanted, rows))) as pieces:
+            yield from decoded(self._decode, pieces, piece_size=rows, size=size)
+
+    def fingerprint(self) -> str:
+        """Of the files' names, sizes and times, and the columns that are read."""
+        names = (file.name for file in self.files)
+        what = ("parquet", self.columns, self.counts)
+        return files_fingerprint(self.files[0].parent, names, *what)
+
+    def _rows(
+        self, wanted: range, rows: int
+    ) -> Generator[tuple[Path, int, pa.RecordBatch], None, None]:
+        names = [self.columns.image, self.columns.label]
+        for index, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
+            file = self.files[index]
+            with contextlib.closing(read_rows(file, names, rows, begin, end)) as batches:
+                for first, batch in batches:
+                    yield file, first, batch
+
+    def _decode(self, piece: tuple[Path, int, pa.RecordBatch]) -> Batch:
+        file, first, batch = piece
+        where = str(file)
+        with reading_parquet(file):
+            labels = _labels(batch.column(1), first, where)
+            require_labels(labels, len(self.schema.classes), first, where)
+            if isinstance(self.decoder, _ValueDecoder):
+                return Batch(self.decoder.decode(batch.column(0), first, where), labels)
+            images = _encoded(batch.column(0), first, where)
+            records = [
+                self.decoder.decode(content, f"{where}: record {first + index}")
+                for index, content in enumerate(images)
+            ]
+            return Batch(np.stack(records), labels)
+
+
+def _decoder(
+    file: Path, columns: _Columns, image_size: int | None
+) -> tuple[ImageDecoder | _ValueDecoder, Origin]:
+    """A decoder for images like the first one of a file."""
+    with contextlib.closing(read_rows(file, [columns.image], 1, 0, 1)) as batches:
+        _, batch = next(batches)
+    where = f"{file}: record 0"
+    if columns.encoded:
+        return ImageDecoder.of_first(_encoded(batch.column(0), 0, str(file))[0], where, image_size)
+    return _ValueDecoder.of_first(batch.column(0), where, image_size)
+
+
+def _find_columns(schema: pa.Schema, where: str) -> _Columns:
+    """Find the columns of images and of labels by their types and names.
+
+    Raises:
+        DataError: there are none, or several that could be meant.
+    """
+    from pyarrow import types
+
+    def is_bytes(kind: pa.DataType) -> bool:
+        return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+    paths: dict[str, tuple[str, bool]] = {}
+    for column in schema:
+        kind = column.type
+        if is_bytes(kind):
+            paths[column.name] = column.name, True
+        elif types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+            if is_bytes(kind.field("bytes").type):
+                paths[column.name] = f"{column.name}.bytes", True
+        elif _is_list(kind) and (
+            types.is_uint8(kind.value_type) or types.is_floating(kind.value_type)
+        ):
+            paths[column.name] = column.name, False
+    image = _choose(paths, _IMAGE_NAMES, "images (PNG or JPEG bytes, or lists of uint8)", where)
+    integers = [column.name for column in schema if types.is_integer(column.type)]
+    stray = next((n for n in _LABEL_NAMES if n in schema.names and n not in integers), None)
+    if stray is not None and not integers and stray != image:
+        raise DataError(
+            f"{where}: the column {stray} is {schema.field(stray).type}: store labels as integers "
+            "from 0"
+        )
+    label = _choose(integers, _LABEL_NAMES, "labels (integers from 0)", where)
+    path, encoded = paths[image]
+    return _Columns(path, label, encoded)
+
+
+def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str) -> str:
+    """The column of a usual name, or else the only one."""
+    candidates = list(names)
+    for name in usual:
+        if name in candidates:
+            return name
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise DataError(f"{where}: there is no column of {what}")
+    raise DataError(
+        f"{where}: the {what} may be in any of the columns {', '.join(candidates)}: name the right "
+        f"one {usual[0]}"
+    )
+
+
+def _class_names(schema: pa.Schema, label: str) -> tuple[str, ...] | None:
+    """The classes' names, if the metadata has them as Hugging Face's `datasets` writes them."""
+    try:
+        document = json.loads((schema.metadata or {})[b"huggingface"])
+        names = document["info"]["features"][label]["names"]
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)
+
+
+def _require_classes(
+    named: tuple[str, ...], count: int | None, expected: tuple[str, ...] | None, where: str
+) -> None:
+    if count is not None and count != len(named):
+        raise SchemaError(f"{where}: it names {len(named)} classes, but {count} are declared")
+    if expected is not None and expected != named:
+        raise SchemaError(f"{where}: its classes are {', '.join(named)}, not {', '.join(expected)}")
+
+
+def _all_labels(files: tuple[Path, ...], label: str) -> Iterator[NDArray[np.int64]]:
+    for file in files:
+        with contextlib.closing(read_rows(file, [label], _LABEL_PIECE)) as batches:
+            for first, batch in batches:
+                yield _labels(batch.column(0), first, str(file))
+
+
+def _labels(column: pa.Array, first: int, where: str) -> NDArray[np.int64]:
+    _require_all_there(column, first, where, "label")
+    labels: NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64)
+    return labels
+
+
+def _encoded(column: pa.Array, first: int, where: str) -> list[bytes]:
+    """The bytes of a column of encoded images, or of structs with their bytes."""
+    from pyarrow import types
+
+    if types.is_struct(column.type):
+        (column,) = column.flatten()
+    _require_all_there(column, first, where, "image")
+    content: list[bytes] = column.to_pylist()
+    return content
+
+
+def _values(column: pa.Array, first: int, where: str) -> NDArray[Any]:
+    """All values of a column of lists, one list after another."""
+    _require_all_there(column, first, where, "image")
+    values = column.flatten()
+    if values.null_count:
+        missing = np.flatnonzero(np.asarray(values.is_null()))[0]
+        index = int(np.searchsorted(np.cumsum(column.value_lengths()), missing, side="right"))
+        raise DataError(f"{where}: record {first + index} lacks a value of its image (null)")
+    flat: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return flat
+
+
+def _require_all_there(column: pa.Array, first: int, where: str, what: str) -> None:
+    if column.null_count:
+        index = int(np.flatnonzero(np.asarray(column.is_null()))[0])
+        raise DataError(f"{where}: record {first + index} has no {what} (null)")
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

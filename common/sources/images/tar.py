@@ -1,0 +1,302 @@
+"""Tar shards as WebDataset writes them: images `KEY.png` or `KEY.jpg`, each with its label.
+
+The label is in `KEY.cls` (a number in digits) or in `KEY.json` (`{"label": 3}`), beside the image.
+Shards are listed once, header by header; images are then read where they lie. Nothing is ever
+extracted to the disk, and members of other kinds are passed over.
+
+Source: the WebDataset convention, in which the key is a member's name up to the first dot of its
+last part, and the members of one record follow one another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import tarfile
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...console import progress
+from ...errors import DataError
+from ...outline import Outlined
+from ...schema.image import ImageSchema
+from ...storage import door
+from ..base import (
+    Batch,
+    decoded,
+    files_fingerprint,
+    numbered_classes,
+    require_labels,
+)
+from ..shards import pieces
+from .decoding import SUFFIXES, ImageDecoder, require_size
+
+_PIECE: Final = 64
+_NAME: Final = re.compile(r"(?P<key>(?:.*/)?[^./][^./]*)\.(?P<kind>[^/]*)", re.DOTALL)
+_LABEL_KINDS: Final = ("cls", "json")
+_MOST_LABEL_BYTES: Final = 1 << 20
+_BLOCK: Final = 512
+_NAME_BYTES: Final = 100
+_DIGITS: Final = re.compile(rb"[0-9]{1,18}")
+_LARGEST: Final = 10**18 - 1
+_COMPRESSED: Final = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Shard(Outlined):
+    """Where the images of one shard lie: 20 bytes for each.
+
+    Attributes:
+        path: the file.
+        offsets: int64 (n,), where each image begins.
+        sizes: int32 (n,), how many bytes it has.
+        labels: int64 (n,).
+    """
+
+    path: Path
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.int32]
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def read(self, file: IO[bytes], record: int) -> tuple[bytes, str]:
+        """One encoded image, and what to call it in messages.
+
+        Args:
+            file: this shard, open.
+            record: number of the image, from 0.
+        """
+        file.seek(int(self.offsets[record]) - _BLOCK)
+        header = file.read(_BLOCK)
+        name = header[:_NAME_BYTES].split(b"\0")[0].decode(errors="replace")
+        where = f"{self.path}: record {record} ({name})"
+        size = int(self.sizes[record])
+        content = file.read(size)
+        if len(content) < size:
+            raise DataError(f"{where}: cut short since the shard was listed")
+        return content, where
+
+
+@dataclass(frozen=True)
+class TarImageSource:
+    """Images in tar shards, in the order of the shards and of their members."""
+
+    shards: tuple[_Shard, ...]
+    decoder: ImageDecoder
+    schema: ImageSchema
+
+    @classmethod
+    def open(
+        cls, files: tuple[Path, ...], image_size: int | None, class_names: tuple[str, ...] | None
+    ) -> TarImageSource:
+        """List the shards, and read the first image for its size.
+
+        Raises:
+            DataError: a shard is damaged, or a record is not an image with a label.
+            SchemaError: sizes or classes that are not supported.
+        """
+        total = sum(file.stat().st_size for file in files)
+        shards = []
+        with progress("listing", total, "bytes") as advance:
+            for file in files:
+                shards.append(_list(file))
+                advance(file.stat().st_size, file.name)
+        if not any(map(len, shards)):
+            raise DataError(
+                f"{files[0]}: there are no records in it: KEY.png or KEY.jpg, and beside it "
+                "KEY.cls or KEY.json"
+            )
+        first = next(shard for shard in shards if len(shard))
+        with door.opened(first.path, None, refusal=DataError) as opened:
+            content, where = first.read(opened, 0)
+        decoder, side_origin = ImageDecoder.of_first(content, where, image_size)
+        labels = (shard.labels for shard in shards)
+        classes, classes_origin = numbered_classes(class_names, labels, str(files[0].parent))
+        schema = ImageSchema(decoder.side, classes, side_origin, classes_origin)
+        for shard in shards:
+            require_labels(shard.labels, len(classes), 0, str(shard.path))
+        return cls(tuple(shards), decoder, schema)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.shards))
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield the images shard by shard."""
+        wanted = self._pieces(range(len(self))[start:stop])
+        yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
+
+    def fingerprint(self) -> str:
+        """Of the shards' names, sizes and times, and the number of records in each."""
+        names = (shard.path.name for shard in self.shards)
+        counts = tuple(map(len, self.shards))
+        return files_fingerprint(self.shards[0].path.parent, names, "tar", counts)
+
+    def _pieces(self, wanted: range) -> Iterator[tuple[_Shard, int, int]]:
+        counts = tuple(map(len, self.shards))
+        for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
+            yield self.shards[index], first, last
+
+    def _decode(self, piece: tuple[_Shard, int, int]) -> Batch:
+        shard, start, stop = piece
+        records = []
+        with door.opened(shard.path, None, refusal=DataError) as file:
+            for record in range(start, stop):
+                records.append(self.decoder.decode(*shard.read(file, record)))
+        return Batch(np.stack(records), shard.labels[start:stop])
+
+
+@dataclass(repr=False)
+class _Record(Outlined):
+    """What has been found of the record that is being listed."""
+
+    key: str
+    image: tuple[int, int] | None = None
+    number: int | None = None
+    document: bytes | None = None
+
+
+class _Listing:
+    """The records of one shard, put together from its members one by one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._record = _Record("")
+        self._offsets, self._sizes, self._labels = array("q"), array("i"), array("q")
+
+    def add(self, member: tarfile.TarInfo, file: IO[bytes]) -> None:
+        """Note a member if it is an image or a label."""
+        match = _NAME.fullmatch(member.name)
+        if match is None:
+            return
+        kind = match["kind"].lower()
+        image = f".{kind}" in SUFFIXES
+        if not image and kind not in _LABEL_KINDS:
+            return
+        where = f"{self._path}: {member.name}"
+        if not member.isreg() or member.issparse():
+            raise DataError(f"{where}: a link or a special file: store the file itself")
+        if match["key"] != self._record.key:
+            self.finish_record()
+            self._record = _Record(match["key"])
+        if image:
+            require_size(member.size, where)
+            if self._record.image:
+                raise DataError(f"{where}: a second image of the same name: keep one of them")
+            self._record.image = member.offset_data, member.size
+            return
+        if member.size > _MOST_LABEL_BYTES:
+            raise DataError(f"{where}: {member.size} bytes are no label")
+        file.seek(member.offset_data)
+        content = file.read(member.size)
+        if kind == "json":
+            self._record.document = content
+        else:
+            self._record.number = _number(content, where)
+
+    def finish_record(self) -> None:
+        """Take the record's image and label once all of its members are known."""
+        record = self._record
+        if not record.key:
+            return
+        where = f"{self._path}: {record.key}"
+        if record.number is None and record.document is not None:
+            record.number = _number_in(record.document, f"{where}.json")
+        if record.number is None:
+            raise DataError(f"{where}: an image without a label: put {record.key}.cls beside it")
+        if record.image is None:
+            raise DataError(f"{where}: a label without a PNG or JPEG image beside it")
+        self._offsets.append(record.image[0])
+        self._sizes.append(record.image[1])
+        self._labels.append(record.number)
+
+    def shard(self) -> _Shard:
+        """The finished list."""
+        return _Shard(
+            self._path,
+            np.array(self._offsets, dtype=np.int64),
+            np.array(self._sizes, dtype=np.int32),
+            np.array(self._labels, dtype=np.int64),
+        )
+
+
+def _list(path: Path) -> _Shard:
+    """Go through a shard's headers once.
+
+    Raises:
+        DataError: the shard is damaged, or holds something else than images with labels.
+    """
+    listing = _Listing(path)
+    with _opened(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
+        begin = -1
+        while (member := tar.next()) is not None:
+            if member.size < 0 or member.offset <= begin:
+                raise DataError(f"{path}: damaged at byte {member.offset}")
+            begin = member.offset
+            # The archive would remember them all.
+            tar.members.clear()  # type: ignore[attr-defined]
+            listing.add(member, file)
+        _require_end(file, tar.offset, path)
+        listing.finish_record()
+    return listing.shard()
+
+
+def _require_end(file: IO[bytes], offset: int, path: Path) -> None:
+    """Refuse a shard whose members stop before its end, or that has no mark of its end.
+
+    Raises:
+        DataError: records would be missed without a word.
+    """
+    file.seek(offset)
+    mark = file.read(_BLOCK)
+    if len(mark) < _BLOCK:
+        raise DataError(f"{path}: cut short: it has no end mark; fetch the file again")
+    if any(mark):
+        raise DataError(f"{path}: damaged at byte {offset}: what is there begins no member")
+    while rest := file.read(1 << 20):
+        if rest.strip(b"\0"):
+            raise DataError(f"{path}: goes on after its end mark: keep one archive a file")
+
+
+def _number(content: bytes, where: str) -> int:
+    text = content.strip()
+    if not _DIGITS.fullmatch(text):
+        raise DataError(
+            f"{where}: it holds no label: write a number from 0, in digits",
+            text.decode(errors="replace"),
+        )
+    return int(text)
+
+
+def _number_in(document: bytes, where: str) -> int:
+    try:
+        label = json.loads(document)["label"]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DataError(f'{where}: no JSON such as {{"label": 3}}') from error
+    if type(label) is not int or not 0 <= label <= _LARGEST:
+        raise DataError(f"{where}: its label is no whole number from 0")
+    return label
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a shard, and turn the archive reader's refusals into one clear line."""
+    with door.opened(path, None, refusal=DataError) as file:
+        try:
+            yield file
+        except (tarfile.TarError, ValueError, OverflowError, RecursionError, EOFError) as error:
+            file.seek(0)
+            if file.read(6).startswith(_COMPRESSED):
+                raise DataError(
+                    f"{path}: compressed: its images are already, so unpack it to a plain .tar"
+                ) from error
+            reason = " ".join(str(error).split())
+            raise DataError(f"{path}: not a whole tar archive: {reason}") from error

@@ -1,0 +1,1 @@
+"""Tables, in every form in which they are read."""

@@ -1,0 +1,197 @@
+"""Reading CSV files as texts, block by block: what the texts mean is for the schema to say."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ...errors import DataError
+from ...schema.table import CsvFormat
+from ..base import reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_BLOCK_BYTES: Final = 1 << 22
+_LONGEST_HEADER: Final = 1 << 24
+_LONGEST_VALUE: Final = 1 << 40
+_BOM: Final = "\ufeff"
+_UNDECODED: Final = re.compile("[\udc80-\udcff]")
+"""What `surrogateescape` makes of bytes that are not in an encoding."""
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file's name says that it is CSV."""
+    return path.name.lower().endswith(SUFFIXES)
+
+
+def read_header(path: Path, form: CsvFormat) -> tuple[str, ...]:
+    """Names of the columns.
+
+    Raises:
+        DataError: the file is empty, cannot be read, or is not in the encoding.
+    """
+    with _reading(path, form), _opened(path) as stream:
+        start = stream.read(_LONGEST_HEADER)
+    if not start:
+        raise DataError(f"{path}: the file is empty")
+    with _reading(path, form):
+        # Other rows may be cut by the end of what was read, in the middle of a character.
+        text = start.decode(form.encoding, errors="ignore" if len(start) > 1 << 20 else "strict")
+    rows = csv.reader(io.StringIO(text.removeprefix(_BOM), newline=""), delimiter=form.separator)
+    try:
+        header = next((row for row in rows if row), None)
+    except csv.Error as error:
+        raise DataError(f"{path}: its header cannot be read: {error}") from error
+    if header is None:
+        raise DataError(f"{path}: the file is empty")
+    if len(header) == 1 and text.removeprefix(_BOM)[0] in "\r\n":
+        raise DataError(f"{path}: it begins with an empty line: remove it, a header comes first")
+    return tuple(header)
+
+
+def read_csv(
+    path: Path, header: tuple[str, ...], names: tuple[str, ...], form: CsvFormat
+) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the rows of a file, block by block, each value as a text.
+
+    Args:
+        path: the file, gzipped if its name ends so.
+        header: the names of all its columns.
+        names: those to read.
+        form: how it is written.
+
+    Raises:
+        DataError: a row has more or fewer values than the header, leaves a quote open, or the file
+            is damaged.
+    """
+    import pyarrow
+    import pyarrow.csv
+    from pyarrow import compute
+
+    ragged: list[tuple[int | None, int]] = []
+    several_lines = False
+
+    def note(row: pyarrow.csv.InvalidRow) -> str:
+        ragged.append((row.number, row.actual_columns))
+        return "error"
+
+    with _reading(path, form), _opened(path) as stream:
+        try:
+            reader = pyarrow.csv.open_csv(
+                stream,
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=False, block_size=_BLOCK_BYTES, encoding=form.encoding
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=form.separator,
+                    newlines_in_values=True,
+                    # Of a single column, an empty line is a row: a value that is not there.
+                    ignore_empty_lines=len(header) > 1,
+                    invalid_row_handler=note,
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(header, pyarrow.string()),
+                    include_columns=list(dict.fromkeys((*names, header[-1]))),
+                    strings_can_be_null=False,
+                ),
+            )
+            for rows in reader:
+                broken = compute.match_substring_regex(rows.column(header[-1]), "[\r\n]")
+                several_lines = several_lines or compute.any(broken).as_py()
+                yield rows.select(names)
+        except pyarrow.ArrowInvalid:
+            if not ragged:
+                raise
+            number, found = ragged[0]
+            # Arrow counts the header as row 1.
+            row = "a row" if number is None else f"row {number - 1}"
+            raise DataError(
+                f"{path}: {row} has {found} values, but the header has {len(header)}: correct it, "
+                f"or put what holds a {form.separator!r} into quotes"
+            ) from None  # Arrow's error quotes the row
+
+    if several_lines:  # as where a quote is not closed, or not where it should be
+        _require_closed_quotes(path, form)
+
+
+def _require_closed_quotes(path: Path, form: CsvFormat) -> None:
+    """Check that no quote is left open: Arrow takes all that follows, up to the next, for a value.
+
+    Raises:
+        DataError: one is.
+    """
+    size = csv.field_size_limit(_LONGEST_VALUE)
+    try:
+        with _reading(path, form), _opened(path) as stream:
+            text = io.TextIOWrapper(stream, form.encoding, newline="")
+            rows = csv.reader(text, delimiter=form.separator, strict=True)
+            header, number = next(filter(None, rows)), 0
+            try:
+                for row in rows:
+                    number += bool(row) or len(header) == 1
+            except csv.Error as error:
+                raise DataError(
+                    f"{path}: row {number + 1} opens a quote and does not close it at a value's "
+                    "end, so what follows is taken for a part of the value: close it, or, if it is "
+                    'meant as itself, double it and put the value into quotes, as in "5"" pipe"'
+                ) from error
+    finally:
+        csv.field_size_limit(size)
+
+
+def _opened(path: Path) -> pa.NativeFile:
+    import pyarrow
+
+    gzipped = path.suffix.lower() == ".gz"
+    return pyarrow.input_stream(str(path), compression="gzip" if gzipped else None)
+
+
+@contextlib.contextmanager
+def _reading(path: Path, form: CsvFormat) -> Iterator[None]:
+    """Turn refusals of Arrow and of the codec, which may quote records, into one clear line."""
+    import pyarrow
+
+    with reading(path):
+        try:
+            yield
+        except UnicodeError:
+            raise _not_in_the_encoding(path, form) from None
+        except pyarrow.ArrowInvalid as error:
+            reason = " ".join(str(error).split())
+            if "UTF8" in reason or "UTF-8" in reason:
+                raise _not_in_the_encoding(path, form) from None
+            raise DataError(f"{path}: not a whole CSV file", reason) from None
+        except OSError as error:
+            if error.strerror:
+                raise
+            reason = " ".join(str(error).split())
+            raise DataError(f"{path}: not a whole file: {reason[:300]}") from error
+
+
+def _not_in_the_encoding(path: Path, form: CsvFormat) -> DataError:
+    return DataError(
+        f"{path}: {_first_undecodable(path, form)}not in {form.encoding}: say in which encoding it "
+        "is, such as latin-1, with --encoding or in the schema"
+    )
+
+
+def _first_undecodable(path: Path, form: CsvFormat) -> str:
+    """Where the first value is that is not in the encoding, as a text; empty if nobody can say."""
+    with contextlib.suppress(UnicodeError, csv.Error, OSError), _opened(path) as stream:
+        text = io.TextIOWrapper(stream, form.encoding, "surrogateescape", newline="")
+        rows = csv.reader(text, delimiter=form.separator)
+        header = next(filter(None, rows), [])
+        if any(map(_UNDECODED.search, header)):
+            return "the header is "
+        for number, row in enumerate((row for row in rows if row or len(header) == 1), 1):
+            for column, value in enumerate(row, 1):
+                if _UNDECODED.search(value):
+                    return f"row {number}, column {column} is "
+    return ""

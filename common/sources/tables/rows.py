@@ -1,0 +1,260 @@
+"""From Arrow's columns to what the schema says that they hold: numbers, codes and records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...console import notice
+from ...errors import DataError, SchemaError
+from ...schema.column import LARGEST, NUMBER, Column, ColumnKind, Missing
+from ...schema.encoding import MISSING, Block, CategoryEncoding, NumericEncoding, blocks_of
+from ...schema.table import TableSchema
+from ...text import counted
+from ..base import Batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class RowReader:
+    """Turns columns of values into records, and counts what had to be changed for that."""
+
+    def __init__(self, schema: TableSchema) -> None:
+        self._schema = schema
+        self._blocks = blocks_of(schema)
+        self.clipped: Counter[str] = Counter()
+        self.unlisted: Counter[str] = Counter()
+
+    def encode(self, rows: pa.RecordBatch, first: int, where: str) -> Batch:
+        """Encode some rows.
+
+        Args:
+            rows: the columns, by name.
+            first: number of the first row in its file, from 0.
+            where: the file, for messages.
+        """
+        records = np.empty((len(rows), self._schema.record_size), dtype=np.uint8)
+        labels = np.zeros(len(rows), dtype=np.int64)
+        for block in self._blocks:
+            at = _Place(where, first, block.column)
+            records[:, block.place] = self._encoded(rows.column(block.column.name), block, at)
+        if (label := self._schema.label_column) is not None:
+            labels = self._codes(rows.column(label.name), _Place(where, first, label))
+        return Batch(records, labels)
+
+    def values(self, rows: pa.RecordBatch, first: int, where: str) -> dict[str, NDArray[Any]]:
+        """Some rows as numbers and codes, column by column; arguments as of `encode`."""
+        found: dict[str, NDArray[Any]] = {}
+        for column in self._schema.columns:
+            at, values = _Place(where, first, column), rows.column(column.name)
+            if column.lower is None or column.upper is None:
+                found[column.name] = self._codes(values, at)
+            else:
+                numbers, _ = self._numbers(values, at, (column.lower, column.upper))
+                found[column.name] = np.clip(numbers, column.lower, column.upper)
+        return found
+
+    def tell(self) -> None:
+        """Show the user how many values were changed."""
+        for name, count in self.clipped.items():
+            notice(f"{name}: beyond its bounds in {counted(count, 'row')}, counted as the bound")
+        for name, count in self.unlisted.items():
+            notice(f"{name}: in no category in {counted(count, 'row')}, counted as its other")
+
+    def _encoded(self, values: pa.Array, block: Block, at: _Place) -> NDArray[np.uint8]:
+        match block.encoding:
+            case NumericEncoding():
+                return block.encoding.encode(*self._numbers(values, at, block.encoding.bounds))
+            case CategoryEncoding():
+                return block.encoding.encode(self._codes(values, at))
+
+    def _numbers(
+        self, values: pa.Array, at: _Place, bounds: tuple[float, float]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Values and whether they are missing."""
+        import pyarrow
+        from pyarrow import compute, types
+
+        column = at.column
+        values = _plain(values)
+        absent = self._absent(values)
+        if types.is_string(values.type) or types.is_large_string(values.type):
+            texts = compute.utf8_trim_whitespace(values)
+            texts = compute.if_else(pyarrow.array(absent), None, texts)
+            try:
+                numbers = compute.cast(texts, pyarrow.float64())
+            except pyarrow.ArrowInvalid:
+                # Arrow's error quotes the value.
+                raise at.wrong(_first_no_number(texts), values, "is not a number") from None
+        elif types.is_integer(values.type) or types.is_floating(values.type):
+            numbers = values.cast(pyarrow.float64(), safe=False)
+        elif types.is_decimal(values.type):
+            numbers = values.cast(pyarrow.float64())
+        else:
+            raise SchemaError(f"{at.where}: column {column.name!r} is {values.type}, not numbers")
+        found: NDArray[np.float64] = numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+        missing = np.isnan(found)
+        self._require_there(missing, at)
+        at.require(~np.isinf(found), values, "is infinite")
+        if column.kind is ColumnKind.INTEGER:
+            at.require(missing | (found == np.rint(found)), values, "is not a whole number")
+        beyond = (found < bounds[0]) | (found > bounds[1])
+        if beyond.any():
+            self.clipped[column.name] += int(beyond.sum())
+        return found, missing
+
+    def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
+        """Indices of categories, and `MISSING`."""
+        import pyarrow
+        from pyarrow import compute
+
+        column = at.column
+        values = _plain(values)
+        texts = _as_texts(values, at)
+        listed = compute.index_in(
+            texts, value_set=pyarrow.array(column.categories, pyarrow.string())
+        )
+        absent = listed.is_null().to_numpy(zero_copy_only=False) & self._absent(values)
+        if column.numbers and (listed.null_count > absent.sum()):
+            listed = compute.coalesce(
+                listed,
+                compute.index_in(
+                    _as_numbers(values, column),
+                    value_set=pyarrow.array(map(float, column.numbers), pyarrow.float64()),
+                ),
+            )
+            listed = compute.if_else(pyarrow.array(absent), None, listed)
+        codes: NDArray[np.int64] = (
+            listed.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
+        self._require_there(absent, at)
+        unlisted = (codes == MISSING) & ~absent
+        if unlisted.any():
+            if column.other is None:
+                at.require(
+                    ~unlisted, texts, "is none of its categories: correct it, add it to the "
+                    "schema, or name an other there",
+                )  # fmt: skip
+            self.unlisted[column.name] += int(unlisted.sum())
+            codes[unlisted] = column.categories.index(str(column.other))
+        return codes
+
+    def _absent(self, values: pa.Array) -> NDArray[np.bool_]:
+        """Which values are not there; texts count as such if the schema's CSV format says so."""
+        import pyarrow
+        from pyarrow import compute, types
+
+        absent = values.is_null(nan_is_null=True)
+        if types.is_string(values.type):
+            stand_ins = pyarrow.array(self._schema.csv.missing, pyarrow.string())
+            absent = compute.or_(absent, compute.is_in(values, value_set=stand_ins))
+        found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
+        return found
+
+    def _require_there(self, missing: NDArray[np.bool_], at: _Place) -> None:
+        if at.column.missing is not Missing.REFUSED or not missing.any():
+            return
+        row = at.first + int(np.flatnonzero(missing)[0]) + 1
+        if at.column.name == self._schema.label:
+            advice = "a record needs a label: correct or remove the row"
+        else:
+            policy = "indicator" if at.column.kind.numeric else "category"
+            advice = f'correct it, or say missing = "{policy}" in the schema'
+        raise DataError(
+            f"{at.where}: row {row}, column {at.column.name!r}: there is no value: {advice}"
+        )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where some values stand, for messages.
+
+    Attributes:
+        where: the file.
+        first: number of the first row, from 0.
+        column: that they are in.
+    """
+
+    where: str
+    first: int
+    column: Column
+
+    def wrong(self, index: int, values: pa.Array, what: str) -> DataError:
+        return DataError(
+            f"{self.where}: row {self.first + index + 1}, column {self.column.name!r}: the value "
+            f"{what}",
+            str(values[index].as_py()),
+        )
+
+    def require(self, fine: NDArray[np.bool_], values: pa.Array, what: str) -> None:
+        if not fine.all():
+            raise self.wrong(int(np.flatnonzero(~fine)[0]), values, what)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """The values of a dictionary, written out; texts as `string`, as are values that all lack."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if types.is_large_string(values.type) or types.is_null(values.type):
+        values = values.cast(pyarrow.string())
+    return values
+
+
+def _as_texts(values: pa.Array, at: _Place) -> pa.Array:
+    """Values as their categories are written, or nearly: `_as_numbers` finds the others."""
+    import pyarrow
+    from pyarrow import types
+
+    kind = values.type
+    if not (types.is_string(kind) or types.is_integer(kind) or types.is_floating(kind)
+            or types.is_decimal(kind) or types.is_boolean(kind)):  # fmt: skip
+        raise SchemaError(f"{at.where}: column {at.column.name!r} is {kind}, not categories")
+    return values.cast(pyarrow.string())
+
+
+def _as_numbers(values: pa.Array, column: Column) -> pa.Array:
+    """Values as float64, null where they are no numbers.
+
+    Numbers are the same however they are written: programs store whole ones as floats where one of
+    them is missing, and that a record lacks one must not change how others are read.
+    """
+    import pyarrow
+    from pyarrow import compute, types
+
+    if types.is_boolean(values.type):
+        return pyarrow.nulls(len(values), pyarrow.float64())
+    if types.is_string(values.type):
+        values = compute.utf8_trim_whitespace(values)
+        number = compute.match_substring_regex(values, f"^(?:{NUMBER.pattern})$")
+        values = compute.if_else(number, values, None)
+    numbers = values.cast(pyarrow.float64(), safe=False)
+    if column.dtype == "float32":
+        numbers = numbers.cast(pyarrow.float32(), safe=False).cast(pyarrow.float64())
+    # Larger ones may be another number in float64; as texts they have been looked for already.
+    exact = compute.less_equal(compute.abs(numbers), LARGEST)
+    return numbers if "int" not in column.dtype else compute.if_else(exact, numbers, None)
+
+
+def _first_no_number(texts: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
+    """Index of the first text that does not say a number."""
+    import pyarrow
+    from pyarrow import compute
+
+    low, high = 0, len(texts)  # there is one in low..high-1
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            compute.cast(texts.slice(low, middle - low), pyarrow.float64())
+        except pyarrow.ArrowInvalid:
+            high = middle
+        else:
+            low = middle
+    return low

@@ -1,0 +1,215 @@
+"""Tables in CSV and Parquet files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError, SchemaError
+from ...schema.image import digest
+from ...schema.table import TableSchema
+from ..base import Batch, files_fingerprint, reading, regrouped, require_records, require_regular
+from ..parquet import opened, read_rows, reading_parquet
+from ..prefetch import read_ahead
+from ..shards import find_shards, holds_shards, overlaps
+from .csv import SUFFIXES, is_csv, read_csv, read_header
+from .rows import RowReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PARQUET: Final = ".parquet"
+_ROWS: Final = 1 << 14
+
+
+def find_tables(path: Path, split: str) -> tuple[Path, ...]:
+    """The files of a table: one file, or all CSV or Parquet files of a folder (of one split).
+
+    Raises:
+        DataError: there is no table at the path.
+    """
+    with reading(path):
+        if not path.exists():
+            raise DataError(f"{path}: there is no such file or folder")
+        if not path.is_dir():
+            require_regular(path)
+            if not is_csv(path) and path.suffix.lower() != _PARQUET:
+                raise DataError(
+                    f"{path}: not a kind of table that dpntk reads: give a file whose name ends in "
+                    f"{', '.join(SUFFIXES)} or {_PARQUET}, or a folder of such files"
+                )
+            return (path,)
+        kinds = [suffix for suffix in (*SUFFIXES, _PARQUET) if holds_shards(path, suffix)]
+        if len(kinds) != 1:
+            held = " and ".join(kinds) if kinds else "no CSV or Parquet files"
+            raise DataError(f"{path}: holds {held}: a table is in files of one kind")
+        return find_shards(path, kinds[0], split)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """A table whose rows become records (`dpntk.common.schema.encoding`).
+
+    Rows are numbered from 1 in messages, file by file; the header of a CSV file does not count.
+
+    Attributes:
+        schema: what is publicly known of it.
+        files: that it is in, in order.
+        counts: number of rows in each.
+    """
+
+    schema: TableSchema
+    files: tuple[Path, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def open(cls, path: Path, schema: TableSchema, split: str = "train") -> TableSource:
+        """Open a table: its columns are compared with the schema, and its rows counted.
+
+        Args:
+            path: a CSV or Parquet file, or a folder of such.
+            schema: of the table.
+            split: "train" or "test", where a folder has both.
+
+        Raises:
+            DataError: the files cannot be read.
+            SchemaError: the columns are not those of the schema.
+        """
+        files = find_tables(path, split)
+        counts = tuple(_rows_of(file, schema) for file in files)
+        require_records(sum(counts), str(path))
+        return cls(schema, files, counts)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return sum(self.counts)
+
+    def fingerprint(self) -> str:
+        """See `Source`."""
+        folder = self.files[0].parent
+        names = [file.name for file in self.files]
+        return files_fingerprint(folder, names, self.counts, digest(self.schema.to_json()))
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """See `Source`. A CSV file is read from its beginning whatever `start` is.
+
+        Values beyond their bounds are clipped, and how many is shown to the user at the end.
+        """
+        reader = RowReader(self.schema)
+        with contextlib.closing(read_ahead(self._rows(start, stop))) as rows:
+            encoded = (reader.encode(found, first, str(file)) for file, first, found in rows)
+            yield from regrouped(encoded, size)
+        reader.tell()
+
+    def values(self) -> dict[str, NDArray[Any]]:
+        """Read the whole table, column by column, as the schema understands it.
+
+        Returns:
+            Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to
+            int64 (n,) indices of categories, `MISSING` where missing, of another.
+
+        Raises:
+            DataError: a value cannot be read.
+            SchemaError: a column does not fit the schema.
+        """
+        reader = RowReader(self.schema)
+        with contextlib.closing(read_ahead(self._rows(0, None))) as rows:
+            parts = [reader.values(found, first, str(file)) for file, first, found in rows]
+        reader.tell()
+        return {
+            column.name: np.concatenate([part[column.name] for part in parts])
+            for column in self.schema.columns
+        }
+
+    def _rows(
+        self, start: int, stop: int | None
+    ) -> Generator[tuple[Path, int, pa.RecordBatch], None, None]:
+        """Yield the used columns of some rows, and the file and the number of the first of them."""
+        names = [column.name for column in self.schema.columns]
+        stop = len(self) if stop is None else stop
+        for index, first, last in overlaps(self.counts, start, stop):
+            file = self.files[index]
+            parts = (
+                self._csv_rows(index, tuple(names), first, last)
+                if is_csv(file)
+                else read_rows(file, names, _ROWS, first, last)
+            )
+            with contextlib.closing(parts):
+                for number, rows in parts:
+                    yield file, number, rows.select(names)
+
+    def _csv_rows(
+        self, index: int, names: tuple[str, ...], first: int, last: int
+    ) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+        """Yield (number of the first row, columns) of rows first..last-1 of a CSV file."""
+        file, form = self.files[index], self.schema.csv
+        number = 0
+        with contextlib.closing(read_csv(file, read_header(file, form), names, form)) as blocks:
+            for rows in blocks:
+                low, high = max(first, number), min(last, number + len(rows))
+                for place in range(low, high, _ROWS):
+                    yield place, rows.slice(place - number, min(_ROWS, high - place))
+                number += len(rows)
+                if number >= last:
+                    return
+        raise DataError(f"{file}: cut short: it ends after {number} of {self.counts[index]} rows")
+
+
+def _rows_of(file: Path, schema: TableSchema) -> int:
+    """How many rows a file has, once its columns are those of the schema."""
+    if not is_csv(file):
+        with reading_parquet(file), opened(file) as parquet:
+            require_columns(tuple(parquet.schema_arrow.names), schema, str(file))
+            count: int = parquet.metadata.num_rows
+            return count
+    header = read_header(file, schema.csv)
+    require_columns(header, schema, str(file))
+    return sum(len(rows) for rows in read_csv(file, header, header[:1], schema.csv))
+
+
+def require_distinct(names: Iterable[str], where: str) -> None:
+    """Check that no two columns of a file have the same name.
+
+    Raises:
+        SchemaError: two have.
+    """
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise SchemaError(
+            f"{where}: two columns have the same name: rename one of them", repeated[0]
+        )
+
+
+def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> None:
+    """Check that a file has the columns of the schema, in whatever order, and no others.
+
+    What the schema does not know is not quoted: of a file without a header it is a record.
+
+    Raises:
+        SchemaError: it has not.
+    """
+    require_distinct(found, where)
+    wanted = [*(column.name for column in schema.columns), *schema.left_out]
+    lacking = [name for name in wanted if name not in found and name not in schema.left_out]
+    strange = [name for name in found if name not in wanted]
+    if lacking and len(found) == 1 and is_csv(Path(where)):
+        raise SchemaError(
+            f"{where}: the header is one column: are values separated by something else than "
+            f"{schema.csv.separator!r}? The schema says by what",
+            found[0],
+        )
+    if lacking:
+        raise SchemaError(f"{where}: there is no column {lacking[0]!r}, which the schema describes")
+    if strange:
+        raise SchemaError(
+            f"{where}: the schema lacks column {found.index(strange[0]) + 1}: describe it there, "
+            "or name it in left_out",
+            strange[0],
+        )

@@ -1,0 +1,151 @@
+"""Folders of results appear under their final name only when they are whole.
+
+A folder cannot take the place of another in one step, so what belongs to the exchange lies in a
+hidden folder beside it, 0700, with
+
+    new    the result, which is whole when it leaves
+    old    the earlier result, from when it is taken away until the new one is at its place
+    lock   held by the process that writes; once it is dead, the next one clears up
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final
+
+from ..errors import DpntkError, OutputError
+from .atomic import (
+    SENSITIVE_MODE,
+    require_writable_folder,
+    stale_names,
+    sync,
+    temporary_name,
+    write_failures,
+)
+from .locks import LOCK, folder_locked, held
+
+_NEW: Final = "new"
+_OLD: Final = "old"
+
+
+@contextlib.contextmanager
+def folder_appearing_whole(
+    path: Path, *, marker: str, ours: Collection[str], sensitive: bool = False
+) -> Iterator[Path]:
+    """Give a temporary folder that takes the name `path` when the block ends well.
+
+    An earlier result (an empty folder, or one of nothing but our files) is replaced, or keeps its
+    name if the new one cannot take it; a folder with anything else in it is left alone.
+
+    Args:
+        path: the final name.
+        marker: a file that each of our folders holds, by which an earlier one is recognised.
+        ours: the names of all files that such a folder may hold.
+        sensitive: whether nobody else may read it (0700, its files 0600); otherwise the user's
+            umask says who may.
+
+    Raises:
+        OutputError: `path` is in use by something else, or cannot be written.
+    """
+    require_replaceable_folder(path, marker=marker, ours=ours)
+    work = temporary_name(path)
+    new = work / _NEW
+    with write_failures(path), folder_locked(work):
+        try:
+            new.mkdir(0o700 if sensitive else 0o777)
+            yield new
+            for file in new.iterdir():
+                if sensitive:
+                    file.chmod(SENSITIVE_MODE)
+                sync(file)
+            sync(new)
+            if path.exists():
+                # writing may have taken long: somebody may have put a file of theirs there
+                _require_ours(path, marker, ours)
+                path.rename(work / _OLD)
+            new.rename(path)
+        finally:
+            _clear(work, path)
+        sync(path.parent)
+
+
+def require_replaceable_folder(path: Path, *, marker: str, ours: Collection[str]) -> None:
+    """Refuse early to replace a folder that holds anything else than our earlier result.
+
+    What a process that was killed here has left is cleared up first.
+
+    Args:
+        path: where the result is to go.
+        marker: a file that each of our folders holds, by which an earlier one is recognised.
+        ours: the names of all files that such a folder may hold.
+
+    Raises:
+        OutputError: `path` is a file, a folder with other things in it, one that cannot be
+            replaced, or one that cannot be created.
+    """
+    if path.is_dir() and (path.samefile(".") or path.is_mount()):
+        raise OutputError(
+            f"{path} is no folder that can be replaced: name one in it with -o, such as "
+            f"{path / 'synthetic'}"
+        )
+    _clear_stale(path)
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"{path} is a file: choose another folder with -o")
+    if path.exists():
+        _require_ours(path, marker, ours)
+    require_writable_folder(path.parent)
+
+
+def _require_ours(folder: Path, marker: str, ours: Collection[str]) -> None:
+    """Check that a folder is empty or an earlier result, with nothing else in it."""
+    foreign = _first_foreign(folder, marker, ours)
+    if foreign is not None:
+        raise OutputError(
+            f"{folder} holds files that dpntk did not write, such as {foreign}: move them, or "
+            "choose another folder with -o"
+        )
+
+
+def _first_foreign(folder: Path, marker: str, ours: Collection[str]) -> str | None:
+    """The first thing in a folder that is not ours to delete, by name; None if there is none."""
+    with write_failures(folder):
+        found = sorted(folder.iterdir())
+        # We write files only: a folder or a link is somebody else's, whatever its name.
+        others = [at for at in found if at.name not in ours or at.is_symlink() or not at.is_file()]
+        if not others and folder / marker not in found:
+            others = found  # files that are named like ours are not ours without the marker
+        if not others:
+            return None
+        return f"{others[0].name}/" if others[0].is_dir() else others[0].name
+
+
+def _clear(work: Path, path: Path) -> None:
+    """Delete a hidden folder, whose lock the caller holds.
+
+    An earlier result that was taken away gets its name back, unless the new one has left to take
+    it: should that fail, it stays where it is.
+    """
+    new, old = work / _NEW, work / _OLD
+    if new.exists() and old.exists() and not path.exists():
+        old.rename(path)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _clear_stale(path: Path) -> None:
+    """Clear up after processes that were killed; what cannot be, or is not ours, is left alone."""
+    for work in stale_names(path):
+        with contextlib.suppress(OSError, DpntkError):
+            status = work.lstat()
+            names = {file.name for file in work.iterdir()}
+            if (
+                stat.S_ISDIR(status.st_mode)
+                and status.st_uid == os.geteuid()
+                and names <= {LOCK, _NEW, _OLD}
+            ):
+                with held(work / LOCK, busy=f"{work}: its writer lives"):
+                    _clear(work, path)

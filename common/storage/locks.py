@@ -1,0 +1,117 @@
+"""Locks between processes. They belong to living ones: a killed process leaves none behind."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ..errors import OutputError, RunError
+from .atomic import is_at, open_plain, write_failures
+
+LOCK: Final = "lock"
+"""Name of the file that `folder_locked` locks."""
+_LOCK_BESIDE: Final = ".dpntk.lock"
+"""Name of the file that `locked` locks."""
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes that also ask from changing files beside `path`; wait if need be.
+
+    What is locked is an empty hidden file in the folder, so replacing `path` keeps the lock. It
+    stays behind: on a folder of a network, others might not see at once that it is gone. (A lock
+    on the folder itself would be one of this machine alone there.)
+
+    Raises:
+        OutputError: the folder is missing or cannot be locked.
+    """
+    lock = path.parent / _LOCK_BESIDE
+    with write_failures(path.parent):
+        descriptor = _lock_that_is_there(lock, None)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def folder_locked(folder: Path, *, busy: str | None = None) -> Iterator[Callable[[], bool]]:
+    """Make a folder (0700) if need be, and keep out others that also ask.
+
+    Whoever holds the lock may remove the folder: those who wait make it anew.
+
+    Args:
+        folder: that has the lock in it.
+        busy: what to say if another process holds the lock; wait for it if None.
+
+    Yields:
+        Whether the folder is still the one that is locked: once it is removed, a folder of that
+        name is somebody else's.
+
+    Raises:
+        RunError: another process holds the lock, and `busy` says so.
+        OutputError: the folder cannot be made or locked.
+    """
+    with write_failures(folder):
+        descriptor = _make_and_lock(folder, busy)
+    try:
+        yield partial(is_at, descriptor, folder / LOCK)
+    finally:
+        os.close(descriptor)
+
+
+def _make_and_lock(folder: Path, busy: str | None) -> int:
+    """The descriptor that holds the lock."""
+    lock = folder / LOCK
+    while True:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink():  # what is kept there would lie where somebody else has chosen
+            raise OutputError(f"{folder} is a link to another place: remove it")
+        with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
+            return _lock_that_is_there(lock, busy)
+
+
+def _lock_that_is_there(lock: Path, busy: str | None) -> int:
+    """As `_open_and_lock`, whether or not somebody removes the file while we wait for it."""
+    while not is_at(descriptor := _open_and_lock(lock, busy), lock):
+        os.close(descriptor)
+    return descriptor
+
+
+def _open_and_lock(lock: Path, busy: str | None) -> int:
+    """The descriptor that holds a lock file, made if there is none; waits if `busy` is None."""
+    descriptor = open_plain(lock, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise RunError(busy) from error
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextlib.contextmanager
+def held(lock: Path, *, busy: str) -> Iterator[None]:
+    """Hold a lock file, in a folder that is there, until the end of the block; do not wait.
+
+    Args:
+        lock: the file, made if there is none.
+        busy: what to say if another process holds it.
+
+    Raises:
+        RunError: another process does.
+        OutputError: the file cannot be made or locked.
+    """
+    with write_failures(lock):
+        descriptor = _open_and_lock(lock, busy)
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,203 @@
+"""The command `dpntk embed`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ...common.cli.options import SEED, FiniteRange, quiet_values_option
+from ...common.console import console, notice, warning
+from ...common.errors import BudgetError, SchemaError
+from ...common.features.approx_bounds import magnitudes
+from ...common.ledger import DEFAULT_DELTA, Ceiling
+from ...common.runtime.device import AUTO
+from ...common.runtime.ranks import Ranks
+from ...common.runtime.threads import use_threads
+from ...common.schema.table import TableSchema
+from ...common.schema.toml import read_draft
+from ...common.storage.atomic import followed, require_absent
+from ...common.storage.container import EMBEDDING_BEGINS
+from ...common.text import counted
+from ..feature_options import MapOptions
+from ..pipeline import embed
+from ..run.work_folder import NothingLeft, WorkFolder
+from ..sums.file import load_embedding
+from ..sums.saving import COST, require_not_raised, save_embedding
+from .options import map_options
+from .source_options import given_schema, say_what_was_looked_up, source_options
+
+
+@click.command("embed", short_help="Reduce sensitive records to one matrix.")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "
+    "embedding.h5; magnitudes.h5 with --private-bounds]",
+)  # fmt: skip
+@click.option(
+    "--overwrite", is_flag=True,
+    help="Replace an embedding that is already there; the new one takes over its ledger.",
+)  # fmt: skip
+@click.option(
+    "--budget-eps", type=float, metavar="EPSILON",
+    help="Set a ceiling: all releases from this embedding together may not spend more.",
+)  # fmt: skip
+@click.option(
+    "--budget-delta", type=float, metavar="DELTA",
+    help=f"Delta at which the ceiling is taken [default: {DEFAULT_DELTA}]",
+)  # fmt: skip
+@map_options
+@click.option(
+    "--feature-seed", type=SEED, default=0, show_default=True,
+    help="Seed of its random weights (never of noise: noise has no seed).",
+)  # fmt: skip
+@click.option(
+    "--module", type=click.Path(path_type=Path), metavar="FILE",
+    help="For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), "
+    "that takes float32 images (b, 1, side, side), 0 to 1, to numbers (b, ...). It is a program "
+    "and will be run. Whoever is to generate needs the same file.",
+)  # fmt: skip
+@click.option(
+    "--module-is-public", is_flag=True,
+    help="For perceptual: your word that the module was trained on public data alone. The "
+    "guarantee does not cover what it was trained on.",
+)  # fmt: skip
+@click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
+@source_options
+@click.option(
+    "--capacity", type=click.IntRange(1, 2**62), metavar="N",
+    help="Make room for this many records in all, if shards are to be added up "
+    "[default: 1048576, or as many as there are]",
+)  # fmt: skip
+@click.option(
+    "--restart", is_flag=True,
+    help="Throw away what an interrupted run has left, and begin anew.",
+)  # fmt: skip
+@click.option(
+    "--checkpoint-every", type=FiniteRange(0), metavar="SECONDS",
+    help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
+    "than 2 % of the time]",
+)  # fmt: skip
+@quiet_values_option
+@click.option(
+    "--private-bounds", is_flag=True,
+    help="Only count how large numbers are, for 'dpntk bounds' to find bounds of the columns that "
+    'have bounds = "private" in the schema.',
+)  # fmt: skip
+def command(
+    data: Path,
+    options: MapOptions,
+    output: Path | None,
+    overwrite: bool,
+    budget_eps: float | None,
+    budget_delta: float | None,
+    feature_seed: int,
+    module: Path | None,
+    module_is_public: bool,
+    device: str,
+    split: str,
+    image_size: int | None,
+    classes: int | None,
+    class_names: tuple[str, ...] | None,
+    capacity: int | None,
+    restart: bool,
+    checkpoint_every: float | None,
+    threads: int | None,
+    schema_path: Path | None,
+    accept_from_data: bool,
+    private_bounds: bool,
+) -> None:
+    """Stream the records in DATA once and keep only their class-wise feature sums.
+
+    DATA is a folder with one folder of PNG or JPEG files for each class, MNIST-style IDX files
+    (gzipped or not, also in shards), arrays x.npy and y.npy, Parquet files or tar shards of images;
+    or one .npz, .parquet or .tar file. With --schema, DATA is a table: one CSV (.csv, .csv.gz) or
+    Parquet file, or a folder of such.
+
+    After an interruption the same command goes on where it stopped. Several processes share the
+    work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
+    """
+    ceiling = _ceiling(budget_eps, budget_delta)
+    output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
+    table: TableSchema | None
+    own_map = None
+    if private_bounds:
+        if schema_path is None:
+            raise SchemaError("--private-bounds means nothing without --schema")
+        draft = read_draft(schema_path)
+        table = draft.of_magnitudes(str(schema_path), accept_from_data=accept_from_data)
+        own_map = magnitudes(table)
+    else:
+        table = given_schema(schema_path, accept_from_data=accept_from_data)
+    work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
+    may_write = partial(
+        require_absent, output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS
+    )
+    if not work.may_be_finished:
+        may_write()
+    use_threads(threads)
+    require_not_raised(ceiling, output)  # a ledger that is there will be taken over
+    with work:
+        try:
+            embedding = embed(
+                data,
+                **vars(options) | ({} if own_map is None else {"features": own_map}),
+                feature_seed=feature_seed,
+                module=module,
+                module_is_public=module_is_public,
+                device=device,
+                split=split,
+                image_size=image_size,
+                classes=classes,
+                class_names=class_names,
+                capacity=capacity,
+                table=table,
+                carry_out=partial(work.carry_out, may_write=may_write),
+            )
+        except NothingLeft as reason:
+            if reason.written:
+                _require_ceiling(ceiling, output)
+            notice(str(reason))
+            return
+        # A release may have been made, or a file put there, while the records were read.
+        save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling)
+        work.remove()
+    schema = embedding.schema
+    say_what_was_looked_up(schema)
+    console.print(
+        f"embedded {embedding.records:,} {schema.unit} in "
+        f"{counted(len(schema.classes), 'class', 'classes')} as {embedding.sums.shape[0]:,} x "
+        f"{embedding.sums.shape[1]} sums"
+    )
+    if empty := int((embedding.counts == 0).sum()):
+        warning(
+            f"no record is of {counted(empty, 'class', 'classes')} of {len(schema.classes)}: "
+            "what a release shows of such a class is noise alone"
+        )
+    warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
+    if private_bounds:
+        console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
+    else:
+        console.print(
+            f"next: dpntk release {output} --eps 1",
+            f"how noisy that would be: dpntk plan {output} --eps 1",
+        )
+
+
+def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:
+    """Check that a result which was there already has the ceiling that is asked for."""
+    if ceiling and load_embedding(output).ledger.ceiling != ceiling:
+        raise BudgetError(
+            f"{output} holds the embedding of these records already, with another ceiling: set it "
+            "with --overwrite, on one process"
+        )
+
+
+def _ceiling(epsilon: float | None, delta: float | None) -> Ceiling | None:
+    if epsilon is None:
+        if delta is not None:
+            raise BudgetError("--budget-delta means nothing without --budget-eps")
+        return None
+    return Ceiling(epsilon, DEFAULT_DELTA if delta is None else delta)

@@ -1,0 +1,68 @@
+"""The command `dpntk merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...common.console import console, notice, warning
+from ...common.errors import OutputError
+from ...common.storage.atomic import followed, require_absent
+from ...common.storage.container import EMBEDDING_BEGINS
+from ...common.text import counted
+from ..merge import all_locked, merge
+from ..sums.file import load_embedding, require_embedding, write_embedding
+from ..sums.saving import COST
+
+
+@click.command("merge", short_help="Add up the embeddings of shards or sites.")
+@click.argument("embeddings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="embedding.h5", show_default=True,
+    help="Where to write the sum. It is as SENSITIVE as its parts.",
+)  # fmt: skip
+@click.option(
+    "--overwrite", is_flag=True,
+    help="Replace an embedding that is already there, if nothing has been released from it.",
+)  # fmt: skip
+def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None:
+    """Add up EMBEDDINGS of different records: what one pass over all of them would have given.
+
+    They must have been made with the same options; give --capacity to 'dpntk embed' if there are
+    more than a million records in all. No record may be in two of them. What was released from one
+    of them before counts for its records; release from the sum only from now on.
+    """
+    embeddings, output = tuple(map(followed, embeddings)), followed(output)
+    require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
+    for path in embeddings:
+        require_embedding(path)
+    with all_locked((*embeddings, output)):
+        whole = merge(embeddings)
+        require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
+        if _ledger_would_be_lost(output, embeddings):
+            raise OutputError(
+                f"{output} was released from, and its ledger would be lost: "
+                "choose another name with -o"
+            )
+        write_embedding(whole, output)
+    console.print(
+        f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.unit} in "
+        f"{counted(len(whole.schema.classes), 'class', 'classes')}"
+    )
+    if whole.ledger.all_entries:
+        notice(
+            "there are earlier releases from the parts; 'dpntk budget' shows what they add up to"
+        )
+    warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
+    console.print(
+        "from now on release from the sum only: the parts' ledgers do not hear of it",
+        f"next: dpntk release {output} --eps 1",
+    )
+
+
+def _ledger_would_be_lost(output: Path, embeddings: tuple[Path, ...]) -> bool:
+    """Whether a file is replaced whose releases are in none of the parts' ledgers."""
+    if not output.exists() or any(output.samefile(path) for path in embeddings):
+        return False
+    return bool(load_embedding(output).ledger.all_entries)

@@ -1,0 +1,70 @@
+"""The command `dpntk schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...common.cli.options import quiet_values_option
+from ...common.console import console, warning
+from ...common.schema.table import CsvFormat
+from ...common.schema.toml import SCHEMA_BEGINS
+from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
+from ...common.text import counted
+from ..schema_inference import MISSING_TEXTS, draft_schema
+
+
+@click.command("schema", short_help="Draft what is publicly known of a table.")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", metavar="COLUMN", help="The column that tells a record's class.")
+@click.option(
+    "--separator", default=",", show_default=True, help="Character between values of a CSV file."
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="Of the texts of a CSV file.")
+@click.option(
+    "--missing", multiple=True, metavar="TEXT",
+    help=f"Text that stands for a missing value [default: {', '.join(filter(None, MISSING_TEXTS))} "
+    "and none at all]",
+)  # fmt: skip
+@click.option(
+    "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
+    help="Which part to read, where a folder has both.",
+)  # fmt: skip
+@quiet_values_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="schema.toml", show_default=True,
+    help="Where to write the draft.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a schema that is already there.")
+def command(
+    data: Path,
+    label: str | None,
+    separator: str,
+    encoding: str,
+    missing: tuple[str, ...],
+    split: str,
+    output: Path,
+    overwrite: bool,
+) -> None:
+    """Draft a schema.toml for the table DATA: one CSV or Parquet file, or a folder of such.
+
+    Bounds and categories are looked up in the data, so each has to be replaced by, or found equal
+    to, what is publicly known, and confirmed. Until then the file is as sensitive as the data.
+    """
+    require_absent(
+        output,
+        overwrite=overwrite,
+        cost="is a schema that somebody may have corrected",
+        begins=SCHEMA_BEGINS.encode(),
+    )
+    form = CsvFormat("\t" if separator == "\\t" else separator, encoding, missing or MISSING_TEXTS)
+    draft = draft_schema(data, label, form, split)
+    write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
+    console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
+    warning(
+        f"{output} shows bounds and categories of the data, and kinds, types and missing values "
+        "that one record may have decided: replace them by what is publicly known, and remove "
+        "'confirmed = false' from each"
+    )
+    console.print(f"next: dpntk embed {data} --schema {output}")

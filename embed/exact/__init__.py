@@ -1,0 +1,1 @@
+"""Features of records in whole grid units, without rounding errors."""

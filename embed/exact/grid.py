@@ -1,0 +1,64 @@
+"""The unit in which class sums are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ...common.errors import SchemaError
+from ...common.numerics.unit import LARGEST_SHIFT, LARGEST_SUM, SMALLEST_SHIFT, units_per_one
+
+DEFAULT_CAPACITY: Final = 2**20
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The unit in which class sums are counted.
+
+    Attributes:
+        levels: records hold integers 0..levels.
+        shift: s, the number of binary digits kept of delta / ||.||.
+        capacity: how many records a sum on this grid can hold without overflow.
+
+    Raises:
+        SchemaError: there is no such grid: a sum could overflow.
+    """
+
+    levels: int
+    shift: int
+    capacity: int
+
+    def __post_init__(self) -> None:
+        numbers = (self.levels, self.shift, self.capacity)
+        # The shift first: no number is made that takes more memory than it has bits.
+        if (
+            not all(type(number) is int and 0 < number <= LARGEST_SUM for number in numbers)
+            or not SMALLEST_SHIFT <= self.shift <= LARGEST_SHIFT
+            or self.units_per_one * self.capacity > LARGEST_SUM
+        ):
+            raise SchemaError("not a grid on which that many records can be summed in 64 bits")
+
+    @classmethod
+    def for_capacity(cls, levels: int, capacity: int) -> Grid:
+        """The finest grid on which `capacity` unit-norm features cannot overflow an int64.
+
+        Raises:
+            SchemaError: so many records leave no grid worth the name.
+        """
+        shift = (LARGEST_SUM // (capacity * levels)).bit_length() - 1
+        if capacity < 1 or shift < SMALLEST_SHIFT:
+            raise SchemaError(
+                f"a capacity of {capacity} records: from 1 to "
+                f"{LARGEST_SUM // units_per_one(levels, SMALLEST_SHIFT)} can be summed in 64 bits"
+            )
+        return cls(levels=levels, shift=min(shift, LARGEST_SHIFT), capacity=capacity)
+
+    @property
+    def units_per_one(self) -> int:
+        """1/g: how many grid units make the value 1."""
+        return units_per_one(self.levels, self.shift)
+
+    @property
+    def unit(self) -> float:
+        """G."""
+        return 1.0 / self.units_per_one

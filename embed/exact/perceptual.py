@@ -1,0 +1,77 @@
+"""Perceptual features in whole grid units.
+
+A module adds in floating point, in an order that depends on batches and threads. So it sees one
+record at a time, always in the same way, on a processor: what it says of a record is then a
+function of that record. All after it is elementwise in float64, or added in a fixed order.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...common.errors import DataError
+from ...common.features.perceptual import PerceptualFeatures
+from ...common.features.torchscript import PublicModule, require_module
+from ...common.numerics.square_root import square_root
+from .affine import sum_of_squares
+from .explicit import SAFETY, ExplicitFeatures
+from .grid import Grid
+
+_LARGEST_CHUNK: Final = 64
+_CHUNK_VALUES: Final = 1 << 23
+"""Numbers that a chunk's features are made of, at most (64 MiB)."""
+
+
+class ExactPerceptual:
+    """`PerceptualFeatures` in whole grid units.
+
+    Guarantee:
+        A feature depends on its record's bytes, the module, the grid and the machine alone, if the
+        module is a function: it is asked about one image again before and after every chunk, and
+        refused if it says anything else. The norm of a feature is at most 1.
+        (docs/privacy.md, statement 3.)
+
+    Raises:
+        SchemaError: the module is missing, or another one.
+    """
+
+    def __init__(
+        self,
+        feature_map: PerceptualFeatures,
+        grid: Grid,
+        device: torch.device,
+        module: PublicModule | None,
+    ) -> None:
+        self._module = require_module(feature_map, module)
+        self._dimension, self._levels = feature_map.dimension, feature_map.levels
+        self._size, self._device = SAFETY * grid.units_per_one, device
+
+    @property
+    def chunk_size(self) -> int:
+        """Few enough for progress to be seen and for the memory to stay small."""
+        return max(1, min(_LARGEST_CHUNK, _CHUNK_VALUES // self._dimension))
+
+    def features(self, records: Tensor) -> ExplicitFeatures:
+        """Features of a batch.
+
+        Args:
+            records: float64 (b, record size), integers 0..levels.
+
+        Raises:
+            DataError: what the module says of a record is not finite.
+            ModuleError: the module failed, or does not say the same twice.
+        """
+        said = self._module.one_by_one((records.cpu() / self._levels).float()).double()
+        if not bool(said.isfinite().all()):
+            raise DataError(
+                "what the module says of a record is not finite, so it has no feature: nothing was "
+                "written; mend the module (a division by 0, a logarithm of 0), or the record"
+            )
+        # Squares of float32 numbers neither overflow nor vanish in float64.
+        norms = square_root(sum_of_squares(said))
+        scale = torch.where(norms > 0, self._size / norms, 0.0)
+        values = (said * scale[:, None]).trunc().to(torch.int64)
+        return ExplicitFeatures(values.to(self._device))

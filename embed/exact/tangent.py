@@ -1,0 +1,295 @@
+"""Features of a network's gradient in whole grid units, and class sums of them without any error.
+
+Every record's feature is cut to whole numbers by a rule that looks at that record alone, and these
+are then added exactly. So the sum does not depend on the order of records, on how they are split
+into chunks, on the number of threads, or on the processor; sums of disjoint sets add up; and one
+record's contribution has the same bits in every data set that holds it. (`affine` says why the
+guarantee needs that, and how activations and gradients come to have it.)
+
+A linear layer's gradient stays a pair of factors, so that class sums are matrix products. For the
+first layer these are delta, cut to integers q = trunc(2^s delta / ||.||), and the whole numbers x
+of the record: q x is the feature in units of g = 1 / (levels 2^s). Behind a hidden layer both
+factors are real, and are cut twice each, so that three products of integers make up theirs
+(`_products_of_integers`). Gradients of convolutions are few numbers, and written out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...common.features.ntk.backprop import Pass, forward_and_back
+from ...common.features.ntk.layers import Convolution
+from ...common.features.ntk.map import EXACT, TangentFeatures
+from ...common.numerics.square_root import square_root
+from ...common.outline import Outlined
+from .affine import ExactAffine, sum_in_fixed_order, sum_of_squares
+from .explicit import SAFETY
+from .grid import Grid
+from .scattering import ExactFront
+
+LARGEST_CHUNK: Final = 4096
+_AT_ONCE: Final = 1 << 18
+"""Values of the widest layer that are in work at a time (2 MiB): what a processor's cache holds."""
+_FEW: Final = 128
+"""Records that are in work at a time all the same, lest large weights be fetched too often ..."""
+_AT_MOST: Final = 1 << 22
+"""... if their values are no more than this (32 MiB)."""
+_AT_ONCE_CUDA: Final = 1 << 25
+_CHUNK_VALUES: Final = 1 << 26
+"""Numbers that a chunk's features are made of, at most (512 MiB)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Written(Outlined):
+    """A part of the features of a few records, written out.
+
+    Attributes:
+        values: float64 (b, k), integers.
+    """
+
+    values: Tensor
+
+    def norms(self) -> Tensor:
+        """Norms in grid units, float64 (b,)."""
+        norms: Tensor = torch.linalg.vector_norm(self.values, dim=1)
+        return norms
+
+    @staticmethod
+    def add_up(column: Tensor, some: Sequence[tuple[Written, slice]]) -> None:
+        """Add rows of several such parts to the sums of a class, int64 (k,)."""
+        for part, rows in some:
+            column += part.values[rows].to(torch.int64).sum(dim=0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Products(Outlined):
+    """A part of the features of a few records: a sum of outer products of integers.
+
+    Attributes:
+        pairs: float64 (b, outputs) and (b, inputs), integers.
+    """
+
+    pairs: tuple[tuple[Tensor, Tensor], ...]
+
+    def norms(self) -> Tensor:
+        """Norms in grid units: ||sum_k u_k w_k^T||^2 = sum_kl <u_k, u_l> <w_k, w_l>."""
+        squared = torch.zeros(())
+        for one, other in itertools.combinations_with_replacement(self.pairs, 2):
+            left, right = ((one[k] * other[k]).sum(dim=1) for k in (0, 1))
+            squared = squared.to(left) + left * right * (1 if one is other else 2)
+        return square_root(squared)
+
+    @staticmethod
+    def add_up(column: Tensor, some: Sequence[tuple[Products, slice]]) -> None:
+        """Add rows of several such parts to the sums of a class, int64 (outputs x inputs,)."""
+        pairs = [(u[rows].T, w[rows]) for part, rows in some for u, w in part.pairs]
+        total = pairs[0][0] @ pairs[0][1]
+        for left, right in pairs[1:]:
+            total.addmm_(left, right)
+        column.view(total.shape).add_(total.to(torch.int64))
+
+
+Part = Written | Products
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IntegerFeatures(Outlined):
+    """Features of a batch in grid units.
+
+    Attributes:
+        places: of the parts in a feature.
+        pieces: the parts, for a few records after the others.
+        size: how many records a piece is of; the last one may be of fewer.
+    """
+
+    places: Sequence[slice]
+    pieces: Sequence[Sequence[Part]]
+    size: int
+
+    def norms(self) -> Tensor:
+        """Norms in grid units, float64 (b,), off by a few units in the last place."""
+        return torch.cat(
+            [
+                torch.linalg.vector_norm(torch.stack([part.norms() for part in parts]), dim=0)
+                for parts in self.pieces
+            ]
+        )
+
+    def add_to(self, column: Tensor, rows: slice) -> None:
+        """Add the features of some records to a column of class sums, int64 (d,)."""
+        windows = [
+            slice(max(0, rows.start - start), min(self.size, rows.stop - start))
+            for start in range(0, len(self.pieces) * self.size, self.size)
+        ]
+        for place, *parts in zip(self.places, *self.pieces, strict=True):
+            some = [
+                (part, window)
+                for part, window in zip(parts, windows, strict=True)
+                if window.start < window.stop
+            ]
+            if some:
+                some[0][0].add_up(column[place], some)
+
+
+class ExactTangentFeatures:
+    """`TangentFeatures` in whole grid units, in float64 with every bit defined.
+
+    Records are worked on a few at a time, so that what a layer makes of them stays in a cache; what
+    is kept for a chunk are the factors of its gradients.
+
+    Args:
+        feature_map: the map.
+        grid: the unit.
+        device: where records are.
+        size: at most 1: features are multiplied by it, as a part of a longer vector.
+
+    Guarantee:
+        The integer feature of a record, times g, is a function of the record's bytes, the weights
+        and the grid alone, and its norm is at most `size`: each coordinate is that of the computed
+        gradient, divided by the computed gradient's norm, shortened by 2^-40 (more than the norm's
+        floating-point error) and made smaller by cuts towards zero, which never lengthens a vector.
+        Signs are kept, so non-negativity of the map carries over. (docs/privacy.md, statement 3.)
+    """
+
+    def __init__(
+        self, feature_map: TangentFeatures, grid: Grid, device: torch.device, size: float = 1.0
+    ) -> None:
+        self.feature_map = feature_map
+        self.grid = grid
+        self._size = size
+        self._front = ExactFront(feature_map.front, feature_map.levels, device)
+        self._affine = [
+            ExactAffine(layer, None if number else feature_map.levels, device)
+            for number, layer in enumerate(feature_map.affine)
+        ]
+        self._readout = torch.as_tensor(feature_map.readout, dtype=torch.float64, device=device)
+        widest, kept = 1, len(feature_map.readout)
+        for layer in feature_map.affine:
+            places, patch = math.prod(layer.shape[1:]), math.prod(layer.weight.shape[1:])
+            widest = max(widest, places * (patch + len(layer.weight)))
+            is_convolution = isinstance(layer.kind, Convolution)
+            kept += layer.weight.size if is_convolution else 3 * (patch + len(layer.weight))
+        if device.type == "cuda":
+            self._at_once = max(1, _AT_ONCE_CUDA // widest)
+        else:
+            few = min(_FEW, _AT_MOST // widest)
+            self._at_once = max(1, few, _AT_ONCE // widest)
+        self._fit = max(1, _CHUNK_VALUES // kept)
+
+    @property
+    def chunk_size(self) -> int:
+        """How many records may be summed in float64 before a sum could pass 2^53.
+
+        These sums are of products. One of the first layer, delta_j x with x <= 1, is at most
+        1 / sqrt(2) of the norm, whose square is at least delta_j^2 (x^2 + 1); one of another layer
+        is at most 1 of it.
+        """
+        hidden = len(self._affine) > 1
+        largest = self.grid.units_per_one * (1.0 if hidden else math.sqrt(0.5))
+        return max(1, min(LARGEST_CHUNK, int(EXACT / largest), self._fit))
+
+    def features(self, records: Tensor) -> IntegerFeatures:
+        """Features of a batch.
+
+        Args:
+            records: float64 (b, record size), integers 0..levels.
+        """
+        pieces = [self._parts(some) for some in records.split(self._at_once)]
+        return IntegerFeatures(list(self.feature_map.blocks.values()), pieces, self._at_once)
+
+    def gradient_norms(self, records: Tensor) -> Tensor:
+        """Norms ||grad_theta sum_k f_k(x)|| that features are divided by.
+
+        Args:
+            records: float64 (b, record size), integers 0..levels.
+        """
+        return square_root(self._gradients(records)[-1])
+
+    def _gradients(self, records: Tensor) -> tuple[Pass, list[tuple[Tensor, Tensor]], Tensor]:
+        """Gradients of a few records.
+
+        Returns:
+            What the pass leaves; for every layer with weights its gradients, if it is a
+            convolution, and ||inputs||^2 + 1 and ||delta||^2, if it is linear; and the squared norm
+            of all.
+        """
+        inputs = self._front(records).view(-1, *self.feature_map.shape)
+        found = forward_and_back(
+            self.feature_map.layers, self._affine, self._readout, inputs, sum_in_fixed_order
+        )
+        squared_norm = (sum_of_squares(found.last) + 1.0) * self.feature_map.outputs
+        pairs: list[tuple[Tensor, Tensor]] = []
+        for number, affine in enumerate(self._affine):
+            values, delta = found.inputs[number], found.deltas[number]
+            if affine.is_convolution:
+                pair = affine.gradient(values, delta)
+                squared_norm = squared_norm + sum(map(sum_of_squares, pair))
+            else:
+                scale = 1.0 if number else 1.0 / self.grid.levels**2
+                pair = sum_of_squares(values) * scale + 1.0, sum_of_squares(delta)
+                squared_norm = squared_norm + pair[0] * pair[1]
+            pairs.append(pair)
+        return found, pairs, squared_norm
+
+    def _parts(self, records: Tensor) -> list[Part]:
+        """Features of a few records, part by part."""
+        found, pairs, squared_norm = self._gradients(records)
+        length = SAFETY * self._size * self.grid.units_per_one
+        units = (length / square_root(squared_norm))[:, None]
+        parts: list[Part] = []
+        for number, (affine, pair) in enumerate(zip(self._affine, pairs, strict=True)):
+            values, delta = found.inputs[number], found.deltas[number]
+            if affine.is_convolution:
+                parts += [Written((gradient * units).trunc_()) for gradient in pair]
+            elif number == 0:
+                delta = (delta * (units * (1.0 / self.grid.levels))).trunc_()
+                parts += [Products(((delta, values),)), Written(delta * self.grid.levels)]
+            else:
+                size = square_root(pair[0])[:, None]
+                products = _products_of_integers(delta * (units * size), values / size, self.grid)
+                parts += [products, Written((delta * units).trunc_())]
+        units = units * math.sqrt(self.feature_map.outputs)
+        return [*parts, Written((found.last * units).trunc_()), Written(units.trunc_())]
+
+
+def _products_of_integers(delta: Tensor, inputs: Tensor, grid: Grid) -> Products:
+    """Outer products of real vectors in grid units, each made a little smaller.
+
+    With delta = x1 + x0 + ... and inputs = y1 + y0 + ..., where x1 and y1 hold the first B/4 binary
+    digits, x0 and y0 the next B/2 (B being the digits of 1/g), the product is x1 (y1 + y0) + x0 y1,
+    both of which are whole numbers of grid units, and x0 y0, which is small: its factors are cut
+    to fewer digits so that it is one as well. All cuts are towards zero, so every term has the sign
+    of the product, and they add up to no more than it; with the default grid, to at
+    most 2^-28 of 1/g less.
+
+    Args:
+        delta: float64 (b, outputs), in grid units, at most 1/g (1 + 2^-50).
+        inputs: float64 (b, inputs), at most 1.
+        grid: gives 1/g = levels 2^s.
+    """
+    digits = grid.units_per_one.bit_length() - 1
+    some, half = digits // 4, digits // 2
+    scaled = delta * 2.0 ** (some - digits)
+    large_delta = scaled.trunc()
+    scaled.sub_(large_delta)
+    fine_delta = (scaled * 2.0 ** (digits - 2 * some)).trunc_()
+    rest_delta = scaled.mul_(2.0 ** (digits - some - half)).trunc_()
+
+    scaled = inputs * 2.0**some
+    large_inputs = scaled.trunc()
+    fine_inputs = (scaled * 2.0 ** (digits - 2 * some)).trunc_()
+    rest_inputs = scaled.sub_(large_inputs).mul_(2.0 ** (half - some)).trunc_()
+    return Products(
+        (
+            (large_delta, fine_inputs),
+            (fine_delta, large_inputs),
+            (rest_delta, rest_inputs),
+        )
+    )

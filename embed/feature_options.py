@@ -1,0 +1,219 @@
+"""Draw a feature map for records of a schema, without looking at any record."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..common.errors import SchemaError
+from ..common.features.base import FeatureMap
+from ..common.features.hermite import HermiteFeatures
+from ..common.features.joint import JointFeatures
+from ..common.features.marginals import MarginalFeatures
+from ..common.features.ntk.architectures import layers_of, read_widths, takes_vectors
+from ..common.features.ntk.layers import Shape
+from ..common.features.ntk.map import TangentFeatures
+from ..common.features.ntk.scattering import Front, Pixels, make_front
+from ..common.features.registry import FEATURES
+from ..common.features.rff import RandomFourierFeatures
+from ..common.schema import Schema
+from ..common.schema.encoding import blocks_of
+from ..common.schema.image import ImageSchema
+from ..common.schema.table import TableSchema
+
+DEFAULT_ARCH: Final = "fc_1l"
+DEFAULT_ACTIVATION: Final = "relu"
+DEFAULT_FREQUENCIES: Final = 5000
+DEFAULT_MARGINALS: Final = 0.4
+"""Weight of marginals in a feature of norm 1; the network's features have 0.92."""
+_TABLE_WIDTHS: Final = {"fc_1l": "200"}
+"""Widths for tables, where they differ from those for images."""
+_VALUES_PER_SQUARED_LENGTH: Final = 7.5
+"""DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """Which feature map, by the options of `embed`; None where nothing was said.
+
+    Attributes:
+        features: "ntk", "rff" or "hermite".
+        arch: of "ntk": the network, one of `ARCHITECTURES`; "fc_1l" if None.
+        width: of "ntk": of its hidden layers, 400 or "3000_200"; as said there if None.
+        activation: of "ntk": one of `ACTIVATIONS`; "relu" if None.
+        front: of "ntk": what stands before the network, one of `FRONTS`. If None, "scattering"
+            before networks of linear layers, "pixels" before convolutions and for tables.
+        frequencies: of "rff": how many; the dimension is twice that.
+        length_scale: of "rff": of its kernel, for values 0..1; sqrt(k / 7.5) if None, with k the
+            values in an image, or the numeric columns of a table.
+        marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
+            (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
+        pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
+            "age,pay"; or "all". They share the weight.
+    """
+
+    features: str = "ntk"
+    arch: str | None = None
+    width: str | int | None = None
+    activation: str | None = None
+    front: str | None = None
+    frequencies: int = DEFAULT_FREQUENCIES
+    length_scale: float | None = None
+    marginals: float | None = None
+    pairs: Sequence[str] = ()
+
+    def draw(self, schema: Schema, seed: int) -> FeatureMap:
+        """Draw the map.
+
+        Args:
+            schema: of the records.
+            seed: of the map's random weights. Not of any noise: that has no seed.
+
+        Raises:
+            SchemaError: there is no such map.
+        """
+        tangent = self.features == "ntk"
+        if self.features != "rff":
+            self.refuse_fourier(f"it goes with --features rff, not {self.features}")
+        if not (tangent and isinstance(schema, TableSchema)):
+            self.refuse_marginals("it goes with tables and --features ntk")
+        if tangent:
+            network = self._network(schema, seed)
+            weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
+            if not weight:
+                self.refuse_marginals("it goes with a weight of --marginals above 0")
+            if weight and isinstance(schema, TableSchema):
+                marginals = MarginalFeatures.of(schema, pairs=read_pairs(self.pairs, schema))
+                return JointFeatures(network, marginals, weight)
+            return network
+        self.refuse_network(f"it goes with --features ntk, not {self.features}")
+        if self.features == "hermite":
+            return HermiteFeatures.draw(schema.record_size, levels=schema.levels, seed=seed)
+        if self.features == "rff":
+            return self._fourier(schema, seed)
+        if self.features == "perceptual":
+            raise SchemaError(
+                "--features perceptual: a module's features are not drawn: embed first"
+            )
+        raise SchemaError(f"--features {self.features}: known are {', '.join(FEATURES)}")
+
+    def refuse_network(self, why: str) -> None:
+        """Refuse options of a network.
+
+        Raises:
+            SchemaError: there is one.
+        """
+        for name in ("arch", "width", "activation", "front"):
+            if getattr(self, name) is not None:
+                raise SchemaError(f"--{name} {getattr(self, name)}: {why}")
+
+    def refuse_fourier(self, why: str) -> None:
+        """Refuse options of random Fourier features, where they were asked for.
+
+        Raises:
+            SchemaError: there is one.
+        """
+        if self.frequencies != DEFAULT_FREQUENCIES:
+            raise SchemaError(f"--frequencies {self.frequencies}: {why}")
+        if self.length_scale is not None:
+            raise SchemaError(f"--length-scale {self.length_scale:g}: {why}")
+
+    def refuse_marginals(self, why: str) -> None:
+        """Refuse marginals, where a weight or pairs were asked for.
+
+        Raises:
+            SchemaError: they were.
+        """
+        if self.marginals:
+            raise SchemaError(f"--marginals {self.marginals:g}: {why}")
+        if self.pairs:
+            raise SchemaError(f"--pairs {self.pairs[0]}: {why}")
+
+    def _fourier(self, schema: Schema, seed: int) -> FeatureMap:
+        """Of images all values; of tables numbers, and categories beside them in one-hot form."""
+        places: Sequence[int] = range(schema.record_size)
+        categories = None
+        if isinstance(schema, TableSchema):
+            numeric = [block for block in blocks_of(schema) if block.column.kind.numeric]
+            places = [block.place.start for block in numeric]
+            places += [block.place.stop - 1 for block in numeric if block.missing_place]
+            if len(numeric) < len(schema.features):
+                categories = MarginalFeatures.of(schema, numbers=False)
+            if categories is not None and not numeric:
+                return categories
+        numbers = RandomFourierFeatures.draw(
+            schema.record_size,
+            frequencies=self.frequencies,
+            length_scale=self.length_scale or math.sqrt(len(places) / _VALUES_PER_SQUARED_LENGTH),
+            levels=schema.levels,
+            seed=seed,
+            places=places,
+        )
+        if categories is None:
+            return numbers
+        return JointFeatures(numbers, categories, math.sqrt(0.5))  # both kernels are at most 1
+
+    def _network(self, schema: Schema, seed: int) -> TangentFeatures:
+        arch = self.arch or DEFAULT_ARCH
+        usual = "" if isinstance(schema, ImageSchema) else _TABLE_WIDTHS.get(arch, "")
+        widths = read_widths(usual if self.width is None else str(self.width), arch)
+        front, shape = self._before(arch, schema)
+        return TangentFeatures.draw(
+            front,
+            layers_of(arch, widths, shape, self.activation or DEFAULT_ACTIVATION),
+            outputs=len(schema.classes),
+            levels=schema.levels,
+            seed=seed,
+            shape=shape,
+        )
+
+    def _before(self, arch: str, schema: Schema) -> tuple[Front, Shape]:
+        """What stands before the network, and the shape of what it makes."""
+        if not isinstance(schema, ImageSchema):
+            if self.front not in (None, "pixels"):
+                raise SchemaError(f"--front {self.front}: it is for images, not for tables")
+            inputs = schema.record_size
+            return Pixels(inputs), (inputs,) if takes_vectors(arch) else (1, inputs)
+        front = make_front(self.front or default_front(arch), schema.side)
+        if takes_vectors(arch):
+            return front, (front.outputs,)
+        if not isinstance(front, Pixels):
+            raise SchemaError(f"--front {self.front}: --arch {arch} takes the pixels themselves")
+        return front, (1, schema.side, schema.side)
+
+
+def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, str]]:
+    """Pairs of columns from what was said: names with a comma between them, or "all".
+
+    Raises:
+        SchemaError: it names no such pair, or one twice.
+    """
+    names = [column.name for column in schema.features]
+    if "all" in said:
+        return list(itertools.combinations(names, 2))
+    found: list[tuple[str, str]] = []
+    for text in said:
+        # A name may have commas of its own.
+        commas = [place for place, letter in enumerate(text) if letter == ","]
+        ways = [(text[:place], text[place + 1 :]) for place in commas]
+        known = [(a, b) for a, b in ways if a in names and b in names and a != b]
+        if len(known) != 1:
+            if any(schema.label in way for way in ways):
+                raise SchemaError(
+                    f"--pairs {text}: {schema.label} is the label, and all marginals are taken "
+                    "class by class as it is"
+                )
+            raise SchemaError(
+                f"--pairs {text}: two different columns with a comma between them, or all; there "
+                f"are {', '.join(names)}"
+            )
+        found += known
+    return found
+
+
+def default_front(arch: str) -> str:
+    """What stands before a network if nothing is said."""
+    return "scattering" if takes_vectors(arch) else "pixels"

@@ -1,0 +1,1 @@
+"""A pass over the records, in shares and with checkpoints."""

@@ -1,0 +1,259 @@
+"""Draft the schema of a table from the table itself, for its owner to correct and confirm."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ..common.console import notice
+from ..common.errors import DataError, SchemaError
+from ..common.outline import Outlined
+from ..common.schema.column import DTYPES, Column, ColumnKind, Missing, Transform
+from ..common.schema.table import CsvFormat, TableSchema
+from ..common.schema.toml import Draft
+from ..common.sources.parquet import opened, read_rows, reading_parquet
+from ..common.sources.tables.csv import is_csv, read_csv, read_header
+from ..common.sources.tables.table import find_tables, require_distinct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
+_MOST_CATEGORIES: Final = 500
+_MOST_LABELS: Final = 100
+_MANY: Final = 20
+_CODE: Final = re.compile(r"\+|-?0[0-9]")
+"""How texts begin that look like numbers and are written as no program writes numbers."""
+_ROWS: Final = 1 << 14
+_SPREAD: Final = 20
+_LARGE: Final = 1000
+"""Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
+logarithmic scale."""
+
+
+@dataclass(repr=False)
+class _Seen(Outlined):
+    """What was seen of a column so far."""
+
+    dtype: str | None
+    """As the file says; None for CSV, which says nothing."""
+    numeric: bool = True
+    whole: bool = True
+    missing: bool = False
+    lower: float = np.inf
+    upper: float = -np.inf
+    total: float = 0.0
+    count: int = 0
+    texts: int = 0
+    values: set[str] = field(default_factory=set)
+
+    def look_at(self, column: pa.Array, form: CsvFormat) -> None:
+        import pyarrow
+        from pyarrow import compute, types
+
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = column.cast(pyarrow.string())
+        absent = column.is_null(nan_is_null=True)
+        if self.dtype in (None, "string"):
+            stand_ins = pyarrow.array(form.missing, pyarrow.string())
+            absent = compute.or_(absent, compute.is_in(texts, value_set=stand_ins))
+        there = compute.invert(absent)
+        self.missing = self.missing or bool(compute.any(absent).as_py())
+        self.texts += len(absent) - (compute.sum(absent).as_py() or 0)
+        if len(self.values) <= _MOST_CATEGORIES:
+            self.values.update(compute.unique(texts.filter(there)).to_pylist())
+        if self.dtype in ("string", "bool"):
+            self.numeric = False
+        if not self.numeric:
+            return
+        try:
+            known = compute.utf8_trim_whitespace(texts.filter(there)).cast(pyarrow.float64())
+        except pyarrow.ArrowInvalid:
+            self.numeric = False
+            return
+        numbers = known.to_numpy(zero_copy_only=False)
+        self.missing = self.missing or bool(np.isnan(numbers).any())
+        numbers = numbers[np.isfinite(numbers)]
+        if len(numbers):
+            self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
+            self.lower = min(self.lower, float(numbers.min()))
+            self.upper = max(self.upper, float(numbers.max()))
+            self.total += float(numbers.sum())
+            self.count += len(numbers)
+
+    @property
+    def stored(self) -> str:
+        if self.dtype is not None:
+            return self.dtype
+        if not self.numeric:
+            return "string"
+        integral = self.whole and not any("." in v or "e" in v.lower() for v in self.values)
+        return "int64" if integral and not self.missing else "float64"
+
+    def describe(self, name: str, is_label: bool) -> Column | None:
+        """The column, or None if nothing sensible can be said of it."""
+        few = len(self.values) <= (_MOST_LABELS if is_label else 2)
+        listed = 1 <= len(self.values) <= _MOST_CATEGORIES
+        if not self.numeric and _MANY < len(self.values) > self.texts / 2:
+            listed = False  # names, dates, or numbers with a comma: most rows have one of their own
+        missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
+        if (not self.numeric or few) and listed:
+            stored, texts = self._categories()
+            categories = tuple(sorted(texts, key=_as_people_sort))
+            kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
+            if stored == "bool":
+                categories = ("false", "true")
+                kind = ColumnKind.BOOLEAN
+            return Column(name, kind, stored, categories=categories, missing=missing)
+        if not self.numeric or not self.lower < self.upper:
+            return None
+        kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
+        number = int if self.whole else float
+        return Column(
+            name,
+            kind,
+            self.stored,
+            number(self.lower),
+            number(self.upper),
+            transform=self._transform(),
+            missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
+        )
+
+    def _categories(self) -> tuple[str, set[str]]:
+        """How they are stored, and their texts: one for each number, where they are numbers."""
+        if self.stored in ("string", "bool"):
+            return self.stored, self.values
+        texts = {text.strip() for text in self.values}
+        if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
+            return "string", self.values
+        # Of 1 and 1.0, the shorter one stands for both.
+        numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
+        return self.stored, set(numbers.values())
+
+    def _transform(self) -> Transform:
+        spread = self.upper - self.lower
+        offset = self.total / self.count - self.lower
+        if self.lower < 0 or spread < _LARGE or offset > spread / _SPREAD:
+            return Transform.NONE
+        return Transform.LOG1P
+
+
+def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "train") -> Draft:
+    """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
+
+    The draft is as sensitive as what it says of the values: bounds and categories as they are, and
+    kinds, types and missing values, which a single record may decide.
+
+    Args:
+        path: a CSV or Parquet file, or a folder of such.
+        label: name of the column that tells a record's class.
+        form: how the CSV files are written.
+        split: "train" or "test", where a folder has both.
+
+    Raises:
+        DataError: the files cannot be read.
+        SchemaError: there is no such label, or nothing that a schema can describe.
+    """
+    seen: dict[str, _Seen] = {}
+    for file in find_tables(path, split):
+        _look_at(file, form, seen)
+    if label is not None and label not in seen:
+        raise SchemaError(f"--label {label}: {path} has no such column", ", ".join(seen))
+    described: dict[str, Column | None] = {}
+    told: list[str] = []
+    for name, column in seen.items():
+        try:
+            described[name] = column.describe(name, name == label)
+        except SchemaError as error:
+            if name == label:
+                raise SchemaError(f"{path}: {error}", error.value) from error
+            notice(f"{error}: it is left out")
+            described[name] = None
+            told.append(name)
+    columns = tuple(column for column in described.values() if column is not None)
+    if label is not None and described[label] is None:
+        raise SchemaError(
+            f"--label {label}: its values are no categories (1 to {_MOST_LABELS} of them)"
+        )
+    left_out = tuple(name for name, column in described.items() if column is None)
+    if useless := [name for name in left_out if name not in told]:
+        notice(
+            "left out, because they hold neither numbers (such as 1234.5) nor a few texts: "
+            + ", ".join(useless)
+        )
+    if not columns:
+        raise SchemaError(f"{path}: no column has numbers, or texts that are few")
+    schema = TableSchema(columns, label, left_out, csv=form)
+    names = tuple(column.name for column in columns)
+    return Draft(schema, names, left_out_confirmed=not left_out)
+
+
+def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
+    dtypes: dict[str, str | None] = {}
+    blocks: Generator[pa.RecordBatch, None, None]
+    if is_csv(file):
+        header = read_header(file, form)
+        _require_names(header, file)
+        if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+            raise SchemaError(
+                f"{file}: the header is one column: say with --separator what separates values",
+                header[0],
+            )
+        dtypes = dict.fromkeys(header, None)
+        blocks = read_csv(file, header, header, form)
+    else:
+        with reading_parquet(file), opened(file) as parquet:
+            _require_names(parquet.schema_arrow.names, file)
+            for entry in parquet.schema_arrow:
+                dtypes[entry.name] = _dtype(entry.type)
+        readable = [name for name, dtype in dtypes.items() if dtype in DTYPES]
+        blocks = (rows for _, rows in read_rows(file, readable, _ROWS))
+    for name, dtype in dtypes.items():
+        before = seen.setdefault(name, _Seen(dtype))
+        if "null" in (before.dtype, dtype):  # of this type are columns in which all values lack
+            before.missing = True
+            before.dtype = dtype if before.dtype == "null" else before.dtype
+        elif before.dtype != dtype:
+            raise DataError(f"{file}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
+    with contextlib.closing(blocks):
+        for rows in blocks:
+            for name in rows.schema.names:
+                seen[name].look_at(rows.column(name), form)
+
+
+def _require_names(names: Sequence[str], file: Path) -> None:
+    """Check that each column of a file can be told from the others."""
+    require_distinct(names, str(file))
+    if "" in names:
+        raise SchemaError(
+            f"{file}: column {names.index('') + 1} has no name: give it one, or leave it out of "
+            "the file (pandas writes its index so, unless index=False)"
+        )
+
+
+def _dtype(kind: pa.DataType) -> str:
+    """Our name of a type, or Arrow's of one that dpntk does not read."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_large_string(kind) or types.is_string(kind):
+        return "string"
+    if types.is_decimal(kind):
+        return "float64"
+    return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
+
+
+def _as_people_sort(text: str) -> tuple[bool, float, str]:
+    """Numbers by size, then texts."""
+    try:
+        return False, float(text), text
+    except ValueError:
+        return True, 0.0, text

@@ -1,0 +1,1 @@
+"""Class-wise sums of features, and the file that holds them."""

@@ -1,0 +1,232 @@
+"""The embedding file: everything the release needs, and SENSITIVE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.errors import EmbeddingError, SchemaError
+from ...common.features.base import FeatureMap, weights_digest
+from ...common.features.registry import feature_map_from_spec
+from ...common.ledger import Ledger
+from ...common.outline import Outlined
+from ...common.schema import Schema, schema_from_json
+from ...common.schema.image import canonical_json, digest
+from ...common.storage import door
+from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
+from ...common.storage.container import EMBEDDING_MAGIC, USER_BLOCK, build, user_block
+from ...common.storage.contents import Contents, contents_of
+from ...common.storage.layout import FLOAT32, INT64, INTEGER, TEXT, UINT8, Layout, Rule
+from ...common.storage.plain import parse_json
+from ...common.storage.sandbox import Refused
+from ..exact.grid import Grid
+from .totals import Totals
+
+FORMAT_VERSION: Final = 1
+_LAYOUT: Final = Layout(
+    what="an embedding",
+    version=FORMAT_VERSION,
+    datasets={"sums": Rule(INT64, 2), "counts": Rule(INT64, 1), "shards": Rule(UINT8, 2)},
+    attributes={
+        "SENSITIVE": TEXT,
+        "format_version": INTEGER,
+        "plan": TEXT,
+        "plan_digest": TEXT,
+        "records": INTEGER,
+        "run": TEXT,
+        "ledger": TEXT,
+    },
+    groups={"feature_map": Rule(FLOAT32, 4)},
+    optional=("shards", "run"),
+    longest_text=1 << 22,
+)
+_LARGEST_FILE: Final = 1 << 36
+_AGAIN: Final = "embed the records again"
+_NO_FILE: Final = "'dpntk embed DATA' makes one"
+_DIGEST_SIZE: Final = 32
+NOTICE: Final = (
+    "This file holds exact sums over sensitive records. It is not differentially private. "
+    "Keep it where the records are; share only what 'dpntk release' makes of it."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Embedding(Outlined):
+    """Exact class-wise feature sums of a data set, with all that gives them meaning.
+
+    Attributes:
+        sums: S, int64 (d, c), in grid units.
+        counts: records in each class, int64 (c,).
+        schema: what is publicly known of the records.
+        feature_map: phi, with its weights.
+        grid: the unit of `sums`.
+        ledger: what has been released from it.
+        run: digest of the data, options and code that it was made with; empty if it was merged, or
+            made without a file in mind.
+        shards: digests of the embeddings that it was merged from, and of those that these were
+            merged from; empty if it was made in one pass.
+    """
+
+    sums: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    schema: Schema
+    feature_map: FeatureMap
+    grid: Grid
+    ledger: Ledger = field(default_factory=Ledger)
+    run: str = ""
+    shards: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        shape = (self.feature_map.dimension, len(self.schema.classes))
+        if self.sums.shape != shape or self.counts.shape != shape[1:]:
+            raise SchemaError("embedding: the sums do not have the shape that the plan gives them")
+        self.totals.require_possible_counts(self.grid)
+        if self.schema.record_size != self.feature_map.record_size:
+            raise SchemaError("embedding: schema and feature map disagree about a record's size")
+        if not self.schema.levels == self.feature_map.levels == self.grid.levels:
+            raise SchemaError("embedding: schema, feature map and grid disagree about the levels")
+
+    @property
+    def records(self) -> int:
+        """n, the number of records."""
+        return int(self.counts.sum())
+
+    @property
+    def totals(self) -> Totals:
+        """Sums and counts."""
+        return Totals(self.sums, self.counts)
+
+    @cached_property
+    def plan_digest(self) -> str:
+        """SHA-256 over all that shapes the sums except the records themselves."""
+        return digest(plan_of(self.schema, self.feature_map, self.grid))
+
+
+def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, Any]:
+    """All that shapes the sums except the records themselves, as plain JSON."""
+    return {
+        "format": FORMAT_VERSION,
+        "schema": schema.to_json(),
+        "feature_map": feature_map.spec(),
+        "weights": weights_digest(feature_map),
+        "grid": {"levels": grid.levels, "shift": grid.shift, "capacity": grid.capacity},
+    }
+
+
+def write_embedding(embedding: Embedding, path: Path) -> None:
+    """Write an embedding, readable by its owner alone (0600), over whatever is there.
+
+    The caller answers for the ledger of an embedding that is there; `saving.save_embedding` takes
+    it over.
+
+    Raises:
+        OutputError: it cannot be written; nothing is left behind.
+    """
+
+    def fill(file: h5py.File) -> None:
+        file.attrs["SENSITIVE"] = NOTICE
+        file.attrs["format_version"] = FORMAT_VERSION
+        file.attrs["plan"] = canonical_json(
+            plan_of(embedding.schema, embedding.feature_map, embedding.grid)
+        )
+        file.attrs["plan_digest"] = embedding.plan_digest
+        file.attrs["records"] = embedding.records
+        file.attrs["run"] = embedding.run
+        file.attrs["ledger"] = canonical_json(embedding.ledger.to_json())
+        file.create_dataset("sums", data=embedding.sums)
+        file.create_dataset("counts", data=embedding.counts)
+        if embedding.shards:
+            shards = np.frombuffer(bytes.fromhex("".join(embedding.shards)), np.uint8)
+            file.create_dataset("shards", data=shards.reshape(-1, _DIGEST_SIZE))
+        weights = file.create_group("feature_map")  # there even if the map has none
+        for name, weight in embedding.feature_map.weights().items():
+            weights.create_dataset(name, data=weight)
+
+    write_atomically(path, build(EMBEDDING_MAGIC, fill), mode=SENSITIVE_MODE)
+
+
+def require_embedding(path: Path) -> None:
+    """Check by its first line that there is an embedding at `path`.
+
+    Raises:
+        EmbeddingError: there is none, or it cannot be read.
+    """
+    with door.opened(path, _LARGEST_FILE, refusal=EmbeddingError, hint=_NO_FILE) as file:
+        magic = file.read(len(EMBEDDING_MAGIC))
+    if magic != EMBEDDING_MAGIC:
+        raise EmbeddingError(f"{path}: not a dpntk embedding; {_NO_FILE}")
+
+
+def load_embedding(path: Path) -> Embedding:
+    """Read an embedding and check that it is whole.
+
+    Nobody can tell from a file whose it is, and other sites' embeddings are added up (`merge`). So
+    each is read as a stranger's release is.
+
+    Raises:
+        EmbeddingError: there is none at `path`, or it is damaged or of another version.
+    """
+    contents = _contents(path)
+    try:
+        return _understand(contents)
+    except SchemaError as error:
+        raise EmbeddingError(f"{path}: damaged: {error}; {_AGAIN}") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        raise EmbeddingError(f"{path}: damaged; {_AGAIN} ({error})") from error
+
+
+def run_of(path: Path) -> str:
+    """Digest of the run that wrote an embedding; empty if there is none at `path`."""
+    try:
+        return str(_contents(path).attributes.get("run", ""))
+    except EmbeddingError:
+        return ""
+
+
+def _contents(path: Path) -> Contents:
+    require_embedding(path)
+    content = door.read(path, _LARGEST_FILE, refusal=EmbeddingError)
+    try:
+        if content[:USER_BLOCK] != user_block(EMBEDDING_MAGIC):
+            raise Refused("damaged: there is more than the first line before the HDF5 part")
+        return contents_of(content, [_LAYOUT])
+    except Refused as error:
+        raise EmbeddingError(f"{path}: {error}; {_AGAIN}") from error
+
+
+def _understand(contents: Contents) -> Embedding:
+    attributes: Mapping[str, Any] = contents.attributes
+    arrays = dict(contents.arrays)
+    plan: Mapping[str, Any] = parse_json(attributes["plan"])
+    if plan["format"] != FORMAT_VERSION:
+        raise SchemaError(f"format {plan['format']}, this dpntk reads {FORMAT_VERSION}")
+    sums, counts = arrays.pop("sums"), arrays.pop("counts")
+    shards = arrays.pop("shards", np.zeros((0, _DIGEST_SIZE), np.uint8))
+    if shards.shape[1:] != (_DIGEST_SIZE,):
+        raise SchemaError("the shards' digests are not those of embeddings")
+    embedding = Embedding(
+        sums=sums,
+        counts=counts,
+        schema=schema_from_json(plan["schema"]),
+        feature_map=feature_map_from_spec(
+            plan["feature_map"],
+            {path.removeprefix("feature_map/"): weight for path, weight in arrays.items()},
+        ),
+        grid=Grid(**plan["grid"]),
+        ledger=Ledger.from_json(parse_json(attributes["ledger"])),
+        run=attributes.get("run", ""),
+        shards=tuple(row.tobytes().hex() for row in shards),
+    )
+    if embedding.plan_digest != attributes["plan_digest"]:
+        raise SchemaError("the plan digest does not match the plan")
+    if embedding.records != attributes["records"]:
+        raise SchemaError("the number of records does not match the class counts")
+    embedding.totals.require_possible(embedding.grid)
+    return embedding

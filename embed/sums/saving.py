@@ -1,0 +1,83 @@
+"""Putting an embedding where an earlier one may be, without losing what that one has spent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ...common.errors import BudgetError
+from ...common.ledger import Ceiling, Ledger
+from ...common.storage.atomic import followed, require_absent
+from ...common.storage.container import EMBEDDING_BEGINS
+from ...common.storage.locks import locked
+from .file import Embedding, load_embedding, write_embedding
+
+COST: Final = "is an embedding that releases may refer to"
+
+
+def save_embedding(
+    embedding: Embedding,
+    path: Path | str,
+    *,
+    overwrite: bool = False,
+    ceiling: Ceiling | None = None,
+) -> None:
+    """Write an embedding, readable by its owner alone (0600).
+
+    Guarantee:
+        No release is forgotten: what is written over an earlier embedding takes over its ledger and
+        its ceiling, which can be lowered and not raised once there are releases.
+        (docs/privacy.md, statement 11.)
+
+    Args:
+        embedding: what to write.
+        path: where to.
+        overwrite: whether an embedding that is there may be replaced.
+        ceiling: what all releases together may spend; that of the embedding, or of the one that is
+            there, if None.
+
+    Raises:
+        OutputError: something is there and may not be replaced, or nothing can be written there;
+            nothing is left behind.
+        BudgetError: a ceiling would be raised that releases were made under.
+        EmbeddingError: the embedding that is there is damaged, so that its ledger would be lost.
+    """
+    path = followed(Path(path))
+    with locked(path):
+        require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
+        ceiling = ceiling or embedding.ledger.ceiling
+        before = require_not_raised(ceiling, path)
+        _require_not_raised(ceiling, embedding.ledger, path)
+        ledger = before.going_on_with(embedding.ledger).beginning_with(embedding.schema.spent)
+        ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
+        write_embedding(replace(embedding, ledger=ledger), path)
+
+
+def require_not_raised(ceiling: Ceiling | None, path: Path) -> Ledger:
+    """Check that a ceiling is not raised which earlier releases were made under.
+
+    Whoever looks at a release first and raises the ceiling then has not set one beforehand
+    (docs/privacy.md, statement 11).
+
+    Returns:
+        The ledger of the embedding at `path`; an empty one if there is none.
+
+    Raises:
+        BudgetError: it is raised.
+        EmbeddingError: the embedding at `path` is damaged.
+    """
+    ledger = load_embedding(path).ledger if path.exists() else Ledger()
+    _require_not_raised(ceiling, ledger, path)
+    return ledger
+
+
+def _require_not_raised(ceiling: Ceiling | None, ledger: Ledger, path: Path) -> None:
+    before = ledger.ceiling
+    if ceiling is None or before is None or not ledger.all_entries:
+        return
+    if ceiling.epsilon > before.epsilon or ceiling.delta > before.delta:
+        raise BudgetError(
+            f"{path} was released from under a ceiling of epsilon {before.epsilon:g} at delta "
+            f"{before.delta:g}: it can be lowered, not raised; leave --budget-eps out to keep it"
+        )

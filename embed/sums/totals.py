@@ -1,0 +1,83 @@
+"""Class sums and counts as plain integers, which add up over disjoint sets of records."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.errors import SchemaError
+from ...common.outline import Outlined
+from ..exact.grid import Grid
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Totals(Outlined):
+    """Exact sums over some records: SENSITIVE.
+
+    Attributes:
+        sums: S, int64 (d, c), in grid units.
+        counts: records in each class, int64 (c,).
+    """
+
+    sums: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def records(self) -> int:
+        """How many records were added up."""
+        return int(self.counts.sum())
+
+    def plus(self, other: Totals, grid: Grid) -> Totals:
+        """The totals over two sets of records that share none.
+
+        Guarantee:
+            No sum overflows, so the result is what one pass over both sets gives, to the bit. That
+            they share no record is for the caller to see to: one that is in both would count twice.
+            (docs/privacy.md, statements 4 and 14.)
+
+        Raises:
+            SchemaError: more records than the grid has room for, or sums that no records have.
+        """
+        self.require_possible(grid)
+        other.require_possible(grid)
+        records = self.records + other.records
+        if records > grid.capacity:
+            raise SchemaError(
+                f"{records:,} records in all, but the sums have room for {grid.capacity:,}: "
+                f"embed again with --capacity {records} or more"
+            )
+        return Totals(self.sums + other.sums, self.counts + other.counts)
+
+    def require_possible(self, grid: Grid) -> None:
+        """Check that so many records can have such sums: a feature's values lie in -1..1.
+
+        Raises:
+            SchemaError: they cannot.
+        """
+        self.require_possible_counts(grid)
+        room = self.counts * grid.units_per_one  # below 2^62
+        if (self.sums.max(axis=0) > room).any() or (self.sums.min(axis=0) < -room).any():
+            raise SchemaError("sums that so many records cannot have")
+
+    def require_possible_counts(self, grid: Grid) -> None:
+        """Check that the sums have room for so many records.
+
+        Raises:
+            SchemaError: they have not.
+        """
+        # One class by itself first: the sum of impossible counts could leave 64 bits.
+        possible = self.counts.min() >= 0 and self.counts.max() <= grid.capacity
+        if not possible or self.records > grid.capacity:
+            raise SchemaError("impossible class counts")
+
+    def digest(self) -> str:
+        """SHA-256 of all integers (little-endian, class by class), in hexadecimal: SENSITIVE.
+
+        Equal for the same records in any order, and for nothing else that one will ever meet.
+        """
+        state = hashlib.sha256(np.ascontiguousarray(self.counts, dtype="<i8").data)
+        state.update(np.ascontiguousarray(self.sums.T, dtype="<i8").data)
+        return state.hexdigest()

@@ -1,0 +1,1 @@
+"""How useful synthetic images are."""

@@ -1,0 +1,107 @@
+"""Records in memory, synthetic or real."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.errors import DataError
+from ...common.outline import Outlined
+from ...common.sources import Source, open_source
+from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
+from ..provenance import read_provenance
+from ..unpacked import require_plausible
+
+_BATCH: Final = 4096
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Records(Outlined):
+    """Square images and labels.
+
+    Attributes:
+        pixels: uint8 (n, side * side).
+        labels: int64 (n,), indices into `class_names`.
+        class_names: the name of every class.
+        provenance: where synthetic records come from; empty for real ones.
+    """
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    provenance: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def side(self) -> int:
+        """Height and width in pixels."""
+        return int(np.sqrt(self.pixels.shape[1]))
+
+    def images(self) -> NDArray[np.float32]:
+        """Pixels as values 0..1, float32 (n, side * side)."""
+        return self.pixels.astype(np.float32) / np.float32(255)
+
+
+def read_synthetic(path: Path) -> Records:
+    """Read what `dpntk generate` wrote, or any .npz with x and y.
+
+    Raises:
+        DataError: there is nothing of the kind, or only one class in it.
+        SchemaError: it is not what a data set of images looks like.
+    """
+    if not path.exists():
+        raise DataError(f"{path}: there is no such folder; 'dpntk generate' makes one")
+    images = path / IMAGES if path.is_dir() else path
+    if not images.is_file():
+        raise DataError(f"{path}: there is no {IMAGES} in it; 'dpntk generate' writes one")
+    provenance = read_provenance(path) if path.is_dir() else {}
+    names: tuple[str, ...] | None = None
+    if provenance:
+        try:
+            names = tuple(map(str, provenance.pop("classes")))
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path / PROVENANCE}: damaged; generate the records again") from error
+    source = open_source(images, class_count=len(names) if names else None)
+    require_plausible(images, len(source) * source.schema.record_size)
+    records = _collect(source, names, provenance)
+    if len(np.unique(records.labels)) < 2:
+        raise DataError(f"{path}: all records are of one class, so there is nothing to classify")
+    return records
+
+
+def read_real(path: Path, split: str, like: Records) -> Records:
+    """Read real records in the size and classes of synthetic ones.
+
+    Raises:
+        DataError: they cannot be read.
+        SchemaError: they do not fit.
+    """
+    source = open_source(
+        path,
+        split=split,
+        image_size=like.side,
+        class_count=like.classes,
+        class_names=like.class_names,
+    )
+    return _collect(source, like.class_names, {})
+
+
+def _collect(source: Source, names: tuple[str, ...] | None, provenance: dict[str, Any]) -> Records:
+    batches = list(source.batches(_BATCH))
+    return Records(
+        pixels=np.concatenate([batch.records for batch in batches]),
+        labels=np.concatenate([batch.labels for batch in batches]),
+        class_names=names or source.schema.classes,
+        provenance=provenance,
+    )

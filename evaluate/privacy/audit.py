@@ -1,0 +1,342 @@
+"""An audit: what an observer who knows all but one record can tell from the real mechanism.
+
+The mechanism runs many times on two neighbouring data sets, and the best possible observer guesses
+which one it was. How often he is right bounds epsilon from below. This is the one part of the room
+that reaches into the sensitive stage: it has to feed the mechanism. It writes nothing, enters
+nothing into a ledger, and what it reports depends on noise that is thrown away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from ...common.adjacency import Adjacency
+from ...common.console import Advance, progress
+from ...common.errors import SchemaError
+from ...common.features.torchscript import PublicModule, module_for
+from ...embed.sums.accumulate import ClassSums
+from ...embed.sums.file import Embedding, load_embedding
+from ...release.mechanism.gaussian import NoiseScale, add_noise
+from ...release.publishing.terms import Terms, noise_for
+from .lower_bounds import Scores, by_counting, by_gaussian_curve
+
+DEFAULT_RUNS: Final = 10_000
+DEFAULT_CONFIDENCE: Final = 0.999
+_NOISE_RUNS: Final = 200
+"""Runs on a single number for each run on a pair of data sets."""
+_FALSE_ALARM: Final = 1e-6
+"""Probability with which each of the two tests of the noise refuses the right noise."""
+_DRAWS_AT_ONCE: Final = 1 << 21
+_CANARY_PIXELS: Final = 3
+_CANARY_SHARE: Final = 64
+"""A canary has few lit pixels, and those are faint (up to a 64th of the levels), so that it changes
+few coordinates and many runs are possible."""
+
+SCOPE: Final = (
+    "An audit can refute a guarantee, never prove one: the proofs are in docs/privacy.md. It sees "
+    "noise that is too small, of the wrong shape or shared between coordinates, a sensitivity "
+    "that the tried records exceed, and wrong accounting. It does not see records that were not "
+    "tried, how records are read, noise that somebody else can predict, the ledger, the release "
+    "file, or what time and memory give away."
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A lower bound on epsilon.
+
+    Attributes:
+        method: how it was found.
+        runs: of the mechanism on each of the two data sets.
+        epsilon: the bound.
+    """
+
+    method: str
+    runs: int
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class NoiseTest:
+    """The noise of one full release, looked at from inside.
+
+    Attributes:
+        coordinates: how many there are.
+        second_moment: mean square of the noise over sigma^2.
+        allowed: interval in which the second moment of the right noise lies.
+        correlation: the largest correlation between the noise of two classes, in absolute value.
+        largest_correlation: what independent noise does not exceed.
+    """
+
+    coordinates: int
+    second_moment: float
+    allowed: tuple[float, float]
+    correlation: float
+    largest_correlation: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the noise is as it should be."""
+        low, high = self.allowed
+        return low <= self.second_moment <= high and self.correlation <= self.largest_correlation
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was claimed and what was found.
+
+    Attributes:
+        claimed: epsilon of the guarantee.
+        delta: at which all epsilons are taken.
+        confidence: with which each lower bound holds.
+        pair: the two data sets, in words.
+        distance: of the pair, as a share of the sensitivity that the noise was made for.
+        findings: lower bounds.
+        noise: the noise seen from inside.
+    """
+
+    claimed: float
+    delta: float
+    confidence: float
+    pair: str
+    distance: float
+    findings: tuple[Finding, ...]
+    noise: NoiseTest
+
+    @property
+    def contradictions(self) -> list[str]:
+        """What refutes the guarantee, in words; empty if nothing does."""
+        found = [
+            f"{finding.method}: epsilon is at least {finding.epsilon:.4g}"
+            for finding in self.findings
+            if finding.epsilon > self.claimed
+        ]
+        if self.distance > 1:
+            found.append(f"the pair is {self.distance:.6g} times the sensitivity apart")
+        if not self.noise.passed:
+            found.append("the noise does not have the variance or the independence it should have")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two neighbouring data sets, where they differ.
+
+    Attributes:
+        name: what they are, in words.
+        first: int64 (r, k), the sums of the first in the coordinates that differ.
+        first_counts: int64 (k,), its class counts.
+        second: int64 (r, k), likewise.
+        second_counts: int64 (k,).
+    """
+
+    name: str
+    first: NDArray[np.int64]
+    first_counts: NDArray[np.int64]
+    second: NDArray[np.int64]
+    second_counts: NDArray[np.int64]
+
+    def direction(self, scale: NoiseScale) -> NDArray[np.object_]:
+        """The change from the first to the second in whole numbers, (r k + k,)."""
+        sums = (self.second - self.first).astype(object).ravel()
+        counts = (self.second_counts - self.first_counts).astype(object) * scale.count_weight
+        return np.concatenate([sums, counts])
+
+    def squared_distance(self, scale: NoiseScale) -> int:
+        """Squared distance between the two, in grid units."""
+        return int((self.direction(scale) ** 2).sum())
+
+
+def audit(
+    path: Path,
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    runs: int = DEFAULT_RUNS,
+    canaries: int = 0,
+    confidence: float = DEFAULT_CONFIDENCE,
+    module: Path | None = None,
+) -> Audit:
+    """Audit the mechanism as it would release an embedding.
+
+    The observer projects what comes out on the difference of the two data sets, which is the best
+    that anybody can do (Neyman and Pearson's test for normal noise). Only the coordinates in which
+    the two differ are drawn: the others get the same noise on the same sums in both.
+
+    Args:
+        path: the embedding, for its feature map, grid and sums.
+        epsilon: of the guarantee to be audited.
+        delta: of the guarantee.
+        adjacency: of the guarantee.
+        runs: of the mechanism on each of the two data sets.
+        canaries: 0 for a pair that is far apart by construction, in an otherwise empty data set;
+            else how many random pairs of canaries to put into the embedding's own sums, of which
+            the pair that is farthest apart is used.
+        confidence: of each lower bound.
+        module: of "perceptual" features: the file that they were made with.
+
+    Raises:
+        EmbeddingError: there is no whole embedding.
+        ModuleError: the module is missing, is another one, or failed.
+        BudgetError: the terms make no sense for this embedding.
+    """
+    embedding = load_embedding(path)
+    scale = noise_for(embedding, Terms(epsilon, delta, adjacency))
+    opened = module_for(embedding.feature_map, module)
+    pair = _farthest(_pairs(embedding, opened, adjacency, canaries), scale)
+    size = len(pair.direction(scale))
+    alone = np.zeros(0, dtype=np.int64)
+    extreme = _Pair("one number", np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone)
+    noise_runs = runs * _NOISE_RUNS
+    draws = 2 * (runs * size + noise_runs) + embedding.sums.size
+    with progress("auditing", draws, "draws") as advance:
+        scores = _scores(pair, scale, runs, advance)
+        noise_scores = _scores(extreme, scale, noise_runs, advance)
+        noise = _test_noise(embedding, scale)
+    return Audit(
+        claimed=epsilon,
+        delta=delta,
+        confidence=confidence,
+        pair=pair.name,
+        distance=math.sqrt(pair.squared_distance(scale)) / scale.sensitivity,
+        findings=(
+            Finding(
+                "the pair, by the Gaussian trade-off curve",
+                runs,
+                by_gaussian_curve(*scores, delta, confidence),
+            ),
+            Finding("the pair, by counting", runs, by_counting(*scores, delta, confidence)),
+            Finding(
+                "a single number at the sensitivity, by counting",
+                noise_runs,
+                by_counting(*noise_scores, delta, confidence),
+            ),
+        ),
+        noise=noise,
+    )
+
+
+def _pairs(
+    embedding: Embedding, module: PublicModule | None, adjacency: Adjacency, canaries: int
+) -> Iterator[_Pair]:
+    """Neighbouring data sets: far apart by construction, or with random canaries."""
+    inputs, classes = embedding.schema.record_size, len(embedding.schema.classes)
+    levels = embedding.schema.levels
+    if not canaries:
+        dark = np.zeros(inputs, dtype=np.uint8)
+        if adjacency is Adjacency.ADD_REMOVE:
+            yield _pair("nothing and a dark image", embedding, module, None, (dark, 0), alone=True)
+        elif classes > 1:
+            name = "a dark image in the first and in the second class"
+            yield _pair(name, embedding, module, (dark, 0), (dark, 1), alone=True)
+        else:
+            point = dark.copy()
+            point[0] = levels
+            yield _pair(
+                "a dark image and a point", embedding, module, (dark, 0), (point, 0), alone=True
+            )
+    random = np.random.default_rng()
+    for _ in range(canaries):
+        images = np.zeros((2, inputs), dtype=np.uint8)
+        for image in images:
+            lit = random.choice(inputs, min(inputs, _CANARY_PIXELS), replace=False)
+            image[lit] = random.integers(1, max(1, levels // _CANARY_SHARE) + 1, len(lit))
+        labels = random.permutation(classes)[[0, min(1, classes - 1)]].tolist()
+        first = None if adjacency is Adjacency.ADD_REMOVE else (images[0], labels[0])
+        name = f"the embedding with one of {canaries} canaries or another"
+        yield _pair(name, embedding, module, first, (images[1], labels[1]), alone=False)
+
+
+def _pair(
+    name: str,
+    embedding: Embedding,
+    module: PublicModule | None,
+    first: tuple[NDArray[np.uint8], int] | None,
+    second: tuple[NDArray[np.uint8], int],
+    *,
+    alone: bool,
+) -> _Pair:
+    """Two data sets that differ in one record, each (image, label), or none."""
+    sums, counts = [], []
+    for record in (first, second):
+        made = ClassSums(
+            embedding.feature_map, len(embedding.schema.classes), embedding.grid, module=module
+        )
+        if record is not None:
+            made.add(record[0][None], np.array([record[1]]))
+        sums.append(made.sums)
+        counts.append(made.counts)
+    changed = sums[0] != sums[1]
+    columns = np.flatnonzero(changed.any(axis=0) | (counts[0] != counts[1]))
+    part = np.ix_(np.flatnonzero(changed.any(axis=1)), columns)
+    base = np.zeros_like(sums[0][part]) if alone else embedding.sums[part]
+    base_counts = np.zeros_like(columns) if alone else embedding.counts[columns]
+    return _Pair(
+        name,
+        base + sums[0][part],
+        base_counts + counts[0][columns],
+        base + sums[1][part],
+        base_counts + counts[1][columns],
+    )
+
+
+def _farthest(pairs: Iterator[_Pair], scale: NoiseScale) -> _Pair:
+    found = max(pairs, key=lambda pair: pair.squared_distance(scale), default=None)
+    if found is None or not found.squared_distance(scale):
+        raise SchemaError("the feature map tells no two records apart: there is nothing to audit")
+    return found
+
+
+def _scores(pair: _Pair, scale: NoiseScale, runs: int, advance: Advance) -> tuple[Scores, Scores]:
+    """Scores of the mechanism's outputs on both data sets, `runs` of each."""
+    direction = pair.direction(scale).astype(np.float64)
+    direction /= np.linalg.norm(direction) * scale.sigma
+    at_once = max(1, _DRAWS_AT_ONCE // len(direction))
+    both = []
+    for sums, counts in (
+        (pair.first, pair.first_counts),
+        (pair.second, pair.second_counts),
+    ):
+        scores = np.empty(runs)
+        for start in range(0, runs, at_once):
+            size = min(at_once, runs - start)
+            # Every coordinate has noise of its own, so runs side by side are runs apart.
+            noisy = add_noise(np.tile(sums, (size, 1)), np.tile(counts, size), scale)
+            change = (noisy.sums.reshape(size, *sums.shape) - pair.first).reshape(size, -1)
+            values = change @ direction[: sums.size]
+            if noisy.counts is not None:
+                known = pair.first_counts * scale.count_weight
+                values += (noisy.counts.reshape(size, -1) - known) @ direction[sums.size :]
+            scores[start : start + size] = values
+            advance(size * len(direction), "")
+        both.append(scores)
+    return both[0], both[1]
+
+
+def _test_noise(embedding: Embedding, scale: NoiseScale) -> NoiseTest:
+    """Second moment and correlations of the noise of one full release."""
+    noisy = add_noise(embedding.sums, embedding.counts, scale)
+    noise = (noisy.sums - embedding.sums) / scale.sigma
+    size, classes = noise.size, noise.shape[1]
+    low, high = stats.chi2.ppf([_FALSE_ALARM / 2, 1 - _FALSE_ALARM / 2], size) / size
+    moments = noise.T @ noise
+    deviation = np.sqrt(np.diag(moments))
+    correlations = np.abs(moments / np.outer(deviation, deviation) - np.eye(classes))
+    pairs = max(1, classes * (classes - 1) // 2)
+    unlikely = float(stats.norm.isf(_FALSE_ALARM / (2 * pairs)))
+    return NoiseTest(
+        coordinates=size,
+        second_moment=float(np.trace(moments)) / size,
+        allowed=(float(low), float(high)),
+        correlation=float(correlations.max()),
+        largest_correlation=unlikely / math.sqrt(len(noise)),
+    )

@@ -1,0 +1,1 @@
+"""The command of stage three."""

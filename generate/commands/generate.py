@@ -1,0 +1,224 @@
+"""The command `dpntk generate`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...common.cli.options import SEED, FiniteRange, count_from
+from ...common.console import console
+from ...common.errors import GeneratorError
+from ...common.runtime.device import AUTO
+from ...common.schema.table import TableSchema
+from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
+from ...common.text import counted
+from ...release.commands.acceptance_options import acceptance_options
+from ...release.file.reader import OpenedDistilled, open_any
+from ...release.signing.policy import Acceptance
+from ..distilled import export_points
+from ..images.export import load_generator
+from ..images.inducing_points import PointSettings
+from ..images.pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
+from ..images.training import Training, TrainingSettings
+from ..output.folder import require_replaceable
+from ..output.generator_file import GENERATOR
+from ..tables.export import holds_table, load_table_generator
+from ..tables.pipeline import generate_table, sample_table_to
+from ..tables.training import TableSettings, TableTraining
+
+_DEFAULTS = TrainingSettings()
+_FOR_TABLES = TableSettings()
+
+
+@click.command("generate", short_help="Train a generator from a release and sample records.")
+@click.argument("release", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--from", "generator", type=click.Path(path_type=Path), metavar="GENERATOR",
+    help="Sample from a generator.safetensors of an earlier run, or from the folder that it is in, "
+    "without training.",
+)  # fmt: skip
+@click.option(
+    "-n", "--records", "count", type=count_from(1),
+    help=f"How many records [default: as many as the release was made from, at most "
+    f"{MOST_BY_DEFAULT}; with --from {MOST_BY_DEFAULT}]",
+)  # fmt: skip
+@click.option(
+    "--points", "per_class", type=count_from(1), metavar="N",
+    help="For images: instead of records, N points of each class from which kernel regression "
+    "learns what it would learn from them.",
+)  # fmt: skip
+@click.option(
+    "--steps", type=count_from(1),
+    help=f"Training steps [default: {_DEFAULTS.steps}; for tables {_FOR_TABLES.steps}]",
+)  # fmt: skip
+@click.option(
+    "--batch", type=count_from(2),
+    help="Records in a step, over all classes (at least two of each are made) "
+    f"[default: {_DEFAULTS.batch}; for tables {_FOR_TABLES.batch}]",
+)  # fmt: skip
+@click.option(
+    "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
+    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
+    f"{_FOR_TABLES.learning_rate}]",
+)  # fmt: skip
+@click.option(
+    "--seed", type=SEED, default=_DEFAULTS.seed, show_default=True,
+    help="Of training and sampling; another seed gives other records.",
+)  # fmt: skip
+@click.option(
+    "--module", type=click.Path(path_type=Path), metavar="FILE",
+    help="For a release with perceptual features: the module that they were made with. It is a "
+    "program and will be run; the release says which SHA-256 the file must have.",
+)  # fmt: skip
+@click.option(
+    "--safe-csv", is_flag=True,
+    help="Tables: in table.csv, put a single quote before texts that a spreadsheet would take for "
+    "formulas. They are other texts then; table.parquet keeps them as they are.",
+)  # fmt: skip
+@acceptance_options
+@click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="synthetic", show_default=True,
+    help="Folder to write; an earlier result there is replaced, if nothing else is in it.",
+)  # fmt: skip
+def command(
+    release: Path | None,
+    generator: Path | None,
+    count: int | None,
+    per_class: int | None,
+    steps: int | None,
+    batch: int | None,
+    learning_rate: float | None,
+    seed: int,
+    module: Path | None,
+    safe_csv: bool,
+    acceptance: Acceptance,
+    device: str,
+    output: Path,
+) -> None:
+    """Train a generator from RELEASE alone (default: release.h5) and sample synthetic records.
+
+    A distilled set is written as it is: there is nothing to train.
+
+    This costs no privacy, however often it is done, and needs no access to the records. It writes
+    images.npz (x, y) and preview.png, or table.csv and table.parquet, and generator.safetensors
+    and provenance.json. With --points, points.npz holds the points as they are beside their images.
+    """
+    if release is not None and generator is not None:
+        raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
+    if module is not None and generator is not None:
+        raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
+    if generator is not None:
+        for option, said in (("--steps", steps), ("--batch", batch), ("--lr", learning_rate)):
+            if said is not None:
+                raise click.UsageError(f"{option} is for training, and --from GENERATOR does none")
+    if per_class is not None and count is not None:
+        raise click.UsageError("give either --records or --points, not both")
+    points = None if per_class is None else PointSettings(per_class, seed=seed)
+    require_replaceable(output)
+    if generator is not None:
+        generator = generator / GENERATOR if generator.is_dir() else generator
+        _sample_again(generator, output, count or MOST_BY_DEFAULT, points, seed, safe_csv=safe_csv)
+        return
+    opened = open_any(release or Path("release.h5"), acceptance)
+    given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if isinstance(opened, OpenedDistilled):
+        useless = {**chosen, "records": count, "points": per_class, "module": module}
+        _export(opened, output, for_training=useless, safe_csv=safe_csv)
+        return
+    training: Training | TableTraining
+    is_table = isinstance(opened.release.schema, TableSchema)
+    _require_csv(safe_csv, is_table=is_table)
+    if is_table:
+        if module is not None:
+            raise GeneratorError(f"--module {module}: the release is of a table and needs none")
+        _refuse_points(points)
+        settings = replace(TableSettings(seed=seed), **chosen)
+        training = generate_table(
+            opened, output, count=count, settings=settings, safe_csv=safe_csv, device=device
+        )
+    else:
+        training = generate(
+            opened,
+            output,
+            count=count,
+            settings=replace(TrainingSettings(seed=seed), **chosen),
+            points=points,
+            module=module,
+            device=device,
+        )
+    console.print(
+        f"wrote {output}; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
+        f"{training.noise_floor:.4f}",
+        f"the release is {opened.signed_by}",
+        f"look at {_look_at(output, is_table=is_table)}",
+    )
+
+
+def _sample_again(
+    generator: Path,
+    output: Path,
+    count: int,
+    points: PointSettings | None,
+    seed: int,
+    *,
+    safe_csv: bool,
+) -> None:
+    """Write records of a generator that was trained earlier, or the points that stand for them."""
+    made = counted(count, "record")
+    is_table = holds_table(generator)
+    _require_csv(safe_csv, is_table=is_table)
+    if is_table:
+        _refuse_points(points)
+        saved = load_table_generator(generator)
+        sample_table_to(output, saved, count=count, seed=seed, safe_csv=safe_csv)
+    elif points is not None:
+        points_to(output, load_generator(generator), points)
+        made = f"{counted(points.per_class, 'point')} of each class"
+    else:
+        sample_to(output, load_generator(generator), count=count, seed=seed)
+    console.print(
+        f"wrote {output}, {made} without training",
+        f"look at {_look_at(output, is_table=is_table)}",
+    )
+
+
+def _look_at(output: Path, *, is_table: bool) -> Path:
+    return output / (CSV if is_table else PREVIEW)
+
+
+def _refuse_points(points: PointSettings | None) -> None:
+    if points is not None:
+        raise GeneratorError(
+            "--points: the release is of a table, and they are found for images; 'dpntk distill' "
+            "finds some in a table's rows"
+        )
+
+
+def _require_csv(safe_csv: bool, *, is_table: bool) -> None:
+    if safe_csv and not is_table:
+        raise GeneratorError("--safe-csv: the release is of images, of which no CSV is written")
+
+
+def _export(
+    opened: OpenedDistilled, output: Path, for_training: dict[str, Any], *, safe_csv: bool
+) -> None:
+    """Write a distilled set, which needs no training."""
+    for name, value in for_training.items():
+        if value is not None:
+            option = {"learning_rate": "lr"}.get(name, name)
+            raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
+    is_table = isinstance(opened.release.schema, TableSchema)
+    _require_csv(safe_csv, is_table=is_table)
+    export_points(opened, output, safe_csv=safe_csv)
+    look = _look_at(output, is_table=is_table)
+    console.print(
+        f"wrote {output}, the release's {len(opened.release.labels):,} points as they are in "
+        f"{POINTS}",
+        f"the release is {opened.signed_by}",
+        f"look at {look}",
+    )

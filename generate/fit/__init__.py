@@ -1,0 +1,1 @@
+"""What training shares, of images and of tables."""

@@ -1,0 +1,107 @@
+"""Gradient descent on a distance to a release: the same for images and for tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from ...common.console import progress
+from ...common.errors import GeneratorError
+
+_AVERAGED: Final = 20
+"""Steps over which the reported loss is averaged."""
+
+
+@dataclass(frozen=True)
+class LossPoint:
+    """The mean loss over some steps, up to and including `step`."""
+
+    step: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What one step found.
+
+    Attributes:
+        minimised: a scalar that gradients flow from.
+        reported: a scalar to compare with the noise floor; often the same.
+    """
+
+    minimised: Tensor
+    reported: Tensor
+
+
+def descend(
+    network: nn.Module,
+    loss_at: Callable[[int], Loss],
+    noise_floor: Callable[[], float],
+    *,
+    steps: int,
+    learning_rate: float,
+) -> tuple[LossPoint, ...]:
+    """Adam, with a learning rate that falls to 0 along a cosine.
+
+    Args:
+        network: whose parameters are trained, in place.
+        loss_at: the loss of a fresh batch at a step, counted from 1.
+        noise_floor: what the release's noise alone adds to the reported loss, in expectation.
+        steps: how many.
+        learning_rate: at the start.
+
+    Returns:
+        The mean of the reported loss over every few steps.
+
+    Raises:
+        GeneratorError: the training diverged.
+    """
+    optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
+    falling = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / steps))
+    )
+    every = max(1, min(_AVERAGED, steps // 10))
+    recent: list[Tensor] = []
+    losses: list[LossPoint] = []
+    remark = ""
+    parameters = list(network.parameters())
+    with progress("training", steps, "steps") as advance:
+        for step in range(1, steps + 1):
+            diverged = f"the training diverged at step {step}: lower --lr"
+            loss = loss_at(step)
+            require_finite([loss.minimised, loss.reported], diverged)
+            optimiser.zero_grad()
+            loss.minimised.backward()
+            require_finite((p.grad for p in parameters if p.grad is not None), diverged)
+            optimiser.step()
+            falling.step()
+            recent.append(loss.reported.detach())
+            if step % every == 0:
+                mean = torch.stack(recent).mean().item()
+                recent.clear()
+                losses.append(LossPoint(step, mean))
+                remark = f"loss {mean:.4f}, noise floor {noise_floor():.4f}"
+            advance(1, remark)
+    return tuple(losses)
+
+
+def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
+    """Stop where numbers have overflowed, before anything goes through them backwards.
+
+    What comes out is no worse than useless, but torch's `grid_sample` reads and writes anywhere in
+    memory when it is to fetch a pixel from a place that is no number.
+
+    Args:
+        values: whatever is computed with next.
+        otherwise: what to say if one of them is infinite or not a number.
+
+    Raises:
+        GeneratorError: one is.
+    """
+    if not torch.stack([value.isfinite().all() for value in values]).all():
+        raise GeneratorError(otherwise)

@@ -1,0 +1,1 @@
+"""From a release of images to synthetic images."""

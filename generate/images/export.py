@@ -1,0 +1,169 @@
+"""Writing what stage three makes, and reading a saved generator back."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from ...common.errors import GeneratorError
+from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
+from ..output import generator_file
+from ..output.folder import results
+from ..output.generator_file import GENERATOR
+from .generator import ConditionalGenerator, GeneratorSpec
+from .inducing_points import Points
+
+_PREVIEW_ROWS: Final = 20
+_PREVIEW_COLUMNS: Final = 12
+_PREVIEW_SIDE: Final = 56
+
+
+@dataclass(frozen=True, eq=False)
+class SavedGenerator:
+    """A trained generator with all that is needed to sample from it and to say where it is from.
+
+    Attributes:
+        generator: in evaluation mode.
+        classes: name of each class.
+        class_weights: released share of each class, float64 (c,).
+        origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
+    """
+
+    generator: ConditionalGenerator
+    classes: tuple[str, ...]
+    class_weights: NDArray[np.float64]
+    origin: dict[str, Any]
+
+
+def write_synthetic(
+    folder: Path,
+    saved: SavedGenerator,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    sampling: dict[str, Any],
+) -> None:
+    """Write the folder of results; it appears whole or not at all.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        saved: the generator that made the records.
+        images: uint8 (n, side, side).
+        labels: int64 (n,).
+        sampling: how the records were drawn, for the provenance.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    with _with_generator(folder, saved, {"sampling": sampling}) as temporary:
+        write_images(temporary, images, labels, len(saved.classes))
+
+
+def write_found_points(folder: Path, saved: SavedGenerator, points: Points) -> None:
+    """Write the folder of results with points instead of records, like that of a distilled set.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        saved: the generator that they stand for.
+        points: the points.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    more = {"kernel": points.kernel, "points": points.settings.to_json()}
+    with _with_generator(folder, saved, more) as temporary:
+        write_images(temporary, points.images(), points.labels, len(saved.classes))
+        write_points(temporary, points.values, points.labels)
+
+
+@contextlib.contextmanager
+def _with_generator(folder: Path, saved: SavedGenerator, more: dict[str, Any]) -> Iterator[Path]:
+    """A folder of results with the generator and its origin in it."""
+    with results(folder, {**saved.origin, "classes": list(saved.classes), **more}) as temporary:
+        yield temporary
+        (temporary / GENERATOR).write_bytes(_serialise(saved))
+
+
+def write_images(
+    folder: Path, images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int
+) -> None:
+    """Write `images.npz` and `preview.png` into a folder.
+
+    Args:
+        folder: that is there.
+        images: uint8 (n, side, side).
+        labels: int64 (n,).
+        classes: how many there are.
+    """
+    archive = io.BytesIO()
+    np.savez_compressed(archive, x=images, y=labels)
+    (folder / IMAGES).write_bytes(archive.getbuffer())
+    (folder / PREVIEW).write_bytes(_preview(images, labels, classes))
+
+
+def write_points(folder: Path, values: NDArray[np.float32], labels: NDArray[np.int64]) -> None:
+    """Write `points.npz` into a folder: points as they are, for kernel regression.
+
+    Args:
+        folder: that is there.
+        values: float32 (m, D).
+        labels: int64 (m,).
+    """
+    archive = io.BytesIO()
+    np.savez_compressed(archive, x=values, y=labels)
+    (folder / POINTS).write_bytes(archive.getbuffer())
+
+
+def load_generator(path: Path) -> SavedGenerator:
+    """Read a generator that `write_synthetic` wrote.
+
+    Raises:
+        GeneratorError: there is none, or it is damaged.
+    """
+    return generator_file.read(path, _understand)
+
+
+def _understand(
+    description: generator_file.Description, weights: generator_file.Weights
+) -> SavedGenerator:
+    spec = generator_file.spec_from(GeneratorSpec, description["spec"])
+    classes = tuple(map(str, description["classes"]))
+    class_weights = generator_file.class_shares(description["class_weights"], spec.classes)
+    if len(classes) != spec.classes:
+        raise GeneratorError("its classes and weights contradict each other")
+    generator = generator_file.restored(lambda: ConditionalGenerator(spec), weights)
+    return SavedGenerator(generator, classes, class_weights, dict(description["origin"]))
+
+
+def _serialise(saved: SavedGenerator) -> bytes:
+    description = {
+        "spec": saved.generator.spec.to_json(),
+        "classes": list(saved.classes),
+        "class_weights": saved.class_weights.tolist(),
+        "origin": saved.origin,
+    }
+    return generator_file.serialise(description, saved.generator.state_dict())
+
+
+def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
+    """A PNG with a row of images for each class (the first 20), enlarged to be seen."""
+    side = images.shape[1]
+    scale = max(1, _PREVIEW_SIDE // side)
+    cell = side * scale + 2
+    rows = min(classes, _PREVIEW_ROWS)
+    sheet = Image.new("L", (_PREVIEW_COLUMNS * cell + 2, rows * cell + 2), color=96)
+    for row in range(rows):
+        for column, index in enumerate(np.flatnonzero(labels == row)[:_PREVIEW_COLUMNS]):
+            image = Image.fromarray(images[index])
+            enlarged = image.resize((side * scale, side * scale), Image.Resampling.NEAREST)
+            sheet.paste(enlarged, (column * cell + 2, row * cell + 2))
+    content = io.BytesIO()
+    sheet.save(content, format="PNG")
+    return content.getvalue()

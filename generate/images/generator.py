@@ -1,0 +1,144 @@
+"""The class-conditional generator, for images of any size from 8 to 64 pixels."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from ...common.errors import GeneratorError
+from ...common.schema.image import LARGEST_SIDE, MOST_CLASSES, SMALLEST_SIDE
+
+_MOST_CODE: Final = 1000
+_FACTOR_SCALE: Final = 0.1
+_FLOW_SCALE: Final = 0.03
+"""Of displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
+_FLOW_GRID: Final = 5
+"""Control points of a displacement, along either side."""
+
+
+@dataclass(frozen=True)
+class GeneratorSpec:
+    """All that is needed beside its weights to rebuild a generator.
+
+    Attributes:
+        side: height and width of an image.
+        classes: number of classes.
+        factors: of each class, which change brightness.
+        flows: of each class, which displace.
+
+    Raises:
+        GeneratorError: a number is out of its range.
+    """
+
+    side: int
+    classes: int
+    factors: int = 16
+    flows: int = 8
+
+    def __post_init__(self) -> None:
+        if not (
+            SMALLEST_SIDE <= self.side <= LARGEST_SIDE
+            and 1 <= self.classes <= MOST_CLASSES
+            and 1 <= self.factors <= _MOST_CODE
+            and 1 <= self.flows <= _MOST_CODE
+        ):
+            raise GeneratorError("the generator's description is out of range")
+
+    @property
+    def code(self) -> int:
+        """Length of the latent code: a weight of each factor and of each flow."""
+        return self.factors + self.flows
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return asdict(self)
+
+
+class ConditionalGenerator(nn.Module):
+    """Latent code and class to an image: a deformable template of each class, cut to 0..1.
+
+    Each class has a template and some factors, which a part of the latent code weighs: a Gaussian
+    of low rank. What comes of them is displaced by a smooth flow, which the rest of the code weighs
+    (Amit, Grenander and Piccioni 1991, "Structural Image Restoration through Deformable
+    Templates"; through the interpolation of Jaderberg et al. 2015, "Spatial Transformer
+    Networks", gradients reach both). Templates begin at the class means, factors and flows small,
+    random and smooth, so that detail of single pixels is there only if the release asks for it.
+
+    That things of one kind differ in shape and place is all that is assumed of them, and much of
+    what a Gaussian cannot say: docs/training.md has the figures. The paper's generator (Yang et
+    al., arXiv 2303.01687, after DP-MERF) is convolutional; from a mean embedding with noise it
+    learns fragments of strokes.
+    """
+
+    def __init__(self, spec: GeneratorSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        pixels = spec.side**2
+        self.template = nn.Parameter(torch.empty(spec.classes, 1, pixels))
+        self.factors = nn.Parameter(torch.empty(spec.classes, spec.factors, pixels))
+        self.flows = nn.Parameter(torch.empty(spec.classes, spec.flows, 2, _FLOW_GRID, _FLOW_GRID))
+        if not self.template.is_meta:  # where only shapes matter, and arithmetic takes seconds
+            self._start()
+
+    @torch.no_grad()
+    def _start(self) -> None:
+        """Grey templates, and factors and flows that are small, random and smooth."""
+        spec = self.spec
+        self.template.fill_(0.5)
+        coarse = min(spec.side, max(8, -(-spec.side // 2)))
+        smooth = torch.randn(spec.classes, spec.factors, coarse, coarse)
+        self.factors.copy_(_FACTOR_SCALE * _enlarged(smooth, spec.side))
+        self.flows.copy_(_FLOW_SCALE * torch.randn(self.flows.shape))
+
+    @torch.no_grad()
+    def start_from(self, means: Tensor) -> None:
+        """Take the mean image of each class as its template.
+
+        Args:
+            means: (classes, side * side), values 0..1.
+        """
+        self.template.copy_(means[:, None])
+
+    def forward(self, code: Tensor, classes: Tensor) -> Tensor:
+        """Make the same number of images of each of some classes.
+
+        Args:
+            code: (k, b, code), standard normal.
+            classes: int64 (k,), the class of each group.
+
+        Returns:
+            (k, b, side * side), values 0..1.
+        """
+        weights, moves = code.split([self.spec.factors, self.spec.flows], dim=-1)
+        still = self.template[classes] + weights @ self.factors[classes]
+        return self._displaced(still, self._displacements(moves, classes)).clamp(0.0, 1.0)
+
+    def _displacements(self, moves: Tensor, classes: Tensor) -> Tensor:
+        """Where each pixel is fetched from, relative to itself, (k b, side, side, 2)."""
+        side = self.spec.side
+        fine = nn.functional.interpolate(
+            self.flows[classes].flatten(0, 2)[:, None], (side, side), mode="bicubic",
+            align_corners=True,
+        )  # fmt: skip
+        flow = moves @ fine.view(len(classes), self.spec.flows, 2 * side * side)
+        return flow.view(-1, 2, side, side).permute(0, 2, 3, 1)
+
+    def _displaced(self, images: Tensor, displacements: Tensor) -> Tensor:
+        """Images (k, b, side * side) with pixels from elsewhere."""
+        side = self.spec.side
+        stay = torch.eye(2, 3, device=images.device, dtype=images.dtype)[None]
+        places = nn.functional.affine_grid(stay, [1, 1, side, side], align_corners=False)
+        moved = nn.functional.grid_sample(
+            images.reshape(-1, 1, side, side), places + displacements,
+            padding_mode="border", align_corners=False,
+        )  # fmt: skip
+        return moved.view_as(images)
+
+
+def _enlarged(coarse: Tensor, side: int) -> Tensor:
+    """(k, r, coarse, coarse) to (k, r, side * side)."""
+    fine = nn.functional.interpolate(coarse, (side, side), mode="bicubic", align_corners=False)
+    return fine.flatten(2)

@@ -1,0 +1,205 @@
+"""A few labelled points that teach what all records of a generator would.
+
+Kernel inducing points (Nguyen, Chen, Lee 2021, "Dataset Meta-Learning from Kernel
+Ridge-Regression"): those from which kernel ridge regression tells best of which class records are.
+`dpntk distill` looks for them with noisy gradients of sensitive records (DP-KIP). Here the records
+come out of a generator, fresh at every step, so gradients need no noise and there may be as many as
+one likes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...common.console import progress
+from ...common.errors import GeneratorError
+from ...common.features.infinite_ntk import ReluKernel, Slopes, class_targets
+from ..fit.descent import require_finite
+from .generator import ConditionalGenerator
+
+MOST_POINTS: Final = 5000
+"""Of all classes: a step solves a system of as many equations."""
+_DIVERGED: Final = "--points: the search diverged: nothing can be learnt from this generator"
+
+
+@dataclass(frozen=True)
+class PointSettings:
+    """How points are found.
+
+    Attributes:
+        per_class: how many of each class.
+        steps: of gradient descent.
+        batch: records in a step, over all classes.
+        learning_rate: of Adam at the start; it falls to 0 along a cosine.
+        ridge: of the regression, relative to the kernel's mean on the diagonal.
+        bias_variance: of the kernel's network.
+        seed: of start and batches.
+
+    Raises:
+        GeneratorError: there are to be none.
+    """
+
+    per_class: int
+    steps: int = 400
+    batch: int = 1000
+    learning_rate: float = 0.01
+    ridge: float = 1e-3
+    bias_variance: float = 0.01
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.per_class < 1:
+            raise GeneratorError(f"--points {self.per_class}: at least one of each class")
+
+    def require_usable(self, classes: int) -> None:
+        """Refuse what there can be no points for.
+
+        Raises:
+            GeneratorError: there is one class only, or there are too many points.
+        """
+        if classes < 2:
+            raise GeneratorError("--points: all records are of one class: nothing to tell apart")
+        if self.per_class * classes > MOST_POINTS:
+            raise GeneratorError(
+                f"--points {self.per_class}: {self.per_class * classes:,} in all classes; at most "
+                f"{MOST_POINTS:,}"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points with their classes.
+
+    Attributes:
+        values: float32 (m, D), in units of a record's values 0..1, and not bound to them.
+        labels: int64 (m,), as many of each class.
+        settings: how they were found.
+    """
+
+    values: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    settings: PointSettings
+
+    @property
+    def kernel(self) -> dict[str, Any]:
+        """What kernel regression from them is, as plain JSON; the same as of a distilled set."""
+        return {
+            "bias_variance": self.settings.bias_variance,
+            "centre": 0,
+            "ridge": self.settings.ridge,
+            "levels": 255,
+        }
+
+    def images(self) -> NDArray[np.uint8]:
+        """Rounded and cut to what a record can be, uint8 (m, side, side)."""
+        side = math.isqrt(self.values.shape[1])
+        pixels = np.rint(self.values.clip(0, 1) * 255).astype(np.uint8)
+        images: NDArray[np.uint8] = pixels.reshape(-1, side, side)
+        return images
+
+
+def find_points(generator: ConditionalGenerator, settings: PointSettings) -> Points:
+    """Find the points that teach kernel regression what a generator's records would.
+
+    They begin as generated records. The loss is 1/2 mean || y - k_x A^-1 Y ||^2 over fresh ones, of
+    equally many in each class, with A = K + ridge tr(K) / m I and targets one-hot less 1 / classes.
+
+    Guarantee:
+        Post-processing: nothing but the generator is read. (docs/privacy.md, statement 10.)
+
+    Args:
+        generator: in evaluation mode, on the CPU.
+        settings: how.
+
+    Raises:
+        GeneratorError: there is one class only, or there are too many points.
+    """
+    classes = generator.spec.classes
+    settings.require_usable(classes)
+    random = torch.Generator().manual_seed(settings.seed)
+    points = _records(generator, settings.per_class, random)
+    labels = torch.arange(classes).repeat_interleave(settings.per_class)
+    kernel = ReluKernel(points.shape[1], settings.bias_variance)
+    targets = class_targets(labels, classes)
+    each = max(1, settings.batch // classes)
+    wanted = class_targets(torch.arange(classes).repeat_interleave(each), classes)
+    optimiser = torch.optim.Adam([points], lr=settings.learning_rate)
+    falling = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
+    )
+    with progress("distilling", settings.steps, "steps") as advance:
+        for _ in range(settings.steps):
+            batch = _records(generator, each, random)
+            require_finite([batch, points], _DIVERGED)
+            loss, points.grad = loss_and_slope(
+                kernel, points, targets, batch, wanted, settings.ridge
+            )
+            require_finite([points.grad], _DIVERGED)
+            optimiser.step()
+            falling.step()
+            advance(1, f"loss {loss:.4f}")
+    return Points(points.float().numpy(), labels.numpy(), settings)
+
+
+def loss_and_slope(
+    kernel: ReluKernel,
+    points: Tensor,
+    targets: Tensor,
+    records: Tensor,
+    wanted: Tensor,
+    ridge: float,
+) -> tuple[float, Tensor]:
+    """The loss of kernel ridge regression on a batch, and its gradient.
+
+    Args:
+        kernel: the kernel.
+        points: X, float64 (m, D).
+        targets: Y, float64 (m, c).
+        records: float64 (b, D).
+        wanted: their targets, float64 (b, c).
+        ridge: relative to the kernel's mean on the diagonal.
+
+    Returns:
+        The mean over the batch of half the squared errors, and its gradient with respect to X.
+    """
+    squares = (points * points).sum(1)
+    towards = kernel.slopes(records @ points.T, (records * records).sum(1), squares)
+    among = kernel.slopes(points @ points.T, squares, squares)
+    own = kernel.own(squares)
+    # What depends on kernels alone is left to automatic differentiation.
+    system = among.values.clone()
+    system.diagonal().copy_(own + ridge * own.mean())
+    matrices = towards.values.requires_grad_(), system.requires_grad_()
+    predicted = matrices[0] @ torch.cholesky_solve(targets, torch.linalg.cholesky(matrices[1]))
+    loss = 0.5 * (predicted - wanted).square().sum(1).mean()
+    of_towards, of_system = torch.autograd.grad(loss, matrices)
+    of_own = of_system.diagonal() + ridge * of_system.diagonal().mean()
+    of_among = (of_system + of_system.T).fill_diagonal_(0.0)
+    slope = kernel.own_slope() * of_own[:, None] * points
+    slope += _pulled_back(of_towards, towards, records, points)
+    slope += _pulled_back(of_among, among, points, points)
+    return float(loss.detach()), slope
+
+
+def _pulled_back(given: Tensor, slopes: Slopes, records: Tensor, points: Tensor) -> Tensor:
+    """From the gradient with respect to k(records, points) to that with respect to points."""
+    return (given * slopes.first).T @ records + (given * slopes.second).sum(0)[:, None] * points
+
+
+@torch.no_grad()
+def _records(generator: ConditionalGenerator, each: int, random: torch.Generator) -> Tensor:
+    """Records of all classes, one class after the other, float64 (classes each, D)."""
+    code = torch.randn(generator.spec.classes, each, generator.spec.code, generator=random)
+    made: Tensor = generator(code, torch.arange(generator.spec.classes))
+    return made.flatten(0, 1).double()

@@ -1,0 +1,87 @@
+"""Draw records from a trained generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...common.console import progress
+from ...common.errors import GeneratorError
+from .generator import ConditionalGenerator
+
+_BATCH = 1000
+
+
+def sample(
+    generator: ConditionalGenerator, count: int, class_weights: NDArray[np.float64], seed: int
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Draw images and labels, in random order.
+
+    Args:
+        generator: in evaluation mode, on the CPU.
+        count: how many records.
+        class_weights: released share of each class, float64 (c,); the labels follow them as
+            closely as whole numbers can.
+        seed: of labels and latent codes.
+
+    Returns:
+        Images, uint8 (count, side, side), and labels, int64 (count,).
+    """
+    random = torch.Generator().manual_seed(seed)
+    side, code_length = generator.spec.side, generator.spec.code
+    images = np.empty((count, side, side), dtype=np.uint8)
+    labels = np.empty(count, dtype=np.int64)
+    with progress("sampling", count, "records") as advance, torch.inference_mode():
+        for label, places in places_by_class(count, class_weights, _BATCH, random):
+            code = torch.randn(1, len(places), code_length, generator=random)
+            made = finite(generator(code, torch.tensor([label]))[0])
+            pixels = (made * 255).round().to(torch.uint8)
+            images[places] = pixels.numpy().reshape(-1, side, side)
+            labels[places] = label
+            advance(len(places), "")
+    return images, labels
+
+
+def finite(made: Tensor) -> Tensor:
+    """What a generator has made, if it is numbers; weights from a file can be too large for that.
+
+    Raises:
+        GeneratorError: it is not.
+    """
+    if not bool(made.isfinite().all()):
+        raise GeneratorError("the generator makes no numbers: its weights are too large")
+    return made
+
+
+def places_by_class(
+    count: int, class_weights: NDArray[np.float64], batch: int, random: torch.Generator
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Where the records of each class are to stand, in random order.
+
+    Args:
+        count: how many records.
+        class_weights: share of each class, float64 (c,).
+        batch: how many places at a time, at the most.
+        random: mixes the classes, before anything is yielded.
+
+    Yields:
+        Index of a class and some of its places, int64 (b,); every place 0..count-1 once.
+    """
+    places = torch.randperm(count, generator=random).numpy()
+    for label, wanted in enumerate(split_by_shares(count, class_weights).tolist()):
+        mine, places = places[:wanted], places[wanted:]
+        for start in range(0, wanted, batch):
+            yield label, mine[start : start + batch]
+
+
+def split_by_shares(count: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """`count` as whole numbers in proportion to `shares`, by largest remainders."""
+    wanted = shares / shares.sum() * count
+    whole: NDArray[np.int64] = np.floor(wanted).astype(np.int64)
+    largest_remainders = np.argsort(whole - wanted, kind="stable")
+    whole[largest_remainders[: count - int(whole.sum())]] += 1
+    return whole

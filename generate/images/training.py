@@ -1,0 +1,124 @@
+"""Stage three: train a generator from a release, and from nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...common.errors import GeneratorError
+from ...common.features.torchscript import module_for
+from ...common.runtime.device import AUTO, choose_device
+from ...common.schema.image import ImageSchema
+from ...release.file.model import Release
+from ..fit.descent import Loss, LossPoint, descend
+from .generator import ConditionalGenerator, GeneratorSpec
+from .initialisation import class_means
+from .whitening import WhitenedDistance
+
+_LOOK_EVERY = 200
+_LOOKED_AT = 100
+"""After so many steps the objective looks at so many records of each class, to weigh directions."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Choices of stage three. None of them touches the privacy of anything.
+
+    Attributes:
+        steps: optimisation steps.
+        batch: records a step, the same number of every class.
+        seed: of the generator's weights, latent codes and draws.
+        learning_rate: of Adam at the start; it falls to 0 along a cosine.
+    """
+
+    steps: int = 1500
+    batch: int = 400
+    seed: int = 0
+    learning_rate: float = 0.01
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as a plain mapping."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A trained generator and how it came about.
+
+    Attributes:
+        generator: in evaluation mode, on the CPU.
+        losses: the mean loss over every few steps.
+        noise_floor: what the release's noise alone adds to the loss, in expectation.
+    """
+
+    generator: ConditionalGenerator
+    losses: tuple[LossPoint, ...]
+    noise_floor: float
+
+
+def train(
+    release: Release,
+    settings: TrainingSettings | None = None,
+    *,
+    module: Path | None = None,
+    device: str = AUTO,
+) -> Training:
+    """Train a generator so that its mean embedding comes close to the released one.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+        (docs/privacy.md, statement 10.)
+
+    Args:
+        release: an opened release.
+        settings: how to train.
+        module: of "perceptual" features: the file that they were made with.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        ModuleError: the module is missing, is another one, or failed.
+        GeneratorError: the training diverged.
+        DeviceError: there is no such device here.
+    """
+    settings = settings or TrainingSettings()
+    place = choose_device(device)
+    objective = WhitenedDistance(release, place, module_for(release.feature_map, module))
+    classes = len(release.schema.classes)
+    size = max(2, settings.batch // classes)
+    every_class = torch.arange(classes, device=place)
+    random = torch.Generator(device=place).manual_seed(settings.seed)
+    generator = _first_generator(release, settings.seed).to(place)
+
+    def codes(count: int) -> torch.Tensor:
+        shape = (classes, count, generator.spec.code)
+        return torch.randn(shape, generator=random, device=place)
+
+    def loss_at(step: int) -> Loss:
+        if step % _LOOK_EVERY == 1:
+            objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
+        distance = objective(generator(codes(size), every_class))
+        return Loss(distance, distance)
+
+    losses = descend(
+        generator,
+        loss_at,
+        lambda: objective.noise_floor,
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
+    )
+    return Training(generator.cpu().eval(), losses, objective.noise_floor)
+
+
+def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
+    """An untrained generator, with the released class means as its templates."""
+    if not isinstance(release.schema, ImageSchema):
+        raise GeneratorError("the release is of a table, not of images")
+    spec = GeneratorSpec(side=release.schema.side, classes=len(release.schema.classes))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        generator = ConditionalGenerator(spec)
+    generator.start_from(torch.from_numpy(class_means(release)))
+    return generator

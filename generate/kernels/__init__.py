@@ -1,0 +1,1 @@
+"""Distances to a release, differentiable with respect to the records."""

@@ -1,0 +1,57 @@
+"""The mean feature of each class of a table, as far as the release's noise lets it be known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...release.file.model import Release
+
+DROWNED: Final = 0.003
+"""A class has drowned if its mean feature, of length 1 at most, has more noise on each entry. At
+epsilon 1 these are classes of fewer than about 2,000 records."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanEmbedding:
+    """Mean features, class by class.
+
+    Attributes:
+        values: noisy, float32 (d, c).
+        noise: standard deviation of the noise on each entry of a column, float64 (c,).
+    """
+
+    values: NDArray[np.float32]
+    noise: NDArray[np.float64]
+
+    @property
+    def drowned(self) -> NDArray[np.int64]:
+        """Classes of which the noise leaves too little for a generator to learn, int64 (k,)."""
+        return np.flatnonzero(self.noise > DROWNED)
+
+
+def released_mean(release: Release) -> MeanEmbedding:
+    """What a release says of each class by itself.
+
+    Guarantee:
+        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+    """
+    shares = release.class_weights
+    values = (release.embedding / shares).astype(np.float32)
+    return MeanEmbedding(values, release.noise_per_coordinate / shares)
+
+
+def pooled_mean(release: Release) -> MeanEmbedding:
+    """The same, with the mean over all records in place of that of each class that has drowned.
+
+    Guarantee:
+        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+    """
+    mean = released_mean(release)
+    values, noise, drowned = mean.values, mean.noise, mean.drowned
+    values[:, drowned] = release.embedding.sum(axis=1, keepdims=True)
+    noise[drowned] = release.noise_per_coordinate * np.sqrt(len(noise))
+    return MeanEmbedding(values, noise)

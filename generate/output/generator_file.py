@@ -1,0 +1,123 @@
+"""The file of a trained generator: its weights, and a description in plain JSON beside them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from ...common.errors import GeneratorError, SchemaError
+from ...common.storage import door
+from ...common.storage.plain import parse_json
+
+GENERATOR: Final = "generator.safetensors"
+_DESCRIPTION: Final = "dpntk"
+_LARGEST_FILE: Final = 1 << 34
+
+Description = dict[str, Any]
+Weights = dict[str, Tensor]
+Network = TypeVar("Network", bound=nn.Module)
+Saved = TypeVar("Saved")
+Spec = TypeVar("Spec")
+
+
+def serialise(description: Description, weights: Mapping[str, Tensor]) -> bytes:
+    """The bytes of a file that `read` understands."""
+    content: bytes = save(dict(weights), metadata={_DESCRIPTION: json.dumps(description)})
+    return content
+
+
+def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Saved:
+    """Read a generator file.
+
+    Args:
+        path: the file.
+        understand: makes of description and weights what is wanted of them. An entry that is
+            missing or of another type may raise KeyError, TypeError or ValueError.
+
+    Raises:
+        GeneratorError: there is no such file, it is damaged, or `understand` refused it.
+    """
+    hint = f"'dpntk generate' writes {GENERATOR}"
+    content = door.read(path, _LARGEST_FILE, refusal=GeneratorError, hint=hint)
+    try:
+        weights = load(content)
+        description = parse_json(_metadata(content)[_DESCRIPTION])
+        return understand(description, weights)
+    except (GeneratorError, SchemaError) as error:
+        raise GeneratorError(f"{path}: {error}") from error
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise GeneratorError(f"{path}: not a generator that dpntk wrote") from error
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """What a file that `load` has understood says beside its tensors."""
+    length = int.from_bytes(content[:8], "little")
+    header: dict[str, dict[str, str]] = parse_json(content[8 : 8 + length])
+    return header["__metadata__"]
+
+
+def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
+    """A dataclass of whole numbers, whose range it checks itself, from its fields.
+
+    Raises:
+        GeneratorError: it has other fields, or one is out of range.
+    """
+    try:
+        spec = kind(**document)
+    except TypeError as error:
+        raise GeneratorError("the generator's description is not one of dpntk's") from error
+    if not all(type(number) is int for number in vars(spec).values()):
+        raise GeneratorError("the generator's description is not one of whole numbers")
+    return spec
+
+
+def class_shares(stored: object, classes: int) -> NDArray[np.float64]:
+    """The share of each class, as a description has it.
+
+    Args:
+        stored: a list of numbers, if the file is what it should be.
+        classes: how many there are.
+
+    Returns:
+        float64 (classes,), positive, of sum 1.
+
+    Raises:
+        GeneratorError: they are no such shares.
+    """
+    shares = np.array(stored, dtype=np.float64)
+    fitting = shares.shape == (classes,) and bool((shares > 0).all())
+    if not fitting or not math.isclose(shares.sum(), 1, rel_tol=1e-6):
+        raise GeneratorError("its classes and weights contradict each other")
+    return shares
+
+
+def restored(make: Callable[[], Network], weights: Weights) -> Network:
+    """A generator with weights from a file, in evaluation mode.
+
+    Args:
+        make: the generator with any weights, for which no memory is taken.
+        weights: the parameters by name.
+
+    Raises:
+        GeneratorError: its parameters are others, or no numbers to compute with.
+    """
+    for weight in weights.values():
+        if weight.dtype != torch.float32 or not weight.isfinite().all():
+            raise GeneratorError("its weights are not finite float32 numbers")
+    with torch.device("meta"):
+        generator = make()
+    try:
+        generator.load_state_dict(weights, strict=True, assign=True)
+    except RuntimeError as error:
+        raise GeneratorError("its weights do not fit its description") from error
+    return generator.eval()

@@ -1,0 +1,56 @@
+"""Where generated records come from: what goes into their provenance and their generator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...common.console import warning
+from ...release.file.citation import citation_of
+from ...release.file.model import NOT_PRIVATE
+from ...release.file.reader import OpenedRelease
+from ..images.training import Training, TrainingSettings
+from ..tables.training import TableTraining
+
+
+def origin_of(
+    opened: OpenedRelease,
+    settings: TrainingSettings,
+    training: Training | TableTraining,
+) -> dict[str, Any]:
+    """Where generated records come from, as plain JSON: the release, and the training."""
+    return {
+        "release": citation_of(opened),
+        "training": {
+            "settings": settings.to_json(),
+            "generator": training.generator.spec.to_json(),
+            "noise_floor": training.noise_floor,
+            "losses": [[point.step, point.loss] for point in training.losses],
+        },
+        "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
+    }
+
+
+def is_private(origin: Mapping[str, Any]) -> bool:
+    """Whether records come from a release with noise.
+
+    Args:
+        origin: as of `origin_of`, maybe from a file: what it does not say is not promised.
+    """
+    release = origin.get("release")
+    return isinstance(release, dict) and release.get("private") is True
+
+
+def warn_unless_private(origin: Mapping[str, Any], folder: Path) -> None:
+    """Say it if records that are to be written to a folder come from a release without noise.
+
+    Args:
+        origin: as of `origin_of`.
+        folder: that will hold them.
+    """
+    if not is_private(origin):
+        warning(f"{folder} will be {NOT_PRIVATE}; only you can read it (0700)")

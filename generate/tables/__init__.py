@@ -1,0 +1,1 @@
+"""From a release of a table to a synthetic table."""

@@ -1,0 +1,279 @@
+"""Writing a generated table and its generator, and reading the generator back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...common.errors import GeneratorError
+from ...common.features.registry import feature_map_from_spec
+from ...common.schema.encoding import blocks_of
+from ...common.schema.table import TableSchema
+from ...common.storage.synthetic_folder import CSV, PARQUET
+from ..output import generator_file
+from ..output.folder import results
+from ..output.generator_file import GENERATOR
+from .generator import TableGenerator, TableGeneratorSpec
+from .marginals import ColumnMarginal
+from .refinement import Arrangement
+from .relu_features import has_shallow_tangents
+from .reweighting import MOST_CANDIDATES, Tilting
+from .spreadsheets import SIGNS, shown_as_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KIND: Final = "table"
+_MARGINALS: Final = "marginals"
+_TILTING: Final = "tilting"
+_TILTS: Final = ("theta", "candidates", "pooled")
+_MAP: Final = f"{_TILTING}.map."
+_ARRANGEMENT: Final = "arrangement"
+_MEANS: Final = ("mean", "noise")
+_LARGEST: Final = 1e30
+"""Of noise and noisy shares: far more than any release holds, and its square is a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class SavedTableGenerator:
+    """A trained generator with all that is needed to sample from it and to say where it is from.
+
+    Attributes:
+        generator: in evaluation mode.
+        class_weights: released share of each class, float64 (c,).
+        marginals: released ones, which rows are corrected by; nothing if there are none.
+        origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
+        tilting: how to choose among its rows; None if all are taken.
+        arrangement: how to put them together anew; None if they stay as they are.
+    """
+
+    generator: TableGenerator
+    class_weights: NDArray[np.float64]
+    marginals: tuple[ColumnMarginal, ...]
+    origin: dict[str, Any]
+    tilting: Tilting | None = None
+    arrangement: Arrangement | None = None
+
+
+def write_table(
+    folder: Path,
+    saved: SavedTableGenerator,
+    table: pa.Table,
+    sampling: dict[str, Any],
+    *,
+    safe_csv: bool = False,
+) -> None:
+    """Write the folder of results; it appears whole or not at all.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        saved: the generator that made the rows.
+        table: the rows.
+        sampling: how they were drawn, for the provenance.
+        safe_csv: as of `write_csv`.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    schema = saved.generator.schema
+    provenance = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
+    with results(folder, provenance) as temporary:
+        write_rows(temporary, table, schema, safe_csv=safe_csv)
+        (temporary / GENERATOR).write_bytes(_serialise(saved))
+
+
+def write_rows(
+    folder: Path, table: pa.Table, schema: TableSchema, *, safe_csv: bool = False
+) -> None:
+    """Write `table.parquet` and `table.csv` into a folder that is there; see `write_csv`."""
+    from pyarrow import parquet
+
+    parquet.write_table(table, folder / PARQUET)
+    write_csv(table, schema, folder / CSV, safe=safe_csv)
+
+
+def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = False) -> None:
+    """Write the table as the source was written: separator, encoding, text for missing values.
+
+    Args:
+        table: the rows.
+        schema: of them.
+        path: of the file.
+        safe: whether cells, names of columns among them, that a spreadsheet would take for formulas
+            are written so that it shows them as texts. They are other texts then.
+
+    Raises:
+        GeneratorError: no cells can be safe, because the separator is a sign of a formula.
+    """
+    import pyarrow
+    from pyarrow import compute, types
+
+    def texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if types.is_float32(column.type):  # its shortest text may be beyond a bound
+            column = column.cast(pyarrow.float64())
+        plain = column.cast(pyarrow.string())
+        if types.is_floating(column.type):  # 3 is an integer to whoever reads it
+            whole = compute.invert(compute.match_substring_regex(plain, "[.einf]"))
+            plain = compute.if_else(whole, compute.binary_join_element_wise(plain, ".0", ""), plain)
+        return plain.fill_null(schema.csv.missing[0])
+
+    def values(name: str) -> list[str]:
+        column = columns[name]
+        if not column.numbers:
+            return list(texts(table.column(name)).to_pylist())
+        said = dict(zip(column.numbers, column.categories, strict=True)) | {
+            None: schema.csv.missing[0]
+        }
+        return [said[number] for number in table.column(name).to_pylist()]
+
+    names, columns = table.column_names, {column.name: column for column in schema.columns}
+    separator, encoding = schema.csv.separator, schema.csv.encoding
+    if safe and separator in SIGNS:
+        raise GeneratorError(f"--safe-csv: the schema's separator {separator} begins a formula")
+    needs_quotes = set(f'{separator}"\r\n')
+
+    def written(text: str) -> str:
+        if safe:
+            text = shown_as_text(text)
+        if not needs_quotes.isdisjoint(text) or (not text and len(names) == 1):
+            escaped = text.replace('"', '""')
+            return f'"{escaped}"'
+        return text
+
+    with path.open("w", encoding=encoding, newline="") as file:
+        file.write(separator.join(map(written, names)) + "\n")
+        for row in zip(*map(values, names), strict=True):
+            file.write(separator.join(map(written, row)) + "\n")
+
+
+def holds_table(path: Path) -> bool:
+    """Whether a generator file is of a table; no if it is no such file."""
+    try:
+        return generator_file.read(path, lambda description, _: bool(description["kind"] == _KIND))
+    except GeneratorError:
+        return False
+
+
+def load_table_generator(path: Path) -> SavedTableGenerator:
+    """Read a generator that `write_table` wrote.
+
+    Raises:
+        GeneratorError: there is none, or it is damaged.
+    """
+    return generator_file.read(path, _understand)
+
+
+def _understand(
+    description: generator_file.Description, weights: generator_file.Weights
+) -> SavedTableGenerator:
+    spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
+    schema = TableSchema.from_json(description["schema"])
+    classes = len(schema.classes)
+    class_weights = generator_file.class_shares(description["class_weights"], classes)
+    blocks = blocks_of(schema)
+    stored = [weights.pop(f"{_MARGINALS}.{number}", None) for number in range(len(blocks))]
+    noise = weights.pop(f"{_MARGINALS}.noise", torch.empty(0)).numpy()
+    marginals = tuple(
+        ColumnMarginal(block, shares.numpy(), noise)
+        for block, shares in zip(blocks, stored, strict=True)
+        if shares is not None
+    )
+    if not all(_is_marginal(marginal, classes) for marginal in marginals):
+        raise GeneratorError("its classes and weights contradict each other")
+    tilting = _tilting_from(description.get(_TILTING), weights, schema)
+    arrangement = _arrangement_from(tilting, weights, schema)
+    generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
+    origin = dict(description["origin"])
+    return SavedTableGenerator(generator, class_weights, marginals, origin, tilting, arrangement)
+
+
+def _tilting_from(
+    stored: dict[str, Any] | None, weights: generator_file.Weights, schema: TableSchema
+) -> Tilting | None:
+    """The tilting that `_serialise` stored; its arrays are taken out of the weights."""
+    if stored is None:
+        return None
+    of_map = [name for name in weights if name.startswith(_MAP)]
+    arrays = {name.removeprefix(_MAP): weights.pop(name).numpy() for name in of_map}
+    feature_map = feature_map_from_spec(dict(stored), arrays)
+    theta, candidates, pooled = (weights.pop(f"{_TILTING}.{name}").numpy() for name in _TILTS)
+    shape = len(schema.classes), feature_map.dimension
+    if (
+        feature_map.record_size != schema.record_size
+        or theta.shape != shape
+        or theta.dtype != np.float32
+        or candidates.shape != shape[:1]
+        or candidates.dtype != np.int64
+        or pooled.shape != shape[:1]
+        or pooled.dtype != np.bool_
+        or not np.isfinite(theta).all()
+        or not 1 <= candidates.min() <= candidates.max() <= MOST_CANDIDATES
+    ):
+        raise GeneratorError("its classes and tilts contradict each other")
+    return Tilting(feature_map, theta, candidates, pooled)
+
+
+def _arrangement_from(
+    tilting: Tilting | None, weights: generator_file.Weights, schema: TableSchema
+) -> Arrangement | None:
+    """The arrangement that `_serialise` stored; its arrays are taken out of the weights."""
+    if f"{_ARRANGEMENT}.mean" not in weights:
+        return None
+    mean, noise = (weights.pop(f"{_ARRANGEMENT}.{name}").numpy() for name in _MEANS)
+    if tilting is None or not has_shallow_tangents(tilting.feature_map):
+        raise GeneratorError("rows cannot be arranged by its features")
+    if (
+        mean.shape != tilting.theta.shape
+        or mean.dtype != np.float32
+        or not np.isfinite(mean).all()
+        or not _is_noise(noise, len(mean))
+    ):
+        raise GeneratorError("its classes and means contradict each other")
+    return Arrangement(tilting.feature_map, schema, mean, noise)
+
+
+def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
+    shares, choices = marginal.shares, marginal.block.column.choices
+    if shares.ndim != 2 or len(shares) != classes or shares.dtype != np.float64:
+        return False
+    fits = shares.shape[1] == choices if choices else marginal.points >= 2
+    return fits and _is_noise(marginal.noise, classes) and bool(np.abs(shares).max() <= _LARGEST)
+
+
+def _is_noise(noise: NDArray[Any], classes: int) -> bool:
+    """Whether it can be the noise of each class; not a number fails every comparison."""
+    if noise.shape != (classes,) or noise.dtype != np.float64:
+        return False
+    return bool(((noise >= 0) & (noise <= _LARGEST)).all())
+
+
+def _serialise(saved: SavedTableGenerator) -> bytes:
+    description = {
+        "kind": _KIND,
+        "spec": saved.generator.spec.to_json(),
+        "schema": saved.generator.schema.to_json(),
+        "class_weights": saved.class_weights.tolist(),
+        "origin": saved.origin,
+    }
+    weights = dict(saved.generator.state_dict())
+    blocks = blocks_of(saved.generator.schema)
+    for marginal in saved.marginals:
+        number = blocks.index(marginal.block)
+        weights[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
+        weights[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
+    if saved.tilting is not None:
+        feature_map = saved.tilting.feature_map
+        description[_TILTING] = feature_map.spec()
+        for name, array in feature_map.weights().items():
+            weights[_MAP + name] = torch.from_numpy(array.copy())
+        for name in _TILTS:
+            weights[f"{_TILTING}.{name}"] = torch.from_numpy(getattr(saved.tilting, name))
+    if saved.arrangement is not None:
+        for name in _MEANS:
+            weights[f"{_ARRANGEMENT}.{name}"] = torch.from_numpy(getattr(saved.arrangement, name))
+    return generator_file.serialise(description, weights)

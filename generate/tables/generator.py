@@ -1,0 +1,150 @@
+"""The class-conditional generator of encoded table rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from ...common.errors import GeneratorError
+from ...common.schema.column import ColumnKind
+from ...common.schema.encoding import Block, NumericEncoding, blocks_of
+from ...common.schema.table import TableSchema
+
+_LARGEST: Final = 10_000
+
+
+@dataclass(frozen=True)
+class TableGeneratorSpec:
+    """All that is needed beside its weights and the schema to rebuild a generator.
+
+    Attributes:
+        code: length of the latent code.
+        width: of its two hidden layers.
+
+    Raises:
+        GeneratorError: a number is out of its range.
+    """
+
+    code: int = 32
+    width: int = 256
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.code <= _LARGEST and 1 <= self.width <= _LARGEST):
+            raise GeneratorError("the generator's description is out of range")
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Which of the network's outputs make a column.
+
+    Attributes:
+        block: the column and its place in a record.
+        choices: those among which one is chosen: the categories; or near which knot a number is,
+            or that it is missing.
+        offsets: of a numeric column: those that say how far from each knot the value is.
+    """
+
+    block: Block
+    choices: slice
+    offsets: slice
+
+
+class TableGenerator(nn.Module):
+    """Latent code and class to an encoded row.
+
+    A number lies near one of the knots of its soft bins: which, is drawn like a category; how far
+    away, says a sigmoid; and its bins follow as in the encoding. (One sigmoid for the whole range
+    makes one hump, where most tables have spikes.) Categories are drawn from the softmax of their
+    outputs. In training the draw is passed on as it is and its gradient is that of a soft draw
+    (Gumbel-softmax, straight-through: Jang, Gu and Poole 2017, arXiv 1611.01144, section 2.2); the
+    draws themselves are the same as at export.
+    """
+
+    def __init__(self, spec: TableGeneratorSpec, schema: TableSchema) -> None:
+        super().__init__()
+        self.spec, self.schema = spec, schema
+        self._outputs, count = _outputs_of(schema)
+        classes = len(schema.classes)
+        self.network = nn.Sequential(
+            nn.Linear(spec.code + classes, spec.width),
+            nn.LayerNorm(spec.width),
+            nn.ReLU(),
+            nn.Linear(spec.width, spec.width),
+            nn.LayerNorm(spec.width),
+            nn.ReLU(),
+            nn.Linear(spec.width, count),
+        )
+        self.by_class = nn.Parameter(torch.zeros(classes, count))
+
+    def forward(
+        self, code: Tensor, classes: Tensor, random: torch.Generator | None = None
+    ) -> Tensor:
+        """Make the same number of rows of each of some classes.
+
+        Args:
+            code: (k, b, code), standard normal.
+            classes: int64 (k,), the class of each group.
+            random: draws the categories.
+
+        Returns:
+            (k, b, record size), values 0..1.
+        """
+        one_hot = nn.functional.one_hot(classes, len(self.schema.classes)).to(code)
+        given = torch.cat([code, one_hot[:, None, :].expand(-1, code.shape[1], -1)], dim=-1)
+        made = self.network(given) + self.by_class[classes][:, None, :]
+        return torch.cat([_column(outputs, made, random) for outputs in self._outputs], dim=-1)
+
+
+def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> Tensor:
+    """A column's values in a record, from the network's outputs."""
+    block = outputs.block
+    chosen = _drawn(made[..., outputs.choices], random)
+    if not isinstance(block.encoding, NumericEncoding):
+        if block.column.kind is not ColumnKind.ORDINAL:
+            return chosen
+        last = max(1, len(block.column.categories) - 1)
+        ranks = torch.arange(chosen.shape[-1], device=made.device, dtype=made.dtype) / last
+        ranks[len(block.column.categories) :] = 0
+        return torch.cat([(chosen * ranks).sum(-1, keepdim=True), chosen], dim=-1)
+    knots = block.encoding.knots
+    chosen, missing = chosen[..., :knots], chosen[..., knots:]
+    offset = 0.5 * made[..., outputs.offsets].tanh()
+    # Nothing lies before the first knot or behind the last one.
+    up = nn.functional.pad(offset[..., :-1].relu(), (0, 1))
+    down = nn.functional.pad((-offset[..., 1:]).relu(), (1, 0))
+    places = torch.arange(knots, device=made.device, dtype=made.dtype) + up - down
+    value = (chosen * places).sum(-1, keepdim=True) / (knots - 1)
+    bins = chosen * (1 - up - down)
+    bins = bins + nn.functional.pad((chosen * up)[..., :-1], (1, 0))
+    bins = bins + nn.functional.pad((chosen * down)[..., 1:], (0, 1))
+    return torch.cat([value, bins, missing], dim=-1)
+
+
+def _drawn(logits: Tensor, random: torch.Generator | None) -> Tensor:
+    """One category each, drawn from the softmax of the last dimension; one-hot."""
+    if not logits.shape[-1]:
+        return logits
+    noise = torch.empty_like(logits).exponential_(generator=random).log()
+    soft = (logits - noise).softmax(-1)
+    hard = nn.functional.one_hot(soft.argmax(-1), logits.shape[-1]).to(soft)
+    return hard + soft - soft.detach()
+
+
+def _outputs_of(schema: TableSchema) -> tuple[tuple[_Outputs, ...], int]:
+    """Which outputs make which column, and how many there are."""
+    found, start = [], 0
+    for block in blocks_of(schema):
+        choices, offsets = block.column.choices, 0
+        if isinstance(block.encoding, NumericEncoding):
+            choices, offsets = block.encoding.knots + block.missing_place, block.encoding.knots
+        middle, stop = start + choices, start + choices + offsets
+        found.append(_Outputs(block, slice(start, middle), slice(middle, stop)))
+        start = stop
+    return tuple(found), start

@@ -1,0 +1,185 @@
+"""A last correction of generated rows by the one-way marginals that a release holds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.schema.column import ColumnKind
+from ...common.schema.encoding import Block, NumericEncoding, blocks_of
+from ...common.schema.table import TableSchema
+from .marginals import ColumnMarginal
+
+_EMPTY: Final = 1e-12
+
+
+def correct(
+    records: NDArray[np.float32],
+    label: int,
+    marginals: tuple[ColumnMarginal, ...],
+    random: np.random.Generator,
+    *,
+    likely: bool = False,
+) -> None:
+    """Change generated rows of a class as little as needed for its released marginals.
+
+    Numbers are moved along their order, so that what goes with a large one still does. Of
+    categories that are too frequent, random rows change to those that are too rare.
+
+    Args:
+        records: float32 (n, record size), values 0..1.
+        label: index of the class.
+        marginals: of the release.
+        random: chooses the rows.
+        likely: whether numbers get their likely shares; otherwise there are some wherever noise
+            leaves it open.
+    """
+    rows = np.arange(len(records))
+    for marginal in marginals:
+        block, cells = marginal.block, marginal.cells(records)
+        if not isinstance(block.encoding, NumericEncoding):
+            shares = marginal.likely[label]
+            codes = _rearranged(cells, shares, random)
+            records[:, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
+            _rank(records, block, codes)
+            continue
+        if likely:
+            shares = marginal.likely[label]
+        else:
+            made = np.bincount(cells, minlength=marginal.shares.shape[1]) / len(rows)
+            shares = believable(marginal.shares[label], made, float(marginal.noise[label]))
+        there = rows
+        if block.missing_place:
+            wanted = np.array([shares[:-1].sum(), shares[-1]])
+            missing = _rearranged((cells == marginal.points).astype(np.int64), wanted, random)
+            records[:, block.place.stop - 1] = missing
+            there = np.flatnonzero(missing == 0)
+        _requantile(records, there, block.place.start, shares[: marginal.points], random)
+        _lift(records, block)
+
+
+def make_whole(records: NDArray[np.float32], schema: TableSchema) -> None:
+    """Round integers, so that rows have the features that they will have as they are written.
+
+    Args:
+        records: float32 (n, record size), values 0..1, changed in place.
+        schema: of the table.
+    """
+    for block in blocks_of(schema):
+        encoding = block.encoding
+        if isinstance(encoding, NumericEncoding) and block.column.kind is ColumnKind.INTEGER:
+            share = records[:, block.place.start].astype(np.float64)
+            whole = encoding.share(np.rint(encoding.at(share)))
+            records[:, block.place.start] = whole.clip(0, 1)
+            _lift(records, block)
+
+
+def spread(
+    records: NDArray[np.float32], marginals: tuple[ColumnMarginal, ...], random: np.random.Generator
+) -> None:
+    """Tell apart numbers that are alike because rows were doubled: each cell keeps its rows.
+
+    Args:
+        records: float32 (n, record size), values 0..1, changed in place.
+        marginals: of the release; where there are none of a column, it is left alone.
+        random: puts in order what is alike.
+    """
+    for marginal in marginals:
+        block = marginal.block
+        if isinstance(block.encoding, NumericEncoding):
+            cells = marginal.cells(records)
+            there = np.flatnonzero(cells < marginal.points)
+            shares = np.bincount(cells[there], minlength=marginal.points) / max(1, len(there))
+            _requantile(records, there, block.place.start, shares, random)
+            _lift(records, block)
+
+
+def believable(
+    noisy: NDArray[np.float64], made: NDArray[np.float64], noise: float
+) -> NDArray[np.float64]:
+    """Shares between the released ones and those that the generator makes by itself.
+
+    The difference is shrunk as a whole by the noise's part of it: what is left has the least
+    expected square error of all multiples (James and Stein 1961, "Estimation with quadratic loss",
+    around the generator, which was trained on all that was released).
+
+    Args:
+        noisy: released shares (cells,).
+        made: shares among generated rows (cells,).
+        noise: standard deviation of the noise.
+    """
+    difference = noisy - made
+    size = float(np.square(difference).sum())
+    kept = 0.0 if size == 0 else max(0.0, 1 - len(difference) * noise**2 / size)
+    return made + kept * (to_simplex(noisy) - made)
+
+
+def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest vector of shares (Duchi et al. 2008, "Efficient projections ... l1-ball")."""
+    values = values - values.max()  # the same shares, however large the values are
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
+    kept = np.flatnonzero(ordered > excess)[-1]
+    shares = np.maximum(values - excess[kept], 0)
+    projected: NDArray[np.float64] = shares / shares.sum()
+    return projected
+
+
+def _requantile(
+    records: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    place: int,
+    shares: NDArray[np.float64],
+    random: np.random.Generator,
+) -> None:
+    if not len(rows) or shares.sum() < _EMPTY:
+        return
+    order = np.lexsort((random.random(len(rows)), records[rows, place]))
+    wanted = np.cumsum(shares / shares.sum())
+    quantile = (np.arange(len(rows)) + 0.5) / len(rows)
+    cell = np.minimum(np.searchsorted(wanted, quantile), len(shares) - 1)
+    begin = np.concatenate([[0.0], wanted])[cell]
+    within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY) - 0.5
+    # Where the value of a cell is all there is (integers), `within` is rounded away.
+    records[rows[order], place] = np.clip((cell + 0.98 * within) / (len(shares) - 1), 0, 1)
+
+
+def _rank(records: NDArray[np.float32], block: Block, codes: NDArray[np.int64]) -> None:
+    """Make an ordinal column's rank that of its categories, and 0 where it is missing."""
+    if block.column.kind is ColumnKind.ORDINAL:
+        count = len(block.column.categories)
+        records[:, block.place.start] = np.where(codes < count, codes, 0) / max(1, count - 1)
+
+
+def _lift(records: NDArray[np.float32], block: Block) -> None:
+    """Make a numeric column's soft bins those of its value, and all 0 where it is missing."""
+    assert isinstance(block.encoding, NumericEncoding)
+    knots, start = block.encoding.knots, block.place.start
+    bins = block.encoding.bins(records[:, start])
+    if block.missing_place:
+        missing = records[:, block.place.stop - 1] > 0.5
+        records[missing, start] = bins[missing] = 0
+    records[:, start + 1 : start + 1 + knots] = bins
+
+
+def _rearranged(
+    codes: NDArray[np.int64], shares: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Codes with the wanted shares, as few of them changed as possible."""
+    wanted = np.floor(shares * len(codes)).astype(np.int64)
+    rest = shares * len(codes) - wanted
+    wanted[np.argsort(-rest, kind="stable")[: len(codes) - int(wanted.sum())]] += 1
+    found = np.bincount(codes, minlength=len(shares))
+    free = [
+        random.choice(np.flatnonzero(codes == code), found[code] - wanted[code], replace=False)
+        for code in np.flatnonzero(found > wanted)
+    ]
+    if not free:
+        return codes
+    changed = codes.copy()
+    lacking = np.maximum(wanted - found, 0)
+    new = random.permutation(np.repeat(np.arange(len(shares)), lacking))
+    changed[np.concatenate(free)] = new
+    return changed

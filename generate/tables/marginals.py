@@ -1,0 +1,135 @@
+"""The one-way marginals that a release holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.features.base import FeatureMap
+from ...common.features.joint import parts_of
+from ...common.features.marginals import MarginalFeatures
+from ...common.schema.encoding import Block, NumericEncoding, blocks_of
+from ...common.schema.table import TableSchema
+from ..kernels.mean_embedding import MeanEmbedding
+from .denoising import category_shares, number_shares
+
+_EXACT: Final = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMarginal:
+    """How often each cell of a column is, class by class.
+
+    Attributes:
+        block: the column and its place in a record.
+        shares: noisy, float64 (classes, cells). The last cell is that of missing values where the
+            schema has one.
+        noise: standard deviation of the noise on them, float64 (classes,).
+    """
+
+    block: Block
+    shares: NDArray[np.float64]
+    noise: NDArray[np.float64]
+
+    @cached_property
+    def likely(self) -> NDArray[np.float64]:
+        """What the shares are likely to be, float64 (classes, cells).
+
+        Classes help one another. A number is left out only if each class by itself would; and of
+        categories, those in all classes together, where each counts by its precision, say about
+        what they are in one: noise may hide one there.
+        """
+        of = [(noisy, float(noise)) for noisy, noise in zip(self.shares, self.noise, strict=True)]
+        if isinstance(self.block.encoding, NumericEncoding):
+            possible = np.any([number_shares(*one, self.points) > 0 for one in of], axis=0)
+            return np.stack([number_shares(*one, self.points, possible) for one in of])
+        precision = np.maximum(self.noise, _EXACT) ** -2.0
+        mean = precision @ self.shares / precision.sum()
+        common = category_shares(mean, float(precision.sum() ** -0.5))
+        return np.stack([category_shares(*one, common) for one in of])
+
+    @property
+    def points(self) -> int:
+        """Of a numeric column: number of cells that are not of missing values."""
+        return int(self.shares.shape[1]) - self.block.missing_place
+
+    def cells(self, records: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The cell of each generated row (n, record size) of values 0..1."""
+        if not isinstance(self.block.encoding, NumericEncoding):
+            most: NDArray[np.int64] = records[:, self.block.shares].argmax(axis=1)
+            return most
+        share = records[:, self.block.place.start].astype(np.float64).clip(0, 1)
+        nearest: NDArray[np.int64] = np.rint(share * (self.points - 1)).astype(np.int64)
+        if self.block.missing_place:
+            nearest[records[:, self.block.place.stop - 1] > 0.5] = self.points
+        return nearest
+
+    def in_record(self) -> NDArray[np.float64]:
+        """The mean of the column's `Block.shares` in a record, (classes, values).
+
+        A numeric column's cells lie at points between which and the soft bins the encoding says how
+        they overlap.
+        """
+        encoding = self.block.encoding
+        if not isinstance(encoding, NumericEncoding):
+            return self.shares
+        overlap = encoding.bins(np.arange(self.points) / (self.points - 1))
+        bins = self.shares[:, : self.points] @ overlap
+        return np.concatenate([bins, self.shares[:, self.points :]], axis=1)
+
+
+def marginals_of(
+    mean: MeanEmbedding, feature_map: FeatureMap, schema: TableSchema
+) -> tuple[ColumnMarginal, ...]:
+    """The marginals that a release of a table holds, nothing if it holds none.
+
+    Args:
+        mean: mean features of each class.
+        feature_map: of the release.
+        schema: likewise.
+    """
+    found = marginal_part(mean, feature_map)
+    if found is None:
+        return ()
+    marginals, noisy, size = found
+    blocks = blocks_of(schema)
+    if len(marginals.columns) < len(blocks):  # of categories alone
+        blocks = tuple(block for block in blocks if not block.column.kind.numeric)
+    places = marginals.places[: len(marginals.columns)]
+    return tuple(
+        ColumnMarginal(block, (noisy[place] / size).T, mean.noise / size)
+        for block, place in zip(blocks, places, strict=True)
+    )
+
+
+def marginal_part(
+    mean: MeanEmbedding, feature_map: FeatureMap
+) -> tuple[MarginalFeatures, NDArray[np.float64], float] | None:
+    """The part of mean features that marginals are read off, None if there is none.
+
+    Returns:
+        The map of that part; its coordinates, float64 (cells, classes); and what they are in a cell
+        where all records of a class are.
+    """
+    parts = parts_of(feature_map)
+    if parts.marginals is None:
+        return None
+    noisy = mean.values[parts.split :].astype(np.float64)
+    return parts.marginals, noisy, parts.weight * parts.marginals.entry
+
+
+def record_targets(
+    marginals: tuple[ColumnMarginal, ...],
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """What the mean record of each class should be, as far as the marginals say.
+
+    Returns:
+        Places in a record, int64 (k,), and the means there, float32 (classes, k), of values 0..1.
+    """
+    places = [np.arange(m.block.shares.start, m.block.shares.stop) for m in marginals]
+    means = [marginal.in_record() for marginal in marginals]
+    return np.concatenate(places), np.concatenate(means, axis=1).astype(np.float32)

@@ -1,0 +1,158 @@
+"""The last step to a release of a table: which values stand together in a row.
+
+A generator that is trained towards the released mean feature by gradients has to learn what goes
+with what through draws of categories, and leaves most columns as good as independent. So only the
+columns of its rows are taken, and rows are put together anew, by a Markov chain that has all of
+them at once for its state and is told what their mean feature still lacks.
+
+How depends on how much is known of a class. Where the noise is small, columns are as the released
+marginals say, and rows exchange values (`swap`). Where it has drowned the class, columns
+can be those of all classes at best, and what is particular to it has to come from the mean feature
+as a whole: values are replaced (`resample`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...common.console import Advance
+from ...common.features.base import FeatureMap
+from ...common.features.joint import parts_of
+from ...common.features.ntk.map import TangentFeatures
+from ...common.schema.encoding import blocks_of
+from ...common.schema.table import TableSchema
+from ...release.file.model import Release
+from ..kernels.mean_embedding import DROWNED, released_mean
+from .marginal_matching import make_whole
+from .relu_features import Goal, ShallowTangents, has_shallow_tangents
+from .resample import Replacing
+from .reweighting import Rows
+from .swap import Exchanging
+
+_LEAST_ROWS: Final = 4_000
+_MOST_ROWS: Final = 8_000
+"""So many rows are arranged from the beginning; where more are wanted, they are doubled until there
+are enough, and every time arranged a little further."""
+
+
+class _Arranging(Protocol):
+    def begin(self, records: Tensor, advance: Advance) -> None:
+        """Arrange rows (n, record size), in place."""
+        ...
+
+    def go_on(self, records: Tensor) -> None:
+        """Arrange these, each of which is there twice, a little further, in place."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """How rows are put together.
+
+    Attributes:
+        feature_map: tangent features of one hidden layer of ReLU units, beside marginals.
+        schema: of the table.
+        mean: released mean feature of each class, float32 (c, d).
+        noise: standard deviation of the noise on an entry of each, float64 (c,).
+    """
+
+    feature_map: FeatureMap
+    schema: TableSchema
+    mean: NDArray[np.float32]
+    noise: NDArray[np.float64]
+
+    def exchanges(self, label: int) -> bool:
+        """Whether enough is known of a class for its rows to exchange values."""
+        return bool(self.noise[label] <= DROWNED)
+
+    @cached_property
+    def _tangents(self) -> ShallowTangents:
+        main = parts_of(self.feature_map).main
+        assert isinstance(main, TangentFeatures)
+        return ShallowTangents(main)
+
+    def goal(self, label: int) -> Goal:
+        """What the mean of the tangent features of a class should be."""
+        parts = parts_of(self.feature_map)
+        mean = torch.from_numpy(self.mean[label, : parts.split] / np.float32(parts.main_weight))
+        noise = float(self.noise[label]) / parts.main_weight
+        return Goal(self._tangents, blocks_of(self.schema), mean, noise)
+
+    def draw(
+        self,
+        label: int,
+        count: int,
+        rows: Rows,
+        random: np.random.Generator,
+        advance: Advance = lambda units, remark: None,
+    ) -> NDArray[np.float32]:
+        """Draw rows of a class.
+
+        Args:
+            label: the class.
+            count: how many.
+            rows: with the marginals that the rows are to have; or, of a class that has drowned,
+                to have as far as nothing else is known. What goes with what in them does not
+                matter.
+            random: of the draw.
+            advance: is told how far it is, and at the end how many rows there are.
+
+        Returns:
+            float32 (count, record size), in random order.
+        """
+        sizes = [max(count, _LEAST_ROWS)]
+        while sizes[-1] > _MOST_ROWS:
+            sizes.append((sizes[-1] + 1) // 2)
+        first = rows(label, sizes.pop())
+        make_whole(first, self.schema)
+        made = torch.from_numpy(first)
+        goal = self.goal(label)
+        arranging: _Arranging = (
+            Exchanging(goal, random)
+            if self.exchanges(label)
+            else Replacing(goal, made.clone(), random)
+        )
+        with _one_thread():
+            arranging.begin(made, advance)
+            while sizes:
+                made = torch.cat([made, made])[: sizes.pop()]
+                arranging.go_on(made)
+        advance(count, "")
+        chosen: NDArray[np.float32] = made.numpy()[random.permutation(len(made))[:count]]
+        return chosen
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Steps are so small that on a busy machine threads wait for one another rather than work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def arrangement_of(release: Release) -> Arrangement | None:
+    """How rows are arranged by a release; None if its features are not of the kind.
+
+    Guarantee:
+        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+
+    Args:
+        release: of a table.
+    """
+    if not has_shallow_tangents(release.feature_map):
+        return None
+    assert isinstance(release.schema, TableSchema)
+    mean = released_mean(release)
+    return Arrangement(release.feature_map, release.schema, mean.values.T.copy(), mean.noise)

@@ -1,0 +1,211 @@
+"""Tangent features of one hidden layer of ReLU units, of table rows whose columns change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...common.features.base import FeatureMap
+from ...common.features.joint import JointFeatures
+from ...common.features.ntk.layers import Activation, Linear
+from ...common.features.ntk.map import TangentFeatures
+from ...common.schema.encoding import Block
+
+_PAIRS: Final = 512
+"""So many pairs of rows at a time: what is known of them fits into a processor's cache."""
+_BATCH: Final = 2_000
+_COLUMNS_A_ROUND: Final = 0.3
+_LEAST_COLUMNS: Final = 3
+
+
+def has_shallow_tangents(feature_map: FeatureMap) -> bool:
+    """Whether they are tangent features of one hidden layer of ReLU units, beside marginals.
+
+    With marginals of pairs, too, they are not: to know these, rows must be chosen.
+    """
+    if not isinstance(feature_map, JointFeatures) or feature_map.marginals.pairs:
+        return False
+    main = feature_map.main
+    if not isinstance(main, TangentFeatures):
+        return False
+    match main.layers:
+        case (Linear(), Activation(function="relu")):
+            return True
+    return False
+
+
+class ShallowTangents:
+    """Tangent features of one hidden layer of ReLU units, column by column.
+
+    Of a record x with h = W x + b they are, divided by their norm, v_j 1[h_j > 0] (x, 1) for each
+    unit j, sqrt(K) relu(h) and sqrt(K) (`dpntk.common.features.ntk.map`). So <theta, phi(x)> needs
+    of x only its square, h, and one other vector of as many numbers, all of which are sums over
+    columns.
+
+    Args:
+        feature_map: the features.
+    """
+
+    def __init__(self, feature_map: TangentFeatures) -> None:
+        ((weight, bias),) = feature_map.parameters
+        self._weight, self._bias = torch.from_numpy(weight), torch.from_numpy(bias)
+        self._readout = torch.from_numpy(feature_map.readout)
+        self._outputs = feature_map.outputs
+        self._places = feature_map.blocks
+
+    def mean(self, records: Tensor) -> Tensor:
+        """The mean of phi over records (n, record size), values 0..1."""
+        total = torch.zeros(self._places["output_bias"].stop)
+        for batch in records.split(_BATCH):
+            hidden = batch @ self._weight.T + self._bias
+            active = (hidden > 0).to(hidden)
+            hidden *= active
+            scale = self._norm(active, hidden, batch.square().sum(dim=1)).reciprocal()
+            deltas = active * self._readout * scale[:, None]
+            total[self._places["weight_1"]] += (deltas.T @ batch).flatten()
+            total[self._places["bias_1"]] += deltas.sum(dim=0)
+            total[self._places["readout"]] += self._outputs**0.5 * (scale @ hidden)
+            total[self._places["output_bias"]] += self._outputs**0.5 * scale.sum()
+        return total / len(records)
+
+    def exchange(
+        self, records: Tensor, theta: Tensor, blocks: Sequence[Block], random: np.random.Generator
+    ) -> None:
+        """Try one exchange of each row with another one, the same of all columns, one by one.
+
+        Args:
+            records: (n, record size), values 0..1, changed in place.
+            theta: (d,).
+            blocks: columns whose values are exchanged.
+            random: pairs the rows, and decides.
+        """
+        tilt = _Tilt(self, theta, blocks)
+        order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
+        for rows in order.split(2 * _PAIRS):
+            here = records[rows]
+            tilt.exchange(here, random)
+            records[rows] = here
+
+    def replace(
+        self,
+        records: Tensor,
+        others: Tensor,
+        theta: Tensor,
+        blocks: Sequence[Block],
+        random: np.random.Generator,
+    ) -> None:
+        """Try to replace each row's value of each column by that of some other row.
+
+        Args:
+            records: (n, record size), values 0..1, changed in place.
+            others: rows that values are taken from, (k, record size).
+            theta: (d,).
+            blocks: columns whose values are replaced, one by one.
+            random: chooses the other rows, and decides.
+        """
+        tilt = _Tilt(self, theta, blocks)
+        for rows in records.split(2 * _PAIRS):
+            tilt.replace(rows, others, random)
+
+    def _norm(self, active: Tensor, hidden: Tensor, square: Tensor) -> Tensor:
+        """Of the feature before it is divided by it, (n,)."""
+        outer = torch.linalg.vecdot(hidden, hidden)
+        inner = active @ self._readout.square()
+        norm: Tensor = (inner * (square + 1) + self._outputs * (outer + 1)).sqrt()
+        return norm
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What the mean feature of rows should be.
+
+    Attributes:
+        tangents: the features.
+        blocks: the columns of the rows.
+        mean: (d,), noisy.
+        noise: standard deviation of the noise on an entry of it.
+    """
+
+    tangents: ShallowTangents
+    blocks: tuple[Block, ...]
+    mean: Tensor
+    noise: float
+
+    @property
+    def floor(self) -> float:
+        """What the noise alone adds to a squared distance from the mean, in expectation."""
+        return self.noise**2 * len(self.mean)
+
+    def some_columns(self, random: np.random.Generator) -> list[Block]:
+        """Columns for a round, in random order."""
+        taken = max(_LEAST_COLUMNS, round(_COLUMNS_A_ROUND * len(self.blocks)))
+        return [self.blocks[column] for column in random.permutation(len(self.blocks))[:taken]]
+
+
+class _Tilt:
+    """<theta, phi(x)> for given theta, where single columns of x change."""
+
+    def __init__(self, tangents: ShallowTangents, theta: Tensor, blocks: Sequence[Block]) -> None:
+        parts = {name: theta[place] for name, place in tangents._places.items()}
+        readout, root = tangents._readout, tangents._outputs**0.5
+        towards = parts["weight_1"].view_as(tangents._weight) * readout[:, None]
+        self._weights = torch.cat([tangents._weight, towards]).T.contiguous()
+        self._biases = torch.cat([tangents._bias, parts["bias_1"] * readout])
+        self._outer, self._constant = root * parts["readout"], root * parts["output_bias"]
+        self._blocks, self._tangents = blocks, tangents
+
+    def exchange(self, records: Tensor, random: np.random.Generator) -> None:
+        """Rows of the first half and those of the other one exchange values, in place."""
+        half = len(records) // 2
+        sums = records @ self._weights + self._biases
+        square = torch.linalg.vecdot(records, records)
+        value = self._of(sums, square)
+        for block in self._blocks:
+            place = block.place
+            one, other = records[:half, place], records[half:, place]
+            change = other - one
+            longer = torch.linalg.vecdot(other, other) - torch.linalg.vecdot(one, one)
+            new_square = square + torch.cat([longer, -longer])
+            difference = change @ self._weights[place]
+            new_sums = sums + torch.cat([difference, -difference])
+            new_value = self._of(new_sums, new_square)
+            gain = (new_value - value).view(2, half).sum(dim=0)
+            chance = torch.from_numpy(-random.standard_exponential(half, dtype=np.float32))
+            chosen = ((chance < gain) & change.any(dim=1)).nonzero()[:, 0]
+            both = torch.cat([chosen, chosen + half])
+            given, taken = one[chosen], other[chosen]
+            records[:half, place][chosen], records[half:, place][chosen] = taken, given
+            sums[both], square[both] = new_sums[both], new_square[both]
+            value[both] = new_value[both]
+
+    def replace(self, records: Tensor, others: Tensor, random: np.random.Generator) -> None:
+        """Rows take values of others, in place."""
+        sums = records @ self._weights + self._biases
+        square = torch.linalg.vecdot(records, records)
+        value = self._of(sums, square)
+        for block in self._blocks:
+            place = block.place
+            from_rows = torch.from_numpy(random.integers(len(others), size=len(records)))
+            old, new = records[:, place], others[from_rows, place]
+            longer = torch.linalg.vecdot(new, new) - torch.linalg.vecdot(old, old)
+            new_square = square + longer
+            new_sums = sums + (new - old) @ self._weights[place]
+            new_value = self._of(new_sums, new_square)
+            chance = torch.from_numpy(-random.standard_exponential(len(records), dtype=np.float32))
+            chosen = (chance < new_value - value).nonzero()[:, 0]
+            records[chosen, place] = new[chosen]
+            sums[chosen], square[chosen] = new_sums[chosen], new_square[chosen]
+            value[chosen] = new_value[chosen]
+
+    def _of(self, sums: Tensor, square: Tensor) -> Tensor:
+        hidden, towards = sums.chunk(2, dim=1)
+        active = (hidden > 0).to(hidden)
+        hidden = hidden * active
+        found = torch.linalg.vecdot(active, towards) + hidden @ self._outer + self._constant
+        value: Tensor = found / self._tangents._norm(active, hidden, square)
+        return value

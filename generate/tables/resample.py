@@ -1,0 +1,82 @@
+"""Rows of a class that noise has drowned: values are replaced by those of other rows.
+
+Of such a class the noise hides every single column, but not its mean feature as a whole. As in
+`reweighting` its law P is that of all classes, here with independent columns, P_0, tilted:
+
+    P(x)  ~  P_0(x) exp <theta, phi(x)>,
+
+with theta where <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, mu being
+the released mean feature. To choose among rows that were drawn from P_0 beforehand is not enough: a
+rare class lies where P_0 has next to nothing, and of rows with a few of its traits there are many
+more than of rows with all. So rows move: a row's value of a column is replaced by that of some
+other row with probability min(1, exp(gain)), the gain being by how much <theta, phi(x)> grows
+(Metropolis et al. 1953, "Equation of state calculations by fast computing machines"), and theta is
+found on the way, as in `swap`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...common.console import Advance
+from .relu_features import Goal
+
+CAUTION: Final = 0.07
+"""The ridge is so many standard deviations of the noise on an entry of mu. Chosen on held-out rows
+(docs/training.md)."""
+_DROWNS_ALL: Final = 0.5
+"""From about this noise on the ridge grows with its square: mu has length 1 at most, so that where
+a single entry has as much noise, next to nothing of it is a signal."""
+_RATE: Final = 6.0
+_ROUNDS: Final = 150
+_LATER_ROUNDS: Final = 30
+"""With each doubling of the rows."""
+_WINDOW: Final = 10
+
+
+class Replacing:
+    """Rows of a class whose values are replaced.
+
+    Args:
+        goal: what their mean feature should be.
+        others: rows that values are taken from, (k, record size).
+        random: of the draws.
+
+    Attributes:
+        others: as above.
+    """
+
+    def __init__(self, goal: Goal, others: Tensor, random: np.random.Generator) -> None:
+        self.others, self._goal, self._random = others, goal, random
+        self._theta = torch.zeros_like(goal.mean)
+
+    def begin(self, records: Tensor, advance: Advance) -> None:
+        """Find theta, and rows that follow the law that it makes.
+
+        Args:
+            records: (n, record size), values 0..1, changed in place.
+            advance: is told how many rounds there were.
+        """
+        goal, noise = self._goal, self._goal.noise
+        ridge = CAUTION * noise * (1 + noise / _DROWNS_ALL)
+        for done in range(_ROUNDS):
+            if done % _WINDOW == 0:
+                advance(0, f"round {done} of {_ROUNDS}")
+            missing = goal.mean - goal.tangents.mean(records)
+            # The ridge counts at the new theta: else a large one would make the steps diverge.
+            self._theta = (self._theta + _RATE * missing) / (1 + _RATE * ridge)
+            self._replace(records)
+
+    def go_on(self, records: Tensor) -> None:
+        """Tell rows apart that are there twice, in place; theta stays."""
+        for _ in range(_LATER_ROUNDS):
+            self._replace(records)
+
+    def _replace(self, records: Tensor) -> None:
+        goal, random = self._goal, self._random
+        columns = goal.some_columns(random)
+        goal.tangents.replace(records, self.others, self._theta, columns, random)

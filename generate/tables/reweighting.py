@@ -1,0 +1,174 @@
+"""Which rows of a table's generator to keep.
+
+A generator comes near the released mean features, but neither as near as the noise allows nor,
+where noise is strong, by the shortest way. So its rows are candidates only. Those of a class are
+drawn from them with probabilities in proportion to exp <theta, phi(x)>: the generator's law P_0 is
+tilted. Among all laws P the tilted one has the least
+
+    || mu - E_P phi ||^2 + lambda KL(P || P_0),
+
+with mu the released mean feature of the class; theta is 2 / lambda times what is then left of
+mu - E_P phi.
+
+Where the noise drowns a class, the generator only knows what all classes have in common
+(`mean_embedding.pooled_mean`), and all that is particular to the class comes from the tilt (or,
+with features for which there is that, from `resample`). Whoever learns to tell the class
+from the others by such rows finds <theta, phi(x)>, in which the noise of thousands of entries
+averages out. A generator that is trained towards such a mean goes wherever the noise points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...common.console import progress
+from ...common.features.base import FeatureMap
+from ...release.file.model import Release
+from ..fit.descent import require_finite
+from ..kernels.mean_embedding import released_mean
+from .row_features import BATCH, RowFeatures, rows_that_fit
+
+CAUTION: Final = 0.15
+"""lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
+how far the noise alone can tilt a row. Chosen on held-out rows (docs/training.md)."""
+_LEAST: Final = 5e-4
+"""lambda is at least twice this: the pool of rows that theta is found on is too small for less."""
+_POOL: Final = 40_000
+"""So many rows, of all classes together, but"""
+_LEAST_POOL: Final = 2_000
+"""at least so many of each."""
+_ROUNDS: Final = 30
+_SPARE: Final = 2
+"""Without replacement, the last rows to be drawn are less likely ones than the first: there are
+this many times more candidates than a draw with replacement would need."""
+MOST_CANDIDATES: Final = 200
+"""Of each row that is kept, at the most."""
+_DIVERGED: Final = "tilting: the release's numbers are too large to be computed with"
+
+Rows = Callable[[int, int], NDArray[np.float32]]
+"""Makes rows of a class, of which and how many: (n, record size), values 0..1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tilting:
+    """How rows are chosen.
+
+    Attributes:
+        feature_map: phi.
+        theta: of each class, float32 (c, d).
+        candidates: of each class, how many rows to look at for each that is kept, int64 (c,).
+        pooled: of each class, whether its candidates are what all classes have in common, bool
+            (c,).
+    """
+
+    feature_map: FeatureMap
+    theta: NDArray[np.float32]
+    candidates: NDArray[np.int64]
+    pooled: NDArray[np.bool_]
+
+    @cached_property
+    def _batch(self) -> int:
+        return rows_that_fit(self.feature_map, BATCH)
+
+    def draw(
+        self, label: int, count: int, rows: Rows, random: np.random.Generator
+    ) -> NDArray[np.float32]:
+        """Draw different rows of a class.
+
+        The rows with the largest sums of <theta, phi(x)> and a Gumbel variable each are a draw
+        without replacement (Kool, van Hoof and Welling 2019, arXiv 1903.06059, section 2.3).
+
+        Args:
+            label: the class.
+            count: how many.
+            rows: of P_0.
+            random: of the draw.
+
+        Returns:
+            float32 (count, record size), in random order.
+        """
+        theta = torch.from_numpy(self.theta[label])
+        kept = np.empty((0, self.feature_map.record_size), dtype=np.float32)
+        keys = np.empty(0)
+        wanted = count * int(self.candidates[label])
+        for start in range(0, wanted, self._batch):
+            new = rows(label, min(self._batch, wanted - start))
+            tilted = RowFeatures(self.feature_map, new).inner(theta).numpy()
+            keys = np.concatenate([keys, tilted + random.gumbel(size=len(new))])
+            best = np.argsort(-keys, kind="stable")[:count]
+            kept, keys = np.concatenate([kept, new])[best], keys[best]
+        return kept[random.permutation(count)]
+
+
+def tilting_of(release: Release, rows: Rows) -> Tilting:
+    """Find the tilt of every class.
+
+    Guarantee:
+        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+
+    Args:
+        release: of a table.
+        rows: of P_0.
+    """
+    mean, feature_map = released_mean(release), release.feature_map
+    classes = len(mean.noise)
+    pool = rows_that_fit(feature_map, max(_LEAST_POOL, _POOL // classes))
+    theta = np.empty((classes, feature_map.dimension), dtype=np.float32)
+    candidates = np.empty(classes, dtype=np.int64)
+    with progress("tilting", classes, "classes") as advance:
+        for label in range(classes):
+            features = RowFeatures(feature_map, rows(label, pool))
+            ridge = max(_LEAST, CAUTION * float(mean.noise[label]))
+            direction = best_tilt(features, torch.tensor(mean.values[:, label]), ridge)
+            shares = features.inner(direction).softmax(0)
+            needed = pool * float(shares.square().sum())  # 1 if all rows have the same share
+            theta[label] = direction.numpy()
+            candidates[label] = min(MOST_CANDIDATES, round(_SPARE * needed))
+            advance(1, "")
+    return Tilting(feature_map, theta, candidates, np.isin(np.arange(classes), mean.drowned))
+
+
+def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:
+    """Find theta on a pool of rows.
+
+    It is where the dual of the objective that the module names is largest:
+
+        <theta, mu> - log E_0 exp <theta, phi> - lambda / 4 ||theta||^2
+
+    (Dudik, Phillips and Schapire 2007, "Maximum Entropy Density Estimation with Generalized
+    Regularization", section 3). It is concave, and so much of its curvature is the last term's that
+    few rounds are enough.
+
+    Args:
+        features: of the rows.
+        mu: float32 (d,).
+        ridge: lambda / 2.
+
+    Returns:
+        float32 (d,).
+
+    Raises:
+        GeneratorError: numbers overflow.
+    """
+    theta = torch.zeros_like(mu, requires_grad=True)
+    optimiser = torch.optim.LBFGS([theta], max_iter=_ROUNDS, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        partition = features.inner(theta).logsumexp(0)
+        found: Tensor = partition - theta @ mu + ridge / 2 * theta.square().sum()
+        require_finite([found], _DIVERGED)
+        torch.autograd.backward(found)
+        return found.detach()
+
+    optimiser.step(loss)
+    require_finite([theta], _DIVERGED)
+    return theta.detach()

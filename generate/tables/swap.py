@@ -1,0 +1,86 @@
+"""Rows of a class exchange values, so that marginals stay.
+
+The released marginals say how often each value is in the class; the other released features say
+what goes with what. So the rows are arranged: two of them exchange their values of a column with
+probability min(1, exp(gain)), where the gain is by how much the sum of <theta, phi(x)> over the two
+rows grows (Metropolis et al. 1953, "Equation of state calculations by fast computing machines"). If
+theta stayed as it is, an arrangement would in the end be as likely as exp of the sum over all rows:
+the law of the largest entropy among those with the same marginals and the same mean feature. theta
+is looked for meanwhile, by gradient ascent on the likelihood of mu, the released mean feature of
+the class, under that law:
+
+    change of theta  ~  mu - mean phi - ridge theta,
+
+the mean being that of the rows as they stand (Tieleman 2008, "Training restricted Boltzmann
+machines using approximations to the likelihood gradient", section 3). The steps are long: rows that
+are told again and again what they still lack move faster than under a theta that stays (Tieleman
+and Hinton 2009, "Using fast weights to improve persistent contrastive divergence", section 3).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...common.console import Advance
+from .relu_features import Goal
+from .reweighting import CAUTION
+
+_WINDOW: Final = 10
+"""Rounds after which it is seen whether the distance of the mean features still falls."""
+_FALLS: Final = 0.99
+"""To this part of what it was, or less. Otherwise the steps were too long, and are halved."""
+_RATE: Final = 200.0
+_LEAST_RATE: Final = 5.0
+_MOMENTUM: Final = 0.8
+_MOST_ROUNDS: Final = 300
+_LATER_ROUNDS: Final = 8
+"""With each doubling of the rows."""
+
+
+class Exchanging:
+    """Rows of a class that exchange values.
+
+    Args:
+        goal: what their mean feature should be.
+        random: pairs them, and decides.
+    """
+
+    def __init__(self, goal: Goal, random: np.random.Generator) -> None:
+        self._goal, self._random, self._rate = goal, random, _RATE
+        self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
+
+    def begin(self, records: Tensor, advance: Advance) -> None:
+        """Exchange values until the mean feature comes no nearer to the goal.
+
+        Args:
+            records: (n, record size), values 0..1, changed in place.
+            advance: is told how near the mean features are.
+        """
+        before = math.inf
+        for _ in range(_MOST_ROUNDS // _WINDOW):
+            distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
+            advance(0, f"distance {distance:.5f}, noise floor {self._goal.floor:.5f}")
+            if distance > _FALLS * before:
+                self._rate /= 2
+            if self._rate < _LEAST_RATE:
+                break
+            before = distance
+
+    def go_on(self, records: Tensor) -> None:
+        """Tell rows apart that are there twice, in place."""
+        for _ in range(_LATER_ROUNDS):
+            self._round(records)
+
+    def _round(self, records: Tensor) -> float:
+        """The squared distance of the mean features before it."""
+        goal = self._goal
+        missing = goal.mean - goal.tangents.mean(records)
+        self._step = _MOMENTUM * self._step + missing - CAUTION * goal.noise * self._theta
+        self._theta = self._theta + self._rate * self._step
+        goal.tangents.exchange(records, self._theta, goal.some_columns(self._random), self._random)
+        return float(missing.square().sum())

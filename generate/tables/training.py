@@ -1,0 +1,94 @@
+"""Train a generator of table rows from a release, and from nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from ...common.errors import GeneratorError
+from ...common.runtime.device import AUTO, choose_device
+from ...common.schema.table import TableSchema
+from ...release.file.model import Release
+from ..fit.descent import Loss, LossPoint, descend
+from ..images.training import TrainingSettings
+from ..kernels.mean_embedding import pooled_mean
+from .generator import TableGenerator, TableGeneratorSpec
+from .objective import MARGINALS_LOSS, TableDistance
+
+
+@dataclass(frozen=True)
+class TableSettings(TrainingSettings):
+    """Choices of stage three for tables: those for images, and one more.
+
+    Attributes:
+        marginals_loss: weight of the marginals' distance, where the release holds marginals.
+    """
+
+    learning_rate: float = 0.003
+    marginals_loss: float = MARGINALS_LOSS
+
+
+@dataclass(frozen=True)
+class TableTraining:
+    """A trained generator and how it came about.
+
+    Attributes:
+        generator: in evaluation mode, on the CPU.
+        losses: the mean distance of mean embeddings over every few steps.
+        noise_floor: what the release's noise alone adds to it, in expectation.
+    """
+
+    generator: TableGenerator
+    losses: tuple[LossPoint, ...]
+    noise_floor: float
+
+
+def train_table(
+    release: Release, settings: TableSettings | None = None, *, device: str = AUTO
+) -> TableTraining:
+    """Train a generator so that its mean embedding comes close to the released one.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+        (docs/privacy.md, statement 10.)
+
+    Args:
+        release: an opened release of a table.
+        settings: how to train.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        GeneratorError: the training diverged, or the release is not of a table.
+        DeviceError: there is no such device here.
+    """
+    settings = settings or TableSettings()
+    schema = release.schema
+    if not isinstance(schema, TableSchema):
+        raise GeneratorError("the release is of images, not of a table")
+    place = choose_device(device)
+    objective = TableDistance(
+        pooled_mean(release), release.feature_map, schema, place, settings.marginals_loss
+    )
+    classes = len(schema.classes)
+    size = max(2, settings.batch // classes)
+    every_class = torch.arange(classes, device=place)
+    random = torch.Generator(device=place).manual_seed(settings.seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        generator = TableGenerator(TableGeneratorSpec(), schema).to(place)
+
+    def loss_at(step: int) -> Loss:
+        shape = (classes, size, generator.spec.code)
+        code = torch.randn(shape, generator=random, device=place)
+        distance, features = objective(generator(code, every_class, random))
+        return Loss(distance, features)
+
+    losses = descend(
+        generator,
+        loss_at,
+        lambda: objective.noise_floor,
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
+    )
+    return TableTraining(generator.cpu().eval(), losses, objective.noise_floor)

@@ -1,0 +1,78 @@
+"""The command `dpntk bounds`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...common.adjacency import Adjacency
+from ...common.console import console, warning
+from ...common.schema.toml import SCHEMA_BEGINS, read_draft
+from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
+from ...common.text import promised
+from ..publishing.private_bounds import find_bounds
+from ..publishing.terms import ClassCounts, Terms
+from .options import promise_options
+
+_COST = "is a schema that was paid for"
+
+
+@click.command("bounds", short_help="Find bounds of a table's columns with privacy.")
+@click.argument("magnitudes", type=click.Path(path_type=Path), default="magnitudes.h5")
+@click.option(
+    "--schema", "schema_path", type=click.Path(path_type=Path), required=True,
+    metavar="SCHEMA.TOML", help="In which the columns have bounds = \"private\".",
+)  # fmt: skip
+@promise_options(
+    epsilon="Privacy loss to spend on bounds, a small part of all, such as 0.1.",
+    delta="Likewise.",
+    adjacency="What is hidden: the same as of the release to come.",
+)
+@click.option(
+    "--compose", is_flag=True, help="Spend again although something was spent on bounds before."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="bounded.toml", show_default=True,
+    help="Where to write the schema with the bounds that were found.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a schema that is already there.")
+def command(
+    magnitudes: Path,
+    schema_path: Path,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    compose: bool,
+    output: Path,
+    overwrite: bool,
+) -> None:
+    """Find bounds of columns in MAGNITUDES, which 'dpntk embed --private-bounds' has made.
+
+    What that spends is written into the schema beside the bounds, and every embedding that is made
+    with it has it in its ledger from the start. Columns of which no magnitude stands out of the
+    noise keep bounds = "private".
+    """
+    require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
+    terms = Terms(epsilon, delta, adjacency, ClassCounts.UNIFORM)
+    draft = read_draft(schema_path)
+    found = find_bounds(magnitudes, draft, terms, lambda total: compose)
+    write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
+    for column in found.schema.columns:
+        if column.name in draft.private and column.name not in found.private:
+            console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")
+    before = len(found.schema.spent) > 1
+    console.print(
+        f"wrote {output}: epsilon {promised(epsilon)} was spent on bounds, delta "
+        f"{promised(delta)}, {adjacency.value}{', beside what was spent before' * before}"
+    )
+    if found.private:
+        warning(
+            f"no magnitude stands out of the noise in {', '.join(found.private)}: declare lower "
+            f"and upper in {output}, or spend more on what is left, which adds to what is spent: "
+            f"'dpntk embed DATA --schema {output} --private-bounds -o {magnitudes} --overwrite' "
+            f"and 'dpntk bounds {magnitudes} --schema {output} --eps E --compose -o {output} "
+            "--overwrite'"
+        )
+    else:
+        console.print(f"next: dpntk embed DATA --schema {output}")

@@ -1,0 +1,158 @@
+"""The command `dpntk distill`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...common.adjacency import Adjacency
+from ...common.cli.options import SEED, count_from, quiet_values_option
+from ...common.console import console
+from ...common.runtime.threads import use_threads
+from ...common.sources import open_source
+from ...common.text import promised, rounded_up
+from ...embed.commands.source_options import given_schema, say_what_was_looked_up, source_options
+from ..distill.ledger import ledger_of
+from ..distill.pipeline import distill
+from ..distill.settings import PRESETS, Settings
+from ..signing.prompts import accepts_total
+from .options import promise_options
+from .signing_options import key_option, signing_key
+
+_DEFAULTS = Settings()
+
+
+@click.command("distill", short_help="Release a few labelled points made for classification.")
+@click.argument("data", type=click.Path(path_type=Path))
+@promise_options(
+    adjacency="What is hidden: adding or removing one record, or exchanging one (their number is "
+    "public), which needs about twice the noise.",
+    default=Adjacency.ADD_REMOVE,
+)
+@click.option(
+    "--per-class", type=count_from(0), help=f"Points in each class [default: {_DEFAULTS.per_class}]"
+)
+@click.option(
+    "--preset", type=click.Choice(list(PRESETS)),
+    help="Settings for a data set of the literature. They were tuned on it, which no guarantee "
+    "covers; the release says so.",
+)  # fmt: skip
+@click.option(
+    "--rate", type=float,
+    help="Probability with which a record is in a step's batch. Public: do not derive it from the "
+    f"exact number of records [default: {_DEFAULTS.rate:.4g}]",
+)  # fmt: skip
+@click.option("--steps", type=count_from(0), help=f"Steps [default: {_DEFAULTS.steps}]")
+@click.option(
+    "--clip", type=float,
+    help=f"Longest gradient of a record that counts in full [default: {_DEFAULTS.clip:g}]",
+)  # fmt: skip
+@click.option(
+    "--lr", "learning_rate", type=float,
+    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate:g}]",
+)  # fmt: skip
+@click.option(
+    "--ridge", type=float,
+    help=f"Regularisation of the kernel regression [default: {_DEFAULTS.ridge:g}]",
+)  # fmt: skip
+@click.option(
+    "--smoothing", type=float, metavar="PIXELS",
+    help="For images: smooth noisy gradients with a Gaussian of this width; 0 for not at all "
+    f"[default: {_DEFAULTS.smoothing:g}]",
+)  # fmt: skip
+@click.option("--seed", type=SEED, help="Of the random start, which is public. Noise has none.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
+    help="Where to write the release. It may be given to anybody.",
+)  # fmt: skip
+@click.option(
+    "--ledger", type=click.Path(path_type=Path), metavar="FILE",
+    help="What has been spent on these records [default: DATA.ledger.json, beside DATA]",
+)  # fmt: skip
+@click.option(
+    "--compose", is_flag=True,
+    help="Go on although the ledger has other entries; the total is printed.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
+@click.option(
+    "--restart", is_flag=True,
+    help="Throw away what an interrupted run has left. What it has spent stays spent.",
+)  # fmt: skip
+@quiet_values_option
+@source_options
+@key_option
+def command(
+    data: Path,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    preset: str | None,
+    output: Path,
+    ledger: Path | None,
+    compose: bool,
+    overwrite: bool,
+    restart: bool,
+    split: str,
+    image_size: int | None,
+    classes: int | None,
+    class_names: tuple[str, ...] | None,
+    schema_path: Path | None,
+    accept_from_data: bool,
+    threads: int | None,
+    key_path: Path | None,
+    **chosen: Any,  # noqa: ANN401 - fields of Settings
+) -> None:
+    """Find a few labelled points from which kernel regression learns what DATA would teach it.
+
+    The points are found by noisy steps that spend EPSILON in all (DP-KIP). They are a release like
+    any other: 'dpntk generate' writes them as images or as a table, and 'dpntk evaluate' says how
+    well one learns from them. DATA is what 'dpntk embed' reads; the records are held in memory.
+
+    Of images, 'dpntk embed', 'dpntk release' and 'dpntk generate --points' make better points.
+
+    After an interruption the same command goes on where it stopped, and spends nothing anew.
+    """
+    given = {name: value for name, value in chosen.items() if value is not None}
+    settings = replace(Settings(), **{**(PRESETS[preset] if preset else {}), **given})
+    if preset and set(given) - {"seed"}:
+        names = ", ".join(sorted(given))
+        settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
+    table = given_schema(schema_path, accept_from_data=accept_from_data)
+    use_threads(threads)
+    source = open_source(
+        data,
+        split=split,
+        image_size=image_size,
+        class_count=classes,
+        class_names=class_names,
+        table=table,
+    )
+    made = distill(
+        source,
+        output,
+        ledger or ledger_of(data),
+        signing_key(key_path),
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        settings=settings,
+        compose=lambda total: compose or accepts_total("distillation", total),
+        overwrite=overwrite,
+        restart=restart,
+    )
+    schema, promise = made.schema, made.guarantee
+    say_what_was_looked_up(schema)
+    console.print(
+        f"distilled {output}: {len(made.points):,} points in {len(schema.classes)} classes; "
+        f"epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "
+        f"{promise.adjacency.value}"
+    )
+    if promise.total_releases > 1:
+        console.print(
+            f"release number {promise.total_releases} from these records: together they have "
+            f"epsilon {rounded_up(promise.total_epsilon)} ({promise.adjacency.value})"
+        )
+    console.print(f"next: dpntk generate {output}")

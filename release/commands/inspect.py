@@ -1,0 +1,42 @@
+"""The command `dpntk inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...common.console import out, show_label, warning
+from ..file.model import NOT_PRIVATE
+from ..file.reader import OpenedDistilled, open_any
+from ..label.distilled import distilled_label
+from ..label.embedding import embedding_label
+from ..signing.policy import Acceptance
+from .acceptance_options import acceptance_options
+
+
+@click.command("inspect", short_help="Show what a release says and promises.")
+@click.argument("release", type=click.Path(path_type=Path), default="release.h5")
+@click.option("--json", "json_wanted", is_flag=True, help="Everything but the matrix, as JSON.")
+@click.option(
+    "--registry", is_flag=True,
+    help="An entry for OpenDP's registry of deployments, as far as the file knows, as YAML.",
+)  # fmt: skip
+@acceptance_options
+def command(release: Path, json_wanted: bool, registry: bool, acceptance: Acceptance) -> None:
+    """Show the label of RELEASE (default: release.h5): what it promises, and who says so."""
+    if json_wanted and registry:
+        raise click.UsageError("give either --json or --registry, not both")
+    opened = open_any(release, acceptance)
+    private = opened.release.guarantee.private
+    if not private:
+        warning(f"{release} is {NOT_PRIVATE}")
+    label = (
+        distilled_label(opened) if isinstance(opened, OpenedDistilled) else embedding_label(opened)
+    )
+    if json_wanted:
+        out.print(*label.as_json().splitlines())
+    elif registry:
+        out.print(*label.as_registry_entry().splitlines())
+    else:
+        show_label("privacy release", label.as_rows(), good=private)

@@ -1,0 +1,199 @@
+"""The command `dpntk plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ...common.adjacency import Adjacency
+from ...common.console import TextTable, out, show
+from ...common.features.base import FeatureMap
+from ...common.features.joint import JointFeatures
+from ...common.ledger import Ledger
+from ...common.schema import Schema
+from ...common.schema.image import ImageSchema, Origin, numbered
+from ...common.schema.toml import read_schema
+from ...common.text import counted, rounded_down, rounded_up
+from ...embed.commands.options import OF_THE_MAP, map_options
+from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
+from ...embed.feature_options import MapOptions
+from ...embed.sums.file import Embedding, load_embedding
+from ..mechanism.composition import most_left, total_of
+from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
+from ..publishing.plan import Plan, plan
+from ..publishing.terms import ClassCounts, Terms
+from .options import promise_options
+
+_OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
+
+
+@click.command("plan", short_help="Say how much noise a release would have.")
+@click.argument("embedding", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--records", type=click.IntRange(2, 2**62), metavar="N",
+    help="How many records there are. Of an embedding it is known, except under add-remove: there "
+    "it is protected, so say what you would say in public.",
+)  # fmt: skip
+@click.option("--classes", type=click.IntRange(1, 10_000), help="How many classes there are.")
+@promise_options(
+    epsilon="Privacy loss of the release.", delta="Likewise.", adjacency="What is hidden."
+)
+@click.option(
+    "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
+    default=ClassCounts.NOISY.value, show_default=True,
+    help="Whether the class counts are to be released with noise, or declared equal.",
+)  # fmt: skip
+@click.option(
+    "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
+    help="Weight of the class counts.",
+)  # fmt: skip
+@map_options
+@click.option(
+    "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
+    help="Height and width of an image [default: 28]",
+)  # fmt: skip
+@click.option(
+    "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
+    help="The data are a table, and this says what is publicly known of it.",
+)  # fmt: skip
+@click.pass_context
+def command(
+    context: click.Context,
+    embedding: Path | None,
+    records: int | None,
+    classes: int | None,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    class_counts: str,
+    count_weight: float,
+    options: MapOptions,
+    image_size: int | None,
+    schema_path: Path | None,
+) -> None:
+    """Say how much noise a release would have, before anything is embedded or spent.
+
+    Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
+    that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
+    """
+    terms = Terms(epsilon, delta, adjacency, ClassCounts(class_counts), count_weight)
+    if embedding is not None:
+        _refuse_map_options(context)
+        loaded = load_embedding(embedding)
+        number = _public_number(loaded, terms, records)
+        feature_map, grid = loaded.feature_map, loaded.grid
+        planned = plan(feature_map, grid, len(loaded.schema.classes), number, terms)
+    else:
+        schema = _schema(schema_path, classes, image_size)
+        if records is None:
+            raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
+        feature_map = options.draw(schema, seed=0)
+        grid = Grid.for_capacity(schema.levels, max(records, DEFAULT_CAPACITY))
+        planned = plan(feature_map, grid, len(schema.classes), records, terms)
+    _show(planned, feature_map)
+    if embedding is not None:
+        _show_budget(loaded.ledger, planned)
+
+
+def _schema(path: Path | None, classes: int | None, image_size: int | None) -> Schema:
+    """What is known of the records; a draft will do, for nothing of it is released."""
+    if path is None:
+        if classes is None:
+            raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
+        return ImageSchema(image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED)
+    for option, value in (("--classes", classes), ("--image-size", image_size)):
+        if value is not None:
+            raise click.UsageError(f"{option} is for images: the schema says what a table is")
+    return read_schema(path, accept_from_data=True)
+
+
+def _refuse_map_options(context: click.Context) -> None:
+    for parameter in context.command.params:
+        if parameter.name not in _OF_THE_EMBEDDING:
+            continue
+        if context.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} is the embedding's own: leave it out")
+
+
+def _public_number(embedding: Embedding, terms: Terms, said: int | None) -> int:
+    """The number of records as far as it is public."""
+    if said is not None:
+        return said
+    if terms.adjacency is Adjacency.ADD_REMOVE:
+        raise click.UsageError(
+            "under add-remove the number of records is protected: say with --records what you "
+            "would say of it in public"
+        )
+    return embedding.records
+
+
+def _show(planned: Plan, feature_map: FeatureMap) -> None:
+    terms = planned.terms
+    table = TextTable(
+        f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency.value}, "
+        f"{planned.records:,} records, {counted(planned.classes, 'class', 'classes')}",
+        header=False,
+    )
+    table.add_column(wrap=False)
+    table.add_column(right=True, wrap=False)
+    table.add_column()
+    rows = (
+        (
+            "released matrix",
+            f"{planned.dimension:,} x {planned.classes}",
+            _features(feature_map),
+        ),
+        ("noise multiplier", f"{planned.multiplier:.4g}", "noise at sensitivity 1"),
+        ("sensitivity", f"{planned.sensitivity:.4g}", "of the sums, one record's feature being 1"),
+        ("sigma", f"{planned.sigma:.4g}", "noise on every sum"),
+        ("noise per coordinate", f"{planned.noise_per_coordinate:.3g}", "of the released matrix"),
+        ("noise norm", f"{planned.noise_norm:.3g}", "of the whole matrix, expected"),
+        ("bound on the signal", f"{planned.signal_bound:.3g}", "norm of the matrix without noise"),
+        ("loss floor", f"{planned.loss_floor:.3g}", "what the noise adds to the training's loss"),
+        ("blur", f"{planned.blur:.3g}", "noise of a class's mean feature in any one direction"),
+    )
+    for row in rows:
+        table.add_row(*row)
+    show(table)
+    out.print(_where_noise_dominates(planned))
+
+
+def _features(feature_map: FeatureMap) -> str:
+    if isinstance(feature_map, JointFeatures):
+        kind = feature_map.main.spec()["features"]
+        pairs = len(feature_map.marginals.pairs)
+        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
+        return f"{kind} features, and marginals of weight {feature_map.weight:g}{several}"
+    return f"{feature_map.spec()['features']} features"
+
+
+def _where_noise_dominates(planned: Plan) -> str:
+    records = planned.records * planned.excess
+    return (
+        "The rest as it is, the matrix as a whole is mostly noise with epsilon below "
+        f"{_about(planned.epsilon_where(1 / planned.excess))}, or with fewer than {records:,.0f} "
+        f"records. Training averages over its {planned.dimension:,} features and still learns what "
+        "is larger than the blur; with epsilon below "
+        f"{_about(planned.epsilon_where(1 / planned.blur))} nothing is."
+    )
+
+
+def _about(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+def _show_budget(ledger: Ledger, planned: Plan) -> None:
+    total = total_of(ledger, planned.terms.delta)
+    line = f"released so far: {total.releases}"
+    if total.releases:
+        line += f", together epsilon {rounded_up(total.epsilon)} at delta {total.delta:g}"
+        line += f" ({total.adjacency.value}); another one adds to it"
+    out.print(line)
+    if ledger.ceiling is not None:
+        out.print(
+            f"ceiling: epsilon {ledger.ceiling.epsilon:g} at delta {ledger.ceiling.delta:g}; one "
+            f"more release may have up to epsilon {rounded_down(most_left(ledger))} at the same "
+            "delta"
+        )

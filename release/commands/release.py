@@ -1,0 +1,108 @@
+"""The command `dpntk release`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...common.adjacency import Adjacency
+from ...common.console import console, warning
+from ...common.storage.atomic import require_absent
+from ...common.storage.container import RELEASE_BEGINS
+from ...common.text import promised, rounded_up
+from ...embed.sums.file import require_embedding
+from ..file.model import NOT_PRIVATE
+from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
+from ..publishing.pipeline import COST, publish
+from ..publishing.terms import ClassCounts, Terms
+from ..signing.prompts import accepts_total
+from .options import promise_options
+from .signing_options import key_option, signing_key
+
+
+@click.command("release", short_help="Add noise once and write the file that may be shared.")
+@click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
+@promise_options(
+    adjacency="What is hidden: exchanging one record (their number is public), or adding or "
+    "removing one (their number gets noise too).",
+)
+@click.option(
+    "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
+    default=ClassCounts.NOISY.value, show_default=True,
+    help="Release the class counts with noise, or declare all classes equally frequent. Choosing "
+    "'uniform' by looking at the counts would give them away.",
+)  # fmt: skip
+@click.option(
+    "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
+    help="Weight of the class counts: more makes them more exact and the rest noisier.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
+    help="Where to write the release. It may be given to anybody.",
+)  # fmt: skip
+@key_option
+@click.option(
+    "--not-private", is_flag=True,
+    help="Together with --eps inf: write the exact sums, without noise. For research on data that "
+    "are not sensitive.",
+)  # fmt: skip
+@click.option(
+    "--compose", is_flag=True,
+    help="Release although there are earlier releases; the total is printed.",
+)  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
+def command(
+    embedding: Path,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    class_counts: str,
+    count_weight: float,
+    output: Path,
+    key_path: Path | None,
+    not_private: bool,
+    compose: bool,
+    overwrite: bool,
+) -> None:
+    """Add noise to EMBEDDING (default: embedding.h5) once, and write a file to give away.
+
+    Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
+    more about them than one.
+    """
+    terms = Terms(epsilon, delta, adjacency, ClassCounts(class_counts), count_weight, not_private)
+    require_embedding(embedding)
+    require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
+    key = signing_key(key_path)
+    made = publish(
+        embedding,
+        output,
+        terms,
+        key,
+        compose=lambda total: compose or accepts_total("release", total),
+        overwrite=overwrite,
+    )
+    promise = made.guarantee
+    if not promise.private:
+        warning(f"{output} is {NOT_PRIVATE}; only you can read it (0600)")
+    console.print(
+        f"released {output}: epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "
+        f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"
+    )
+    blur = made.noise_per_coordinate * len(made.schema.classes)
+    if blur >= 1:
+        warning(
+            f"the noise of a class's mean ({blur:.2g}) exceeds all that it can show (1): nothing "
+            "will be learnt from this release; 'dpntk plan' says what would be enough"
+        )
+    if promise.total_releases > 1:
+        console.print(
+            f"release number {promise.total_releases} from {embedding}: together they have "
+            f"epsilon {rounded_up(promise.total_epsilon)} ({promise.total_adjacency.value})"
+        )
+    console.print(
+        f"signed by {key.public.fingerprint}; whoever is to trust it needs this line, from you "
+        "yourself:",
+        key.public.line,
+        f"next: dpntk generate {output}",
+    )

@@ -1,0 +1,139 @@
+"""What distillations of a data set have spent: a file beside the data.
+
+There is no embedding file that a ledger could be part of, so it lies where the records are:
+`data.ledger.json` beside `data`. It says nothing of the records and is readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...common.adjacency import Adjacency
+from ...common.errors import BudgetError, OutputError
+from ...common.storage import door
+from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically
+from ...common.storage.locks import locked
+from ...common.storage.plain import parse_json
+from ...common.text import rounded_up
+from ..mechanism.composition import Total
+from ..mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
+
+LEDGER_SUFFIX: Final = ".ledger.json"
+_LARGEST_FILE: Final = 1 << 30
+_FORMAT: Final = "dpntk ledger of distillations 1"
+
+
+@dataclass(frozen=True)
+class Spending:
+    """One distillation.
+
+    Attributes:
+        release_id: of its release.
+        created: when it began, in UTC, ISO 8601.
+        epsilon: that it promises.
+        delta: likewise.
+        run: its steps.
+        adjacency: that it promises it for.
+    """
+
+    release_id: str
+    created: str
+    epsilon: float
+    delta: float
+    run: SampledGaussian
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+
+def ledger_of(data: Path) -> Path:
+    """Where the ledger of a data set lies."""
+    resolved = data.resolve()
+    return resolved.with_name(resolved.name + LEDGER_SUFFIX)
+
+
+def read_ledger(path: Path) -> tuple[Spending, ...]:
+    """All distillations so far, in order; none if there is no file.
+
+    Raises:
+        BudgetError: it cannot be read.
+    """
+    if not os.path.lexists(path):
+        return ()
+    try:
+        document: Any = parse_json(door.read(path, _LARGEST_FILE, refusal=BudgetError))
+        if document["format"] != _FORMAT:
+            raise ValueError("of another kind")
+        return tuple(
+            Spending(
+                **{
+                    **entry,
+                    "run": SampledGaussian(**entry["run"]),
+                    "adjacency": Adjacency(entry.get("adjacency", Adjacency.ADD_REMOVE.value)),
+                }
+            )
+            for entry in document["entries"]
+        )
+    except (ValueError, KeyError, TypeError, BudgetError) as error:
+        raise BudgetError(
+            f"{path}: the ledger cannot be read ({error}): without it nobody knows what was spent"
+        ) from error
+
+
+def total_of(entries: tuple[Spending, ...], latest: Spending) -> Total:
+    """What distillations promise together, at the delta of the latest and under its adjacency.
+
+    One by itself promises what it says. What an earlier run spends under another adjacency than
+    its own follows from its rate, noise and steps.
+    """
+    if len(entries) == 1:
+        return Total(latest.epsilon, latest.delta, latest.adjacency, 1)
+    runs = [entry.run for entry in entries]
+    epsilon = sampled_epsilon(runs, latest.delta, adjacency=latest.adjacency)
+    return Total(max(epsilon, latest.epsilon), latest.delta, latest.adjacency, len(entries))
+
+
+def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
+    """Enter a distillation, before any of its noise is drawn.
+
+    Args:
+        path: of the ledger.
+        entry: the distillation; if it is there already, nothing is added.
+        compose: asked, if there are others already, whether the joint promise is acceptable.
+
+    Returns:
+        What all have spent, this one included.
+
+    Raises:
+        BudgetError: `compose` said no, or the ledger cannot be read.
+        OutputError: it cannot be written.
+    """
+    path = followed(path)
+    try:
+        return _entered(path, entry, compose)
+    except OutputError as error:
+        raise OutputError(f"{error} (--ledger names another place for the ledger)") from error
+
+
+def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
+    with locked(path):
+        before = read_ledger(path)
+        if any(other.release_id == entry.release_id for other in before):
+            return total_of(before, entry)
+        entries = (*before, entry)
+        total = total_of(entries, entry)
+        if before and not compose(total):
+            raise BudgetError(
+                f"{path}: these records were distilled before: with this run the total would be "
+                f"epsilon {rounded_up(total.epsilon)} at delta {entry.delta:g} "
+                f"({total.adjacency.value}); add --compose if that is acceptable"
+            )
+        document = {
+            "format": _FORMAT,
+            "entries": [asdict(each) | {"adjacency": each.adjacency.value} for each in entries],
+        }
+        write_atomically(path, json.dumps(document, indent=2).encode(), mode=SENSITIVE_MODE)
+    return total

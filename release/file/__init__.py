@@ -1,0 +1,1 @@
+"""The release as values and as a file."""

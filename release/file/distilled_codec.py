@@ -1,0 +1,171 @@
+"""The release of a distilled set as a file: writing it, and whether what it says makes sense."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+
+from ...common.adjacency import Adjacency
+from ...common.errors import BudgetError, FormatError, SchemaError
+from ...common.schema import schema_from_json
+from ...common.schema.image import canonical_json
+from ...common.storage.atomic import PUBLIC_MODE, write_atomically
+from ...common.storage.container import RELEASE_MAGIC, build
+from ...common.storage.plain import parse_json
+from ..mechanism.accountant import SMALLEST_EPSILON
+from ..mechanism.discrete_gaussian import LARGEST_SIGMA
+from ..mechanism.gaussian import SMOOTHING
+from ..mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
+from ..signing.keys import SigningKey
+from .distilled import (
+    FARTHEST,
+    KIND,
+    LARGEST_BIAS,
+    LARGEST_CLIP,
+    LARGEST_RIDGE,
+    UNITS_OF_CLIP_NORM,
+    DistilledGuarantee,
+    DistilledRelease,
+    distilled_statement,
+)
+from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION
+from .parser import Body
+from .ranges import possible_promise, require_in_range
+from .user_block import UserBlock, sign_file
+
+_UNDERSTATED: Final = 1e-6
+_OVERSTATED: Final = 1e-2
+
+
+def serialise_distilled(release: DistilledRelease) -> memoryview:
+    """The bytes of a release file that is not signed yet. Equal releases give equal bytes."""
+    guarantee = release.guarantee
+    values: dict[str, Any] = {
+        **{name: getattr(release, name) for name in DISTILLED_ATTRIBUTES if hasattr(release, name)},
+        **{
+            name: getattr(guarantee, name)
+            for name in DISTILLED_ATTRIBUTES
+            if hasattr(guarantee, name)
+        },
+        "format_version": FORMAT_VERSION,
+        "kind": KIND,
+        "adjacency": guarantee.adjacency.value,
+        "schema": canonical_json(release.schema.to_json()),
+        "settings": canonical_json(release.settings),
+    }
+
+    def fill(file: h5py.File) -> None:
+        for name, kind in DISTILLED_ATTRIBUTES.items():
+            file.attrs[name] = {int: np.int64, float: np.float64, str: str}[kind](values[name])
+        file.create_dataset("points", data=release.points)
+        file.create_dataset("labels", data=release.labels)
+
+    return build(RELEASE_MAGIC, fill)
+
+
+def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> None:
+    """Write a release file.
+
+    Args:
+        made: the release.
+        path: where to write it.
+        key: signs it; None leaves it unsigned, and most readers will refuse it.
+
+    Raises:
+        OutputError: it cannot be written; nothing is left behind.
+    """
+    content = serialise_distilled(made)
+    if key is not None:
+        sign_file(content, key)
+    write_atomically(path, content, mode=PUBLIC_MODE)
+
+
+def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
+    """From plain values to a release that makes sense.
+
+    Raises:
+        FormatError: it does not.
+    """
+    values: dict[str, Any] = dict(body.attributes)
+    try:
+        schema = schema_from_json(parse_json(values["schema"]))
+        settings = parse_json(values["settings"])
+    except (SchemaError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"damaged: {str(error)[:200]}") from error
+    if values["kind"] != KIND or not block.private or not isinstance(settings, dict):
+        raise FormatError("it is not what a distilled set looks like")
+    if schema.spent:
+        raise FormatError("its epsilon does not count what the schema's bounds spent")
+    try:
+        values["adjacency"] = Adjacency(values["adjacency"])
+    except ValueError as error:
+        raise FormatError("its adjacency is neither add-remove nor replace-one") from error
+    guarantee = DistilledGuarantee(
+        **{name: values[name] for name in DistilledGuarantee.__dataclass_fields__}
+    )
+    run = _require_consistent(guarantee)
+    points, labels = body.arrays["points"], body.arrays["labels"]
+    classes = len(schema.classes)
+    if points.ndim != 2 or points.shape[1] != schema.record_size or len(points) != len(labels):
+        raise FormatError("the points are not as many as the labels, or not of the schema's size")
+    if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > FARTHEST:
+        raise FormatError("a label or a point is out of range")
+    if len(set(np.bincount(labels, minlength=classes).tolist())) > 1:
+        raise FormatError("there are not as many points in each class")
+    if not (0 < values["ridge"] <= LARGEST_RIDGE and 0 < values["bias_variance"] <= LARGEST_BIAS):
+        raise FormatError("the ridge or the kernel's bias is out of range")
+    if values["centre"] > schema.levels:
+        raise FormatError("the centre is none of a record's values")
+    _require_spent(guarantee, run)  # which takes longest
+    return DistilledRelease(
+        points=points,
+        labels=labels,
+        bias_variance=values["bias_variance"],
+        centre=values["centre"],
+        ridge=values["ridge"],
+        settings=settings,
+        schema=schema,
+        guarantee=guarantee,
+        release_id=values["release_id"],
+        created=values["created"],
+        dpntk_version=values["dpntk_version"],
+        # In our own words, whatever the file says: they are what people rely on.
+        statement=distilled_statement(guarantee, schema),
+    )
+
+
+def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian:
+    """Refuse figures that are out of range, or contradict each other: all but epsilon."""
+    g = guarantee
+    possible = {
+        **possible_promise(g),
+        "epsilon": SMALLEST_EPSILON <= g.epsilon < math.inf,
+        "the clip norm": 0 < g.clip_norm <= LARGEST_CLIP,
+        "sigma": g.sigma <= LARGEST_SIGMA * g.grid,
+    }
+    require_in_range(possible)
+    try:
+        run = SampledGaussian(g.rate, g.noise_multiplier, g.steps)
+    except BudgetError as error:
+        raise FormatError(str(error)) from error
+    if g.grid * UNITS_OF_CLIP_NORM != g.clip_norm:
+        raise FormatError("clip norm and grid contradict each other")
+    units = g.sigma / g.grid
+    needed = math.hypot(g.noise_multiplier * g.clip_norm, SMOOTHING * g.grid)
+    if abs(units - round(units)) > units * 2.0**-51 or g.sigma < needed * (1 - 1e-12):
+        raise FormatError("sigma is smaller than the noise multiplier and the clip norm demand")
+    alone = g.total_releases == 1
+    if g.total_epsilon < g.epsilon or (alone and g.total_epsilon != g.epsilon):
+        raise FormatError("the total epsilon contradicts the epsilon of this release")
+    return run
+
+
+def _require_spent(guarantee: DistilledGuarantee, run: SampledGaussian) -> None:
+    """Recompute epsilon from the noise, and refuse another one."""
+    spent = sampled_epsilon([run], guarantee.delta, adjacency=guarantee.adjacency)
+    if not spent * (1 - _UNDERSTATED) <= guarantee.epsilon <= spent * (1 + _OVERSTATED):
+        raise FormatError("epsilon does not follow from rate, noise, steps and delta")

@@ -1,0 +1,247 @@
+"""Opening a release. This is the half of the room that stages three and four may use.
+
+In this order, and no further than the first thing that is wrong: read the bytes once; check the
+user block; verify the signature; decide whether the signer is trusted; parse the body through a
+whitelist, in a process of its own unless this machine has signed the file; check that what it says
+of itself is true. Nothing that is unsigned or from a stranger is parsed unless the user wants it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.adjacency import Adjacency
+from ...common.errors import FormatError, ReleaseError, SchemaError
+from ...common.features.base import FeatureMap
+from ...common.features.joint import JointFeatures
+from ...common.features.marginals import MarginalFeatures
+from ...common.features.registry import feature_map_from_spec
+from ...common.schema import Schema, schema_from_json
+from ...common.schema.table import TableSchema
+from ...common.storage import door
+from ...common.storage.container import EMBEDDING_MAGIC, USER_BLOCK
+from ...common.storage.plain import parse_json
+from ..signing.policy import Acceptance, SignedBy, accept
+from .distilled import DistilledRelease
+from .distilled_codec import understand_distilled
+from .model import Guarantee, Release, statement_of
+from .parser import Body, read_body, read_in_child
+from .ranges import require_possible_arrays
+from .user_block import UserBlock, read_user_block
+from .validation import require_consistent
+
+_LARGEST_FILE: Final = 1 << 34
+_NO_FILE: Final = "'dpntk release' makes one from an embedding"
+_WEIGHTS: Final = "feature_map/"
+_TRUSTED: Final = Acceptance()
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedRelease:
+    """A release with what is known of its origin.
+
+    Attributes:
+        release: the contents.
+        digest: SHA-256 of the file from byte 512 on, in hexadecimal.
+        signed_by: who vouches for it.
+    """
+
+    release: Release
+    digest: str
+    signed_by: SignedBy
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedDistilled:
+    """The release of a distilled set with what is known of its origin.
+
+    Attributes:
+        release: the contents.
+        digest: SHA-256 of the file from byte 512 on, in hexadecimal.
+        signed_by: who vouches for it.
+    """
+
+    release: DistilledRelease
+    digest: str
+    signed_by: SignedBy
+
+
+def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedRelease:
+    """Read and check a release file, not one of a distilled set.
+
+    Raises:
+        ReleaseError: as `open_any`, or it is a distilled set.
+    """
+    opened = open_any(path, acceptance)
+    if isinstance(opened, OpenedDistilled):
+        raise FormatError(f"{path}: is a distilled set, not an embedding")
+    return opened
+
+
+def open_any(
+    path: Path | str, acceptance: Acceptance = _TRUSTED
+) -> OpenedRelease | OpenedDistilled:
+    """Read and check a release file of any kind.
+
+    Args:
+        path: the file.
+        acceptance: whose releases to open; those of trusted signers if not given.
+
+    Raises:
+        ReleaseError: there is no readable file, or it is an embedding.
+        SignatureError: nobody signed it, or not these bytes.
+        UntrustedSigner: somebody signed it who is not trusted.
+        FormatError: it is not a release that this dpntk reads, or it contradicts itself.
+        TrustError: the list of trusted signers cannot be read.
+    """
+    path = Path(path)
+    content = read_file(path)
+    try:
+        block = read_user_block(content)
+        signed_by = accept(block.signature, memoryview(content)[USER_BLOCK:], acceptance)
+        release = release_in(content, block, own=signed_by.own)
+    except ReleaseError as error:
+        raise type(error)(f"{path}: {error}") from error
+    if isinstance(release, DistilledRelease):
+        return OpenedDistilled(release, digest_of(content), signed_by)
+    return OpenedRelease(release, digest_of(content), signed_by)
+
+
+def release_in(content: bytes, block: UserBlock, *, own: bool) -> Release | DistilledRelease:
+    """Parse the signed part of a file, and check it and what the first line says of it.
+
+    Args:
+        content: the whole file; its signature has been verified, or is not wanted.
+        block: its first 512 bytes. Of these no signature covers the first line.
+        own: whether this machine has signed it; anybody else's is parsed in a process of its own.
+
+    Raises:
+        FormatError: it is not a release that this dpntk reads, or it contradicts itself.
+    """
+    body = read_body(content) if own else read_in_child(content)
+    return understand_distilled(body, block) if body.distilled else understand(body, block)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file that may be a release.
+
+    Raises:
+        ReleaseError: there is no readable file, or it is an embedding.
+    """
+    content = door.read(path, _LARGEST_FILE, refusal=ReleaseError, hint=_NO_FILE)
+    if content.startswith(EMBEDDING_MAGIC):
+        raise ReleaseError(
+            f"{path} is an embedding, not a release: it is SENSITIVE and must not leave its "
+            "owner; run 'dpntk release' on it first"
+        )
+    return content
+
+
+def digest_of(content: bytes) -> str:
+    """SHA-256 of what a signature covers, in hexadecimal."""
+    return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()
+
+
+def understand(body: Body, block: UserBlock) -> Release:
+    """From plain values to a release that makes sense.
+
+    Raises:
+        FormatError: it does not.
+    """
+    values: dict[str, Any] = dict(body.attributes)
+    weights = {
+        name.removeprefix(_WEIGHTS): array
+        for name, array in body.arrays.items()
+        if name.startswith(_WEIGHTS)
+    }
+    try:
+        schema = schema_from_json(parse_json(values["schema"]))
+        feature_map = feature_map_from_spec(parse_json(values["feature_map"]), weights)
+        total_adjacency = Adjacency(values["total_adjacency"])
+    except (SchemaError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"damaged: {str(error)[:200]}") from error
+    adjacency = Adjacency(values["adjacency"])
+    guarantee = Guarantee(
+        epsilon=values["epsilon"],
+        delta=values["delta"],
+        adjacency=adjacency,
+        noise_multiplier=values["noise_multiplier"],
+        sensitivity=values["sensitivity"],
+        sigma=values["sigma"],
+        grid=values["grid"],
+        count_weight=values["count_weight"],
+        records=values["m"],
+        mechanism=values["mechanism"],
+        accountant=values["accountant"],
+        epsilon_replace_one=values.get("epsilon_replace_one"),
+        total_epsilon=values["total_epsilon"],
+        total_adjacency=total_adjacency,
+        total_releases=values["total_releases"],
+    )
+    if guarantee.private != block.private:
+        raise FormatError("its first line and its epsilon disagree about its being private")
+    if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
+        raise FormatError("the number of records is exact under replace-one, and only there")
+    require_consistent(guarantee, feature_map, schema.spent)
+    embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
+    _require_fitting(embedding, class_weights, schema, feature_map)
+    require_possible_arrays(guarantee, feature_map.levels, embedding, class_weights)
+    equal_classes = bool((class_weights == 1 / len(schema.classes)).all())
+    return Release(
+        embedding=embedding,
+        class_weights=class_weights,
+        feature_map=feature_map,
+        schema=schema,
+        guarantee=guarantee,
+        release_id=values["release_id"],
+        created=values["created"],
+        dpntk_version=values["dpntk_version"],
+        # In our own words, whatever the file says: they are what people rely on.
+        statement=statement_of(guarantee, schema, feature_map, equal_classes=equal_classes),
+    )
+
+
+def _require_fitting(
+    embedding: NDArray[np.float32],
+    class_weights: NDArray[np.float64],
+    schema: Schema,
+    feature_map: FeatureMap,
+) -> None:
+    """Check that matrix, class weights, schema and feature map are of one another's sizes."""
+    classes = len(schema.classes)
+    if embedding.shape != (feature_map.dimension, classes):
+        raise FormatError(
+            "the embedding's shape does not follow from the feature map and the classes"
+        )
+    if class_weights.shape != (classes,):
+        raise FormatError("there is not one weight for each class")
+    if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
+        raise FormatError("the class weights are not positive shares of 1")
+    if schema.record_size != feature_map.record_size or schema.levels != feature_map.levels:
+        raise FormatError("schema and feature map disagree about a record's size")
+    _require_marginals_of(schema, feature_map)
+
+
+def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
+    marginals = feature_map.marginals if isinstance(feature_map, JointFeatures) else feature_map
+    if not isinstance(marginals, MarginalFeatures):
+        return
+    wrong = FormatError("the marginals are not those of the schema's columns")
+    if not isinstance(schema, TableSchema):
+        raise wrong
+    try:
+        pairs = marginals.names_of_pairs(schema)
+        known = [MarginalFeatures.of(schema, pairs=pairs)]
+        if not pairs and any(not column.kind.numeric for column in schema.features):
+            known.append(MarginalFeatures.of(schema, numbers=False))
+    except SchemaError as error:
+        raise wrong from error
+    if marginals not in known:
+        raise wrong

@@ -1,0 +1,116 @@
+"""Whether the figures in a release follow from one another, so that no epsilon is only claimed."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from scipy.special import log_ndtr
+
+from ...common.adjacency import Adjacency
+from ...common.errors import FormatError
+from ...common.features.base import FeatureMap, sensitivity, share_of_exchange
+from ...common.ledger import Entry
+from ..mechanism.gaussian import SMOOTHING
+from .model import Guarantee
+from .ranges import require_possible_figures
+
+_TOLERANCE: Final = 1e-6
+_OVERSTATED: Final = 1e-7
+"""So much more than the tiniest epsilon follows from noise that was rounded up, where delta is
+large."""
+_LEAST_NOISE: Final = 1e-6
+"""Multipliers below it hide nothing, and their squares are no numbers any more."""
+
+
+def log_delta(multiplier: float, epsilon: float) -> float:
+    """Logarithm of the smallest delta of the Gaussian mechanism (Balle and Wang 2018, theorem 8).
+
+    The same figure as `accountant.log_delta`, by a formula of our own: a reader checks what a
+    writer has computed in another way, and without the second that it takes to import autodp.
+    """
+    first = float(log_ndtr(0.5 / multiplier - epsilon * multiplier))
+    second = epsilon + float(log_ndtr(-0.5 / multiplier - epsilon * multiplier))
+    return first + math.log(-math.expm1(second - first)) if second < first else -math.inf
+
+
+def require_consistent(
+    guarantee: Guarantee, feature_map: FeatureMap, spent: tuple[Entry, ...] = ()
+) -> None:
+    """Recompute the promise from the noise, and refuse figures that contradict each other.
+
+    Args:
+        guarantee: the figures.
+        feature_map: of the release.
+        spent: what was spent on the schema's bounds.
+
+    Raises:
+        FormatError: something does not follow from the rest; the message says what.
+    """
+    g = guarantee
+    require_possible_figures(g, feature_map.levels)
+    _require_sensitivity(g, feature_map)
+    if not g.private:
+        finite = g.total_epsilon != math.inf or g.epsilon_replace_one not in (None, math.inf)
+        if g.noise_multiplier or g.sigma or finite:
+            raise FormatError("noise and epsilon contradict each other")
+        return
+    if not g.noise_multiplier or not g.sigma:
+        raise FormatError("noise and epsilon contradict each other")
+    for name, value in (("sigma", g.sigma), ("the sensitivity", g.sensitivity)):
+        units = value / g.grid
+        # Two roundings of a float64: enough to tell a whole number from any other below 2^49.
+        if abs(units - round(units)) > units * 2.0**-51:
+            raise FormatError(f"{name} is not a whole number of grid units")
+    needed = math.hypot(g.noise_multiplier * g.sensitivity, SMOOTHING * g.grid)
+    if g.sigma < needed * (1 - 1e-12):
+        raise FormatError("sigma is smaller than the noise multiplier and the sensitivity demand")
+    _require_epsilon("epsilon", g.epsilon, g.noise_multiplier, g.delta)
+    if g.epsilon_replace_one is not None:
+        share = share_of_exchange(feature_map, g.adjacency, count_weight=g.count_weight)
+        exchanged = g.noise_multiplier * share
+        _require_epsilon("epsilon under replace-one", g.epsilon_replace_one, exchanged, g.delta)
+    if g.total_releases == 1:
+        same = g.total_adjacency is g.adjacency
+        near = math.isclose(g.total_epsilon, g.epsilon, rel_tol=_TOLERANCE, abs_tol=_OVERSTATED)
+        if not same or not near:
+            raise FormatError("a first release has no other total than itself")
+    elif g.total_epsilon < g.epsilon * (1 - _TOLERANCE):
+        raise FormatError("the total epsilon is below the epsilon of this release")
+    if spent:
+        _require_counted(g, feature_map, spent)
+
+
+def _require_counted(
+    guarantee: Guarantee, feature_map: FeatureMap, spent: tuple[Entry, ...]
+) -> None:
+    """The total has to be at least that of the release and of what was spent on bounds."""
+    g = guarantee
+    own, before = g.noise_multiplier, [entry.multiplier for entry in spent]
+    if any(entry.adjacency is not g.adjacency for entry in spent):
+        raise FormatError("the schema's bounds were found under another adjacency")
+    if g.total_adjacency is not g.adjacency:
+        own *= share_of_exchange(feature_map, g.adjacency, count_weight=g.count_weight)
+        before = [entry.multiplier_replace_one for entry in spent]
+    if g.total_releases <= len(spent) or min(own, *before) < _LEAST_NOISE:
+        raise FormatError("the total does not count what was spent on the schema's bounds")
+    together = 1 / math.hypot(*(1 / multiplier for multiplier in (own, *before)))
+    if log_delta(together, g.total_epsilon * (1 + _TOLERANCE)) > math.log(g.delta):
+        raise FormatError("the total epsilon is below that of the release and its bounds together")
+
+
+def _require_sensitivity(guarantee: Guarantee, feature_map: FeatureMap) -> None:
+    g = guarantee
+    exact = sensitivity(feature_map, g.adjacency, count_weight=g.count_weight)
+    if not exact * (1 - 1e-12) <= g.sensitivity <= exact * (1 + 1e-9) + 2 * g.grid:
+        raise FormatError("the sensitivity is not that of its feature map and adjacency")
+    if g.adjacency is Adjacency.ADD_REMOVE and not g.count_weight:
+        raise FormatError("under add-remove the class counts need a weight")
+
+
+def _require_epsilon(name: str, claimed: float, multiplier: float, delta: float) -> None:
+    """Epsilon must be the smallest at which the noise gives delta: log delta falls with epsilon."""
+    target = math.log(delta)
+    low, high = claimed * (1 - _TOLERANCE) - _OVERSTATED, claimed * (1 + _TOLERANCE)
+    if not log_delta(multiplier, high) <= target <= log_delta(multiplier, low):
+        raise FormatError(f"{name} does not follow from sigma, the sensitivity and delta")

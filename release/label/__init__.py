@@ -1,0 +1,1 @@
+"""What a release says of itself, for people and for programs."""

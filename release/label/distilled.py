@@ -1,0 +1,48 @@
+"""What the label of a distilled set says."""
+
+from __future__ import annotations
+
+from ...common.text import promised
+from ..file.distilled import change_in_words
+from ..file.reader import OpenedDistilled
+from .base import Label, in_total, unprotected
+
+
+def distilled_label(opened: OpenedDistilled) -> Label:
+    """The label of the release of a distilled set."""
+    release, promise = opened.release, opened.release.guarantee
+    change = change_in_words(promise.adjacency)
+    total = in_total(promise.total_releases, promise.total_epsilon, promise.adjacency)
+    settings = str(release.settings.get("origin", "unknown"))
+    return Label(
+        opened,
+        rows={
+            "kind": f"distilled: {len(release.points):,} points to learn from by kernel regression",
+            "data": release.schema.summary,
+            "epsilon": promised(promise.epsilon),
+            "delta": promised(promise.delta),
+            "adjacency": f"{promise.adjacency.value}: {change}",
+            "in total": total,
+            "noise": f"sigma {promise.sigma:.6g} on every coordinate of a step's sum, "
+            f"{promise.noise_multiplier:.6g} times the clip norm {promise.clip_norm:g}",
+            "steps": f"{promise.steps:,}, each record in each with probability {promise.rate:.6g}",
+            "mechanism": f"{promise.mechanism}; {promise.accountant}",
+            "settings": settings,
+        },
+        entries={
+            "kind": "distilled",
+            "points_shape": list(release.points.shape),
+            "kernel": {"bias_variance": release.bias_variance, "centre": release.centre},
+            "ridge": release.ridge,
+            "settings": dict(release.settings),
+        },
+        domain=release.schema.summary,
+        not_protected=f"{unprotected(release.schema, promise.adjacency)}, the sampling rate",
+        change=change,
+        mechanisms=f"{promise.mechanism}; {promise.steps:,} steps, each record in each with "
+        f"probability {promise.rate:.6g}, sigma {promise.sigma:.6g} at L2 sensitivity "
+        f"{promise.clip_norm:.6g}; {promise.accountant}",
+        composition=total,
+        post_processing="Points descend by Adam along the noisy gradients.",
+        preprocessing=settings,
+    )

@@ -1,0 +1,95 @@
+"""What the label of a noisy embedding says."""
+
+from __future__ import annotations
+
+from ...common.adjacency import Adjacency
+from ...common.features.base import weights_digest
+from ...common.features.perceptual import PerceptualFeatures
+from ...common.schema.table import TableSchema
+from ...common.text import counted, promised, rounded_up
+from ..file.model import Release
+from ..file.reader import OpenedRelease
+from .base import Label, in_total, unprotected
+
+
+def embedding_label(opened: OpenedRelease) -> Label:
+    """The label of the release of an embedding."""
+    release, promise = opened.release, opened.release.guarantee
+    total = in_total(promise.total_releases, promise.total_epsilon, promise.total_adjacency)
+    rows = {
+        "data": _data(release),
+        "epsilon": _epsilon(release),
+        "delta": promised(promise.delta),
+        "adjacency": f"{promise.adjacency.value}: {promise.adjacency.meaning}",
+        "in total": total,
+        "noise": f"sigma {promise.sigma:.6g} on every sum, {release.noise_per_coordinate:.3g} on "
+        f"every entry of the matrix; sensitivity {promise.sensitivity:.6g}",
+        "mechanism": f"{promise.mechanism}; {promise.accountant}",
+        "features": _features(release),
+    }
+    if promise.epsilon_replace_one is not None:
+        alone = " for the matrix alone" if release.schema.spent else ""
+        rows["exchange"] = (
+            f"epsilon {rounded_up(promise.epsilon_replace_one)} under replace-one{alone}"
+        )
+    not_protected = unprotected(release.schema, promise.adjacency)
+    if isinstance(release.feature_map, PerceptualFeatures):
+        not_protected += "; the data that the features' module was trained on"
+    return Label(
+        opened,
+        rows,
+        entries={
+            "feature_map": {
+                **release.feature_map.spec(),
+                "digest": weights_digest(release.feature_map),
+            },
+            "embedding_shape": list(release.embedding.shape),
+            "class_weights": dict(
+                zip(release.schema.classes, release.class_weights.tolist(), strict=True)
+            ),
+        },
+        domain=_data(release),
+        not_protected=not_protected,
+        change=promise.adjacency.meaning,
+        mechanisms=f"{promise.mechanism}, sigma {promise.sigma:.6g} at L2 sensitivity "
+        f"{promise.sensitivity:.6g}; {promise.accountant}; {_features(release)}",
+        composition=total,
+        post_processing="A generator is trained on the released matrix alone.",
+    )
+
+
+def _epsilon(release: Release) -> str:
+    promise = release.guarantee
+    if not promise.private:
+        return "none: NOT PRIVATE"
+    if release.schema.spent:
+        return f"{rounded_up(release.epsilon)}, of which the bounds of columns have a part"
+    return promised(promise.epsilon)
+
+
+def _data(release: Release) -> str:
+    schema, promise = release.schema, release.guarantee
+    about = "" if promise.adjacency is Adjacency.REPLACE_ONE else "about "
+    return f"{about}{promise.records:,} {schema.summary}"
+
+
+def _features(release: Release) -> str:
+    spec, beside = release.feature_map.spec(), ""
+    if spec["features"] == "joint":
+        pairs = len(spec["marginals"].get("pairs", ()))
+        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
+        beside = f", and marginals of weight {spec['weight']:g}{several}"
+        spec = spec["rff" if "rff" in spec else "tangent"]
+    if spec["features"] == "ntk":
+        kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
+        is_table = isinstance(release.schema, TableSchema)
+        kind += f", on {'encoded rows' if is_table else spec['front']['kind']}"
+    elif spec["features"] == "rff":
+        kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
+    elif spec["features"] == "marginals":
+        kind = f"marginals of {counted(len(spec['columns']), 'column')}"
+    elif spec["features"] == "perceptual":
+        kind = f"features of a pre-trained module (SHA-256 {spec['module']})"
+    else:
+        kind = f"Hermite features of order {spec['order']} and {spec['pair_order']} (pairs)"
+    return f"{kind}{beside}: a {release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"

@@ -1,0 +1,1 @@
+"""The noise, and what it promises."""

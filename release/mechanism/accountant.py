@@ -1,0 +1,112 @@
+"""From (epsilon, delta) to noise and back, by the exact analytic Gaussian mechanism.
+
+For sensitivity 1 and noise multiplier z the Gaussian mechanism satisfies (epsilon, delta)
+differential privacy exactly when
+
+    delta >= Phi(1/(2z) - epsilon z) - e^epsilon Phi(-1/(2z) - epsilon z)
+
+(Balle and Wang 2018, "Improving the Gaussian Mechanism for Differential Privacy", theorem 8).
+autodp evaluates the right-hand side in log space; its own calibration is not used, because it
+compares delta with an absolute tolerance that is too coarse for very small ones.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib.metadata import version
+from typing import Final
+
+from ...common.errors import BudgetError
+
+ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
+_RELATIVE_MARGIN: Final = 1e-9
+"""By how much results are rounded to the safe side; far above the error of autodp's log-delta."""
+SMALLEST_EPSILON: Final = 1e-4
+"""Below about 1e-5 the two terms of delta are so nearly equal that float64 cannot tell them apart
+well enough, and noise would be off by more than the margin, to either side."""
+LARGEST_EPSILON: Final = 1e9
+LARGEST_MULTIPLIER: Final = 1e9
+SMALLEST_MULTIPLIER: Final = 1e-3
+
+
+def log_delta(noise_multiplier: float, epsilon: float) -> float:
+    """Natural logarithm of the smallest delta at this noise and epsilon."""
+    from autodp import dp_bank  # slow to import, so only where it is used
+
+    return float(dp_bank.get_logdelta_ana_gaussian(noise_multiplier, epsilon))
+
+
+def noise_multiplier(epsilon: float, delta: float) -> float:
+    """The standard deviation of Gaussian noise at sensitivity 1, rounded up.
+
+    Guarantee:
+        At the returned value the exact delta is at most `delta`; the value exceeds the smallest
+        such one by no more than 2e-9 of itself. (docs/privacy.md, statement 6.)
+
+    Raises:
+        BudgetError: epsilon or delta is not one that means anything, or out of reach.
+    """
+    require_budget(epsilon, delta)
+    target = math.log(delta)
+    low, high = math.log(SMALLEST_MULTIPLIER), math.log(LARGEST_MULTIPLIER)
+    if log_delta(math.exp(high), epsilon) > target:
+        raise BudgetError(f"epsilon {epsilon:g} with delta {delta:g} needs too much noise")
+    while high - low > _RELATIVE_MARGIN / 2:
+        middle = (low + high) / 2
+        if log_delta(math.exp(middle), epsilon) > target:
+            low = middle
+        else:
+            high = middle
+    rounded_up = math.exp(high) * (1 + _RELATIVE_MARGIN)
+    if log_delta(rounded_up, epsilon) > target:
+        raise BudgetError(f"epsilon {epsilon:g} with delta {delta:g}: calibration failed")
+    return rounded_up
+
+
+def epsilon_for(multiplier: float, delta: float) -> float:
+    """The epsilon that noise of this size at sensitivity 1 gives, rounded up; infinite for none.
+
+    Guarantee:
+        At the returned epsilon the exact delta is at most `delta`.
+
+    Raises:
+        BudgetError: no epsilon up to 10^9 is large enough, or delta is no probability.
+    """
+    require_budget(1.0, delta)
+    if multiplier == 0:
+        return math.inf
+    target = math.log(delta)
+    if log_delta(multiplier, 0.0) <= target:
+        return 0.0
+    low, high = 0.0, 1.0
+    while log_delta(multiplier, high) > target:
+        low, high = high, 2 * high
+        if high > LARGEST_EPSILON:
+            raise BudgetError(f"noise of {multiplier:g} times the sensitivity hides nothing")
+    while high - low > _RELATIVE_MARGIN / 2 * high:
+        middle = (low + high) / 2
+        if log_delta(multiplier, middle) > target:
+            low = middle
+        else:
+            high = middle
+    return high * (1 + _RELATIVE_MARGIN)
+
+
+def require_budget(epsilon: float, delta: float) -> None:
+    """Refuse values of epsilon and delta that promise nothing or cannot be kept.
+
+    Raises:
+        BudgetError: epsilon is not a positive finite number or below 1e-4, or delta not between 0
+            and 1.
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise BudgetError(f"--eps {epsilon:g}: epsilon must be a positive number, such as 1")
+    if epsilon < SMALLEST_EPSILON:
+        raise BudgetError(f"--eps {epsilon:g}: {SMALLEST_EPSILON:g} is the least there is")
+    if not 0 < delta < 1:
+        raise BudgetError(f"--delta {delta:g}: delta must lie between 0 and 1, such as 1e-5")
+
+
+def accountant_version() -> str:
+    """Name and version of the library that the numbers come from."""
+    return f"autodp {version('autodp')}"

@@ -1,0 +1,1 @@
+"""From an embedding to a release: the one place where noise is added to sums."""

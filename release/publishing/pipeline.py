@@ -1,0 +1,249 @@
+"""Stage two: add noise once and write the file that may be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.adjacency import Adjacency
+from ...common.errors import BudgetError, FormatError, OutputError
+from ...common.features.approx_bounds import holds_magnitudes
+from ...common.ledger import Entry
+from ...common.storage.atomic import (
+    PUBLIC_MODE,
+    SENSITIVE_MODE,
+    followed,
+    require_absent,
+    require_room,
+    write_atomically,
+)
+from ...common.storage.container import RELEASE_BEGINS
+from ...common.storage.locks import locked
+from ...common.text import rounded_up
+from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
+from ..file.model import Guarantee, Release, statement_of
+from ..file.user_block import sign_file
+from ..file.validation import require_consistent
+from ..file.writer import serialise
+from ..mechanism.accountant import ACCOUNTANT, accountant_version, epsilon_for
+from ..mechanism.composition import Total, require_below_ceiling, total_of
+from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums, add_noise
+from ..signing.keys import SigningKey
+from .terms import ClassCounts, Terms, entry_for, noise_for
+
+COST: Final = "is a release that was paid for"
+
+
+def publish(
+    embedding_path: Path,
+    output: Path,
+    terms: Terms,
+    key: SigningKey,
+    *,
+    compose: Callable[[Total], bool] = lambda total: False,
+    overwrite: bool = False,
+) -> Release:
+    """Make a release of an embedding file, enter it into its ledger, and write the release file.
+
+    Guarantee:
+        That of `unrecorded_release`; and no release file exists without its entry. The entry is on
+        the disk before the noise is drawn, so a crash can leave an entry too many, never one too
+        few. Copies of the embedding file have ledgers of their own, which nothing can prevent.
+
+    Args:
+        embedding_path: the embedding; its ledger is rewritten.
+        output: where to write the release.
+        terms: what it is to promise.
+        key: signs the file; `dpntk.release.own_key()` is this machine's.
+        compose: asked, if there are releases already, whether their joint promise is acceptable.
+        overwrite: whether a file at `output` may be replaced.
+
+    Raises:
+        EmbeddingError: there is no whole embedding.
+        BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
+        OutputError: a file cannot be written.
+    """
+    require_embedding(embedding_path)
+    embedding_path = followed(embedding_path)
+    with locked(embedding_path):
+        require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
+        embedding = load_embedding(embedding_path)
+        if holds_magnitudes(embedding.schema, embedding.feature_map):
+            raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")
+        require_room(output, _size(embedding))
+        scale, entry, total = enter_release(embedding_path, embedding, terms, compose)
+        try:
+            made = _carry_out(embedding, terms, scale, entry, total)
+            write_release(made, output, key)
+        except (KeyboardInterrupt, OutputError) as error:
+            reason = str(error) or "interrupted"
+            raise OutputError(
+                f"{reason}; {embedding_path} counts the release as spent all the same"
+            ) from error
+    return made
+
+
+def _size(embedding: Embedding) -> int:
+    """Bytes of a release, but for what is said in it."""
+    weights = embedding.feature_map.weights().values()
+    return embedding.sums.size * np.dtype(np.float32).itemsize + sum(w.nbytes for w in weights)
+
+
+def enter_release(
+    path: Path, embedding: Embedding, terms: Terms, compose: Callable[[Total], bool]
+) -> tuple[NoiseScale, Entry, Total]:
+    """Enter a release into the ledger of an embedding file, before anything is drawn for it.
+
+    Args:
+        path: the file, which the caller has locked; it is rewritten.
+        embedding: what is in it.
+        terms: what the release is to promise.
+        compose: as of `publish`. What was spent on bounds that the schema carries is no reason to
+            ask.
+
+    Raises:
+        BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
+    """
+    scale, entry, total = _planned(embedding, terms)
+    asked_for = set(embedding.ledger.all_entries) - set(embedding.schema.spent)
+    if asked_for and not compose(total):
+        raise BudgetError(
+            f"{path} was released before: with this release the total would be epsilon "
+            f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
+            "add --compose if that is acceptable"
+        )
+    write_embedding(replace(embedding, ledger=embedding.ledger.with_entry(entry)), path)
+    return scale, entry, total
+
+
+def _planned(embedding: Embedding, terms: Terms) -> tuple[NoiseScale, Entry, Total]:
+    """A release that nothing speaks against: the terms, no ceiling, and no reader.
+
+    Raises:
+        BudgetError: something does.
+    """
+    scale = noise_for(embedding, terms)
+    entry = entry_for(embedding, terms, scale)
+    ledger = embedding.ledger.with_entry(entry)
+    require_below_ceiling(ledger)
+    total = total_of(ledger, terms.delta)
+    # How many records are released under add-remove is not known yet, and follows from nothing.
+    promise = _guarantee(embedding, terms, scale, entry, total, embedding.records)
+    try:
+        require_consistent(promise, embedding.feature_map, embedding.schema.spent)
+    except FormatError as error:
+        raise BudgetError(
+            f"--eps {terms.epsilon:g} with --delta {terms.delta:g}: no reader could confirm such a "
+            f"release, {error}: choose others"
+        ) from error
+    return scale, entry, total
+
+
+def unrecorded_release(embedding: Embedding, terms: Terms) -> Release:
+    """Make a differentially private release of an embedding in memory, entering it nowhere.
+
+    For tests and trials: a release that leaves is made by `publish`.
+
+    Guarantee:
+        The result satisfies (epsilon, delta) differential privacy under the terms' adjacency: the
+        matrix and the class counts by the Gaussian mechanism (`gaussian.calibrate`), the class
+        weights and the number of records under add-remove as functions of the noisy counts, all
+        else because it does not depend on the records beyond what is public: the schema, the
+        feature map and, under replace-one, the number of records. Every call spends the budget
+        anew; `publish` keeps account of it.
+
+    Raises:
+        BudgetError: the terms make no sense for this embedding, or exceed its ceiling.
+    """
+    return _carry_out(embedding, terms, *_planned(embedding, terms))
+
+
+def _carry_out(
+    embedding: Embedding, terms: Terms, scale: NoiseScale, entry: Entry, total: Total
+) -> Release:
+    if terms.not_private:
+        weighted = embedding.counts * scale.count_weight if scale.count_weight else None
+        noisy = NoisySums(embedding.sums, weighted)
+    else:
+        noisy = add_noise(embedding.sums, embedding.counts, scale)
+    classes, unit = len(embedding.schema.classes), embedding.grid.unit
+    counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
+    exact_total = terms.adjacency is Adjacency.REPLACE_ONE
+    records = embedding.records if exact_total else max(1, round(float(counts.sum())))
+    declared = terms.class_counts is ClassCounts.UNIFORM
+    guarantee = _guarantee(embedding, terms, scale, entry, total, records)
+    return Release(
+        embedding=(noisy.sums * (unit / records)).astype(np.float32),
+        class_weights=np.full(classes, 1 / classes) if declared else _shares(counts, records),
+        feature_map=embedding.feature_map,
+        schema=embedding.schema,
+        guarantee=guarantee,
+        release_id=entry.release_id,
+        created=entry.created,
+        dpntk_version=version("dpntk"),
+        statement=statement_of(
+            guarantee, embedding.schema, embedding.feature_map, equal_classes=declared
+        ),
+    )
+
+
+def _guarantee(
+    embedding: Embedding, terms: Terms, scale: NoiseScale, entry: Entry, total: Total, records: int
+) -> Guarantee:
+    """The figures of a release, of which only the number of records may depend on the noise."""
+    unit = embedding.grid.unit
+    return Guarantee(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        noise_multiplier=scale.multiplier,
+        sensitivity=scale.sensitivity * unit,
+        sigma=scale.sigma * unit,
+        grid=unit,
+        count_weight=terms.released_weight,
+        records=records,
+        mechanism=NO_MECHANISM if terms.not_private else MECHANISM,
+        accountant=f"{ACCOUNTANT}, {accountant_version()}",
+        epsilon_replace_one=(
+            None
+            if terms.adjacency is Adjacency.REPLACE_ONE
+            else epsilon_for(entry.multiplier_replace_one, terms.delta)
+        ),
+        total_epsilon=total.epsilon,
+        total_adjacency=total.adjacency,
+        total_releases=total.releases,
+    )
+
+
+def write_release(made: Release, path: Path, key: SigningKey | None) -> None:
+    """Write a release file, readable by its owner alone (0600) if it is not private.
+
+    Args:
+        made: the release.
+        path: where to write it.
+        key: signs it; None leaves it unsigned, and most readers will refuse it.
+
+    Raises:
+        OutputError: it cannot be written; nothing is left behind.
+    """
+    mode = PUBLIC_MODE if made.guarantee.private else SENSITIVE_MODE
+    content = serialise(made)
+    if key is not None:
+        sign_file(content, key)
+    write_atomically(path, content, mode=mode)
+
+
+def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:
+    """Noisy counts as positive shares of 1; a class counts as one record at least.
+
+    Post-processing of the noisy counts and of the released number of records.
+    """
+    counts = np.clip(noisy_counts, 1.0, float(records))
+    shares: NDArray[np.float64] = counts / counts.sum()
+    return shares

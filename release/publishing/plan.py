@@ -1,0 +1,106 @@
+"""What a release would say through its noise, before anything is spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ...common.features.base import FeatureMap
+from ...embed.exact.grid import Grid
+from ..mechanism.accountant import epsilon_for
+from .terms import Terms, noise_on
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The noise of a release that has not been made, beside the most that it can show.
+
+    The released matrix is the sum of the records' features by class (d x c) divided by their
+    number. Column j holds the mean feature of class j, of length 1 at most, times the share of the
+    class. All classes are taken to be equally frequent: a rare class has less signal in the same
+    noise.
+
+    Attributes:
+        terms: what the release would promise.
+        records: how many records there are.
+        classes: c, the number of classes.
+        dimension: d, the length of a feature.
+        multiplier: standard deviation of the noise at sensitivity 1.
+        sensitivity: L2 sensitivity of the sums, in units of the norm of one record's feature.
+        sigma: standard deviation of the noise on every sum, in the same units.
+    """
+
+    terms: Terms
+    records: int
+    classes: int
+    dimension: int
+    multiplier: float
+    sensitivity: float
+    sigma: float
+
+    @property
+    def noise_per_coordinate(self) -> float:
+        """Standard deviation of the noise on each entry of the released matrix."""
+        return self.sigma / self.records
+
+    @property
+    def noise_norm(self) -> float:
+        """Expected Frobenius norm of the noise in the released matrix."""
+        return self.noise_per_coordinate * math.sqrt(self.dimension * self.classes)
+
+    @property
+    def signal_bound(self) -> float:
+        """The largest Frobenius norm that the matrix without noise can have: 1 / sqrt(c)."""
+        return 1 / math.sqrt(self.classes)
+
+    @property
+    def excess(self) -> float:
+        """Norm of the noise over the bound on the signal; above 1, most of the matrix is noise."""
+        return self.noise_norm / self.signal_bound
+
+    @property
+    def loss_floor(self) -> float:
+        """What the noise alone adds to the training's loss, in expectation."""
+        return self.excess**2
+
+    @property
+    def blur(self) -> float:
+        """Noise of a class's mean feature along any one direction, which shows lengths up to 1.
+
+        Training averages over the coordinates, so features matter down to about this size. Near
+        1, nothing can be learnt.
+        """
+        return self.noise_per_coordinate * self.classes
+
+    def epsilon_where(self, share: float) -> float:
+        """The epsilon, other things equal, of a release with `share` times the noise."""
+        return epsilon_for(self.multiplier * share, self.terms.delta)
+
+
+def plan(feature_map: FeatureMap, grid: Grid, classes: int, records: int, terms: Terms) -> Plan:
+    """Work out the noise of a release from public facts.
+
+    Guarantee:
+        Reads no record and no sum, and spends nothing. Under add-remove the number of records is
+        itself protected: `records` has to be a guess that does not come from them.
+
+    Args:
+        feature_map: that records are or would be embedded with.
+        grid: that they are or would be summed on.
+        classes: how many classes there are.
+        records: how many records there are.
+        terms: what the release would promise.
+
+    Raises:
+        BudgetError: the terms make no sense for so many records.
+    """
+    noise = noise_on(feature_map, grid, records, terms)
+    return Plan(
+        terms=terms,
+        records=records,
+        classes=classes,
+        dimension=feature_map.dimension,
+        multiplier=noise.multiplier,
+        sensitivity=noise.sensitivity * grid.unit,
+        sigma=noise.sigma * grid.unit,
+    )

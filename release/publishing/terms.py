@@ -1,0 +1,161 @@
+"""What a release is to promise, and the noise that keeps the promise."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+
+from ...common.adjacency import Adjacency
+from ...common.errors import BudgetError
+from ...common.features.base import FeatureMap, share_of_exchange
+from ...common.ledger import DEFAULT_DELTA, Entry
+from ...embed.exact.grid import Grid
+from ...embed.sums.file import Embedding
+from ..mechanism.accountant import require_budget
+from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate, no_noise
+
+
+class ClassCounts(Enum):
+    """How the share of each class becomes known."""
+
+    NOISY = "noisy"
+    """Released with noise, as further coordinates of the same Gaussian."""
+    UNIFORM = "uniform"
+    """Declared by the owner to be equal, as public knowledge."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a release is to promise.
+
+    Attributes:
+        epsilon: above 0; infinity means no noise, and needs `not_private`.
+        delta: above 0 and below 1/n.
+        adjacency: which data sets are to be indistinguishable.
+        class_counts: whether to release class counts, or to declare them equal.
+        count_weight: weight of a class count beside a unit-norm feature.
+        not_private: the owner's word that a release without noise is wanted.
+
+    Raises:
+        BudgetError: a number is out of its range.
+    """
+
+    epsilon: float
+    delta: float = DEFAULT_DELTA
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    class_counts: ClassCounts = ClassCounts.NOISY
+    count_weight: float = DEFAULT_COUNT_WEIGHT
+    not_private: bool = False
+
+    def __post_init__(self) -> None:
+        if self.not_private:
+            if self.epsilon != math.inf:
+                raise BudgetError("--not-private means something with --eps inf only")
+            require_budget(1.0, self.delta)
+        elif self.epsilon == math.inf:
+            raise BudgetError(
+                "--eps inf adds no noise, so the file would be as sensitive as the embedding: "
+                "choose a number such as 1 ('dpntk release --not-private' makes such a file)"
+            )
+        else:
+            require_budget(self.epsilon, self.delta)
+        if not self.count_weight > 0:
+            raise BudgetError(f"--count-weight {self.count_weight:g}: it must be above 0")
+
+    @property
+    def released_weight(self) -> float:
+        """Weight of the counts in the joint vector; 0 if they are not released.
+
+        Under add-remove they are needed in any case: their sum is the number of records.
+        """
+        declared = self.class_counts is ClassCounts.UNIFORM
+        return 0.0 if declared and self.adjacency is Adjacency.REPLACE_ONE else self.count_weight
+
+
+def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
+    """Check the terms against the embedding and calibrate the noise; see `noise_on`.
+
+    Guarantee:
+        Bounds that were found with differential privacy are counted: their entries are in the
+        ledger, under the same adjacency. (docs/privacy.md, statement 20.)
+
+    Raises:
+        BudgetError: the terms make no sense for this embedding.
+    """
+    for entry in embedding.schema.spent:
+        if entry not in embedding.ledger.all_entries:
+            raise BudgetError(
+                "the ledger does not count what was spent on the schema's bounds: embed again"
+            )
+        if entry.adjacency is not terms.adjacency:
+            raise BudgetError(
+                f"the schema's bounds were found under {entry.adjacency.value}: release with "
+                f"--adjacency {entry.adjacency.value}, or find them anew"
+            )
+    return noise_on(embedding.feature_map, embedding.grid, embedding.records, terms)
+
+
+def noise_on(feature_map: FeatureMap, grid: Grid, records: int, terms: Terms) -> NoiseScale:
+    """Check the terms against what is to be released and calibrate the noise.
+
+    Guarantee:
+        Nothing public depends on the number of records under add-remove: the grid neither
+        (docs/privacy.md, statement 12).
+
+    Args:
+        feature_map: of the embedding.
+        grid: of the embedding.
+        records: how many there are.
+        terms: what the release is to promise.
+
+    Raises:
+        BudgetError: the terms make no sense for this embedding.
+    """
+    if terms.not_private:
+        return no_noise(
+            feature_map,
+            grid.units_per_one,
+            adjacency=terms.adjacency,
+            count_weight=terms.released_weight,
+        )
+    if terms.delta >= 1 / records:
+        # Under add-remove the number of records is secret, and messages are passed on.
+        known = terms.adjacency is Adjacency.REPLACE_ONE
+        bound = f"1/n = {1 / records:.3g}" if known else "one over the number of records"
+        less = f"at most {0.1 / records:.0e}" if known else "a much smaller one"
+        raise BudgetError(
+            f"--delta {terms.delta:g} is not below {bound}: such a delta allows publishing "
+            f"somebody's record as it is; choose {less}"
+        )
+    if terms.adjacency is Adjacency.ADD_REMOVE and grid.capacity == records:
+        raise BudgetError(
+            "the embedding's grid was chosen by the number of records, which add-remove protects: "
+            "embed again with a --capacity that does not depend on it"
+        )
+    return calibrate(
+        feature_map,
+        grid.units_per_one,
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        count_weight=terms.released_weight,
+    )
+
+
+def entry_for(embedding: Embedding, terms: Terms, scale: NoiseScale) -> Entry:
+    """The ledger's entry for a release that is about to be made."""
+    share = share_of_exchange(
+        embedding.feature_map, terms.adjacency, count_weight=terms.released_weight
+    )
+    return Entry(
+        release_id=secrets.token_hex(16),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        adjacency=terms.adjacency,
+        multiplier=scale.multiplier,
+        multiplier_replace_one=scale.multiplier * share,
+    )

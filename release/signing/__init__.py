@@ -1,0 +1,1 @@
+"""Who signed a release, and whose releases are accepted."""

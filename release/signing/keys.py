@@ -1,0 +1,150 @@
+"""The private key that releases are signed with: an OpenSSH ed25519 key in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from ...common.errors import OutputError, SigningKeyError
+from ...common.storage import door
+from ...common.storage.atomic import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
+from .config import config_folder
+from .sshsig import PublicKey
+from .trust import remember_own
+
+_LARGEST_FILE: Final = 1 << 16
+_PUBLIC: Final = (b"ssh-", b"ecdsa-")
+"""How public keys begin."""
+_COMMENT: Final = "dpntk"
+
+
+class SigningKey:
+    """A private key in memory. It has no readable representation."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self.private = private
+        self.public = PublicKey(private.public_key().public_bytes_raw())
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.public.fingerprint})"
+
+
+def default_key_path() -> Path:
+    """Where the key lies that is used when none is named."""
+    return config_folder() / "id_ed25519"
+
+
+def public_path(path: Path) -> Path:
+    """Where the public half of a key lies: beside it, with .pub at the end."""
+    return path.with_name(path.name + ".pub")
+
+
+def make_key(path: Path, passphrase: str = "") -> SigningKey:
+    """Make a key and write both halves, the private one readable by its owner alone (0600).
+
+    Args:
+        path: of the private half; the public one gets .pub at the end.
+        passphrase: encrypts the private half; empty for none.
+
+    Raises:
+        OutputError: there is a file already, or nothing can be written.
+    """
+    for existing in (path, public_path(path)):
+        if existing.exists():
+            raise OutputError(f"{existing} already exists: choose another name with -o")
+    key = SigningKey(Ed25519PrivateKey.generate())
+    encryption: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if passphrase:
+        encryption = serialization.BestAvailableEncryption(passphrase.encode())
+    content = key.private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, encryption
+    )
+    with write_failures(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomically(path, content, mode=SENSITIVE_MODE)
+    write_atomically(public_path(path), f"{key.public.line} {_COMMENT}\n".encode(), mode=OWN_MODE)
+    return key
+
+
+def load_key(path: Path, ask: Callable[[], str | None] = lambda: None) -> SigningKey:
+    """Read a private key.
+
+    Args:
+        path: an OpenSSH private key file.
+        ask: called for the passphrase, if there is one; None if nobody can be asked.
+
+    Raises:
+        SigningKeyError: there is none, others can read it, it is not an ed25519 key, or the
+            passphrase is wrong.
+    """
+    content = _read_private(path)
+    try:
+        return _decode(path, content, None)
+    except _Encrypted:
+        pass
+    passphrase = ask()
+    if passphrase is None:
+        raise SigningKeyError(
+            f"{path} has a passphrase: run on a terminal, or name another key with --key"
+        )
+    return _decode(path, content, passphrase.encode())
+
+
+def own_key(ask: Callable[[], str | None] = lambda: None) -> SigningKey:
+    """This machine's key; made, without a passphrase, if there is none yet.
+
+    Args:
+        ask: called for the passphrase, if it has one.
+
+    Raises:
+        SigningKeyError: it cannot be used.
+        OutputError: it cannot be made.
+    """
+    path = default_key_path()
+    key = load_key(path, ask) if path.exists() else make_key(path)
+    remember_own(key.public)
+    return key
+
+
+class _Encrypted(Exception):
+    """The key needs a passphrase."""
+
+
+def _read_private(path: Path) -> bytes:
+    """The bytes of a file that others cannot read; checked on the open file, not on its name."""
+    hint = "'dpntk keygen' makes a key"
+    with door.opened(path, _LARGEST_FILE, refusal=SigningKeyError, hint=hint) as file:
+        content = file.read(_LARGEST_FILE)
+        if os.fstat(file.fileno()).st_mode & 0o077 and not content.startswith(_PUBLIC):
+            raise SigningKeyError(
+                f"{path} can be read by others, so anybody may have signed with it: "
+                f"'chmod 600 {path}', or make a new key with 'dpntk keygen'"
+            )
+        return content
+
+
+def _decode(path: Path, content: bytes, passphrase: bytes | None) -> SigningKey:
+    if content.startswith(_PUBLIC):
+        raise SigningKeyError(f"{path} is a public key: name the private one, without .pub")
+    try:
+        private = serialization.load_ssh_private_key(content, passphrase)
+    except (TypeError, ValueError, UnsupportedAlgorithm) as error:
+        if isinstance(error, TypeError) and passphrase is None:  # the library wants a passphrase
+            raise _Encrypted from error
+        reason = (
+            "not an OpenSSH private key; 'dpntk keygen' makes one"
+            if passphrase is None
+            else "wrong passphrase"
+        )
+        raise SigningKeyError(f"{path}: {reason}") from error
+    if not isinstance(private, Ed25519PrivateKey):
+        raise SigningKeyError(
+            f"{path} is not an ed25519 key; 'dpntk keygen' or 'ssh-keygen -t ed25519' makes one"
+        )
+    return SigningKey(private)

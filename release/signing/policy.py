@@ -1,0 +1,112 @@
+"""Whose release to open: the question that is asked before a stranger's bytes are parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ...common.errors import SignatureError, UntrustedSigner
+from .sshsig import PublicKey, Signature
+from .trust import find
+
+UNSIGNED: Final = (
+    "unsigned, so nobody knows where it comes from: ask for a signed release, or add "
+    "--allow-unsigned to inspect or use it all the same"
+)
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Which releases are to be opened.
+
+    Attributes:
+        signer: accept only what the trusted signer of this name has signed; None for anybody who
+            is trusted.
+        allow_unsigned: accept a file without a signature. A broken signature is never accepted.
+        ask: whether to accept a valid signature by this unknown key; asked once for each file.
+    """
+
+    signer: str | None = None
+    allow_unsigned: bool = False
+    ask: Callable[[PublicKey], bool] = lambda key: False
+
+
+@dataclass(frozen=True)
+class SignedBy:
+    """Who vouches for a file.
+
+    Attributes:
+        name: the trusted signer's; None if there is none.
+        fingerprint: of the key that signed; None if nobody did.
+        own: whether this machine signed it.
+    """
+
+    name: str | None
+    fingerprint: str | None
+    own: bool = False
+
+    def __str__(self) -> str:
+        """One clause for people."""
+        if self.fingerprint is None:
+            return "unsigned: nobody vouches for where this release comes from"
+        if self.name is None:
+            return f"signed by {self.fingerprint}, who is not among the trusted signers"
+        return f"signed by {self.name} ({self.fingerprint})"
+
+
+def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptance) -> SignedBy:
+    """Verify a signature and decide whether its signer is good enough.
+
+    Args:
+        signature: from the user block, if there is one.
+        signed: the bytes that it covers.
+        acceptance: the user's wishes.
+
+    Raises:
+        SignatureError: there is no signature, or not a valid one.
+        UntrustedSigner: it is valid, but by somebody else than was wished for.
+        TrustError: the list of trusted signers cannot be read.
+    """
+    if signature is None:
+        if acceptance.allow_unsigned and acceptance.signer is None:
+            return SignedBy(None, None)
+        raise SignatureError(UNSIGNED)
+    signed_by = identify(signature, signed, acceptance.signer)
+    require_wanted(signed_by, signature.key, acceptance)
+    return signed_by
+
+
+def identify(signature: Signature, signed: memoryview, wanted: str | None = None) -> SignedBy:
+    """Verify a signature and look up whose it is, without judging that.
+
+    Args:
+        signature: from the user block.
+        signed: the bytes that it covers.
+        wanted: the signer's name that is preferred, if the key has two.
+
+    Raises:
+        SignatureError: it is not valid.
+        TrustError: the list of trusted signers cannot be read.
+    """
+    signature.require_valid(signed)
+    known = find(signature.key, wanted)
+    fingerprint = signature.key.fingerprint
+    return SignedBy(known.name, fingerprint, known.own) if known else SignedBy(None, fingerprint)
+
+
+def require_wanted(signed_by: SignedBy, key: PublicKey, acceptance: Acceptance) -> None:
+    """Decide whether a signer is good enough.
+
+    Raises:
+        UntrustedSigner: somebody else was wished for.
+    """
+    name, fingerprint = signed_by.name, signed_by.fingerprint
+    if acceptance.signer is not None and name != acceptance.signer:
+        who = fingerprint if name is None else f"{name}, {fingerprint}"
+        raise UntrustedSigner(f"signed by {who}, not by {acceptance.signer}")
+    if name is None and not acceptance.ask(key):
+        raise UntrustedSigner(
+            f"signed by {fingerprint}, whom nobody here trusts; if you know whose key that is, "
+            "'dpntk trust add NAME KEY.pub' with the key that they give you"
+        )

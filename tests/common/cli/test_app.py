@@ -1,0 +1,121 @@
+"""The command line: quick, lazy, and one line for every error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpntk.common.cli import app as command
+from dpntk.common.cli.app import COMMANDS
+from dpntk.common.console import TextTable, show
+from dpntk.common.errors import DataError
+from tests.conftest import Command
+
+IMPORTED = """
+import json, sys
+from dpntk.common.cli.app import run
+code = run(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]))
+"""
+
+
+def modules_after(*arguments: str) -> set[str]:
+    finished = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *arguments], capture_output=True, text=True, check=True
+    )
+    code, modules = json.loads(finished.stdout.splitlines()[-1])
+    assert code == 0
+    return set(modules)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_needs_no_heavy_library(arguments: list[str]) -> None:
+    heavy = {"torch", "numpy", "h5py", "sklearn", "rich", "autodp", "pyarrow"}
+    assert not heavy & modules_after(*arguments)
+
+
+def test_every_command_is_listed_and_has_a_command_of_its_name(dpntk: Command) -> None:
+    listing = dpntk("--help").stdout
+    assert "\n    dpntk release --eps 1        embedding.h5      -> release.h5 " in listing
+    for name in COMMANDS:
+        assert f"\n  {name} " in listing
+        outcome = dpntk(name, "--help")
+        assert outcome.code == 0
+        assert f"Usage: dpntk {name}" in outcome.stdout
+
+
+def test_wrong_usage_exits_with_2(dpntk: Command) -> None:
+    for arguments in (["nonsense"], ["embed"], ["embed", "--nonsense"], ["evaluate", "x"]):
+        outcome = dpntk(*arguments)
+        assert outcome.code == 2
+        assert "Usage:" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (DataError("what,\nwhere"), "error: what,\\nwhere\n"),
+        (KeyboardInterrupt(), "error: interrupted; nothing was written\n"),
+        (ValueError("oops"), "error: ValueError: oops; this is a bug"),
+    ],
+)
+def test_errors_are_one_line(
+    error: BaseException,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(command.dpntk, "main", fail)
+    assert command.run([]) == 1
+    printed = capfd.readouterr().err
+    assert printed.startswith(line)
+    assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "embed images --length-scale nan",
+        "embed images --length-scale inf",
+        "embed images --marginals nan",
+        "generate --lr nan",
+        "evaluate --test images --keep-negatives nan",
+        "audit --eps 1 --confidence nan",
+    ],
+)
+def test_what_is_no_number_is_refused(dpntk: Command, line: str) -> None:
+    outcome = dpntk(*line.split())
+    assert outcome.code == 1
+    assert "is not a finite number" in outcome.stderr
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "200"])
+def test_a_narrow_terminal_loses_no_figure(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    table = TextTable()
+    for name in ("records", "accuracy", "remarks"):
+        table.add_column(name, wrap=name == "remarks")
+    table.add_row("60,000", "0.966", "of all images that were held out")
+    show(table)
+    printed = capfd.readouterr().out
+    for text in ("records", "accuracy", "60,000", "0.966", "held out"):
+        assert text in printed
+
+
+def test_the_installed_program_runs(
+    dpntk_process: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    finished = dpntk_process("embed", "nowhere", cwd=tmp_path)
+    assert finished.returncode == 1
+    assert finished.stdout == ""
+    assert finished.stderr == "error: nowhere: there is no such file or folder\n"

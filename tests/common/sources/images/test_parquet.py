@@ -1,0 +1,106 @@
+"""Parquet files: which columns are read, what their metadata say, and any range of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from dpntk.common.errors import SchemaError
+from dpntk.common.schema.image import ImageSchema, Origin
+from dpntk.common.sources import open_source
+from tests.helpers.data_sets import (
+    CLASS_NAMES,
+    IMAGES,
+    LABELS,
+    RECORDS,
+    encoded,
+    fixed_lists,
+    write_parquet,
+)
+
+PNGS = [encoded(image) for image in IMAGES]
+
+
+def write(path: Path, **columns: object) -> Path:
+    parquet.write_table(pa.table(columns), path)
+    return path
+
+
+def pixels(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    return np.concatenate([batch.records for batch in open_source(path).batches(7)])
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        pa.array(PNGS, pa.large_binary()),
+        pa.array([{"path": None, "bytes": content} for content in PNGS]),
+        pa.array(RECORDS.tolist(), pa.list_(pa.uint8())),
+        pa.array(RECORDS.tolist(), pa.large_list(pa.uint8())),
+        fixed_lists((RECORDS / 255).astype(np.float32)),
+        fixed_lists(RECORDS / 255),
+    ],
+    ids=lambda images: str(images.type)[:30],
+)
+def test_every_form_of_an_image_column(tmp_path: Path, images: pa.Array) -> None:
+    assert np.array_equal(pixels(write_parquet(tmp_path / "a.parquet", images)), RECORDS)
+
+
+def test_columns_are_found_by_their_names_or_else_by_their_types(tmp_path: Path) -> None:
+    usual = write(tmp_path / "usual.parquet", thumbnail=PNGS[::-1], image=PNGS, age=LABELS + 5,
+                  label=LABELS)  # fmt: skip
+    single = write(tmp_path / "single.parquet", id=["n"] * 20, scan=PNGS, diagnosis=LABELS)
+    for path in (usual, single):
+        (batch,) = open_source(path).batches(20)
+        assert np.array_equal(batch.records, RECORDS)
+        assert np.array_equal(batch.labels, LABELS)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()])
+def test_labels_are_integers_of_any_width(tmp_path: Path, kind: pa.DataType) -> None:
+    path = write_parquet(tmp_path / "a.parquet", PNGS, pa.array(LABELS, kind))
+    (batch,) = open_source(path).batches(20)
+    assert np.array_equal(batch.labels, LABELS)
+    assert batch.labels.dtype == np.int64
+
+
+def test_class_names_are_read_from_the_metadata(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", PNGS, names=CLASS_NAMES)
+    schema = open_source(path).schema
+    assert schema.classes == CLASS_NAMES
+    assert isinstance(schema, ImageSchema)
+    assert schema.classes_origin is Origin.FORMAT
+    declared = open_source(path, class_count=3, class_names=CLASS_NAMES).schema
+    assert declared == replace(schema, classes_origin=Origin.DECLARED)
+    with pytest.raises(SchemaError, match=r"it names 3 classes, but 4 are declared"):
+        open_source(path, class_count=4)
+    with pytest.raises(SchemaError, match=r"its classes are cat, dog, eel, not dog, cat, eel"):
+        open_source(path, class_names=("dog", "cat", "eel"))
+
+
+@pytest.mark.parametrize("document", [b"no JSON", b"[]", b'{"info": {"features": []}}'])
+def test_metadata_that_are_something_else_are_passed_over(tmp_path: Path, document: bytes) -> None:
+    table = pa.table({"image": PNGS, "label": LABELS})
+    path = tmp_path / "a.parquet"
+    parquet.write_table(table.replace_schema_metadata({"huggingface": document}), path)
+    schema = open_source(path).schema
+    assert isinstance(schema, ImageSchema)
+    assert schema.classes_origin is Origin.FROM_DATA
+
+
+def test_a_range_reads_its_row_groups_alone(tmp_path: Path) -> None:
+    """Damage elsewhere goes unnoticed."""
+    path = write_parquet(tmp_path / "a.parquet", fixed_lists(RECORDS), rows=5)
+    content = bytearray(path.read_bytes())
+    for group in (0, 3):
+        begin = parquet.ParquetFile(path).metadata.row_group(group).column(1).data_page_offset
+        content[begin : begin + 40] = b"\xff" * 40
+    source = open_source(path, class_count=3)
+    path.write_bytes(content)
+    batches = list(source.batches(4, 6, 14))
+    assert np.array_equal(np.concatenate([b.records for b in batches]), RECORDS[6:14])

@@ -1,0 +1,116 @@
+"""Random Fourier features: right, exact, and the same for the generator."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.errors import SchemaError
+from dpntk.common.features.base import weights_digest
+from dpntk.common.features.registry import feature_map_from_spec
+from dpntk.common.features.rff import RandomFourierFeatures
+from dpntk.embed.exact.grid import Grid
+from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.generate.kernels.base import kernel_of
+from dpntk.release import open_release
+from tests.conftest import CLASSES, SIDE, Command, draw_records
+
+MAP = RandomFourierFeatures.draw(SIDE * SIDE, frequencies=40, length_scale=3.0, levels=255, seed=0)
+
+
+def by_definition(records: NDArray[np.uint8]) -> NDArray[np.float64]:
+    phases = 2 * np.pi * records.astype(np.float64) @ MAP.turns.astype(np.float64).T
+    waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
+    return waves / math.sqrt(MAP.frequencies)
+
+
+def sums_of(grid: Grid, records: NDArray[np.uint8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    sums = ClassSums(MAP, CLASSES, grid)
+    sums.add(records, labels)
+    return sums.sums
+
+
+def test_class_sums_equal_the_definition(grid: Grid) -> None:
+    records, labels = draw_records(50)
+    expected = by_definition(records).T @ np.eye(CLASSES)[labels]
+    difference = np.abs(sums_of(grid, records, labels) * grid.unit - expected)
+    # the phase is cut at 2^-20 turns
+    assert difference.max() < 50 * 2 * math.pi * 2.0**-20 / math.sqrt(MAP.frequencies)
+
+
+def test_integer_features_are_no_longer_than_one_and_not_much_shorter(grid: Grid) -> None:
+    records, labels = draw_records(40)
+    for record, label in zip(records, labels, strict=True):
+        feature = sums_of(grid, record[None], label[None])
+        squared = sum(value * value for value in feature.ravel().tolist())
+        assert 0.9999 * grid.units_per_one**2 <= squared <= grid.units_per_one**2
+
+
+def test_order_and_grouping_do_not_change_a_bit(grid: Grid) -> None:
+    records, labels = draw_records(301)
+    order = np.random.default_rng(1).permutation(len(records))
+    whole = sums_of(grid, records, labels)
+    assert np.array_equal(whole, sums_of(grid, records[order], labels[order]))
+    parts = [sums_of(grid, records[part], labels[part]) for part in (slice(0, 7), slice(7, None))]
+    assert np.array_equal(whole, parts[0] + parts[1])
+
+
+def test_the_kernel_is_gaussian() -> None:
+    many = RandomFourierFeatures.draw(
+        SIDE * SIDE, frequencies=20_000, length_scale=3.0, levels=255, seed=1
+    )
+    records = draw_records(20)[0].astype(np.float64)
+    phases = 2 * np.pi * records @ many.turns.astype(np.float64).T
+    gram = np.cos(phases[:, None] - phases[None]).mean(axis=-1)
+    distance = ((records[:, None] - records[None]) ** 2).sum(axis=-1) / 255**2
+    assert np.abs(gram - np.exp(-distance / (2 * 3.0**2))).max() < 6 / math.sqrt(20_000)
+
+
+def test_the_generator_sees_the_same_features() -> None:
+    records = draw_records(12)[0]
+    kernel = kernel_of(MAP, torch.device("cpu"), torch.float64)
+    features = kernel.features(torch.from_numpy(records).double().view(3, 4, -1) / 255)
+    phi = torch.from_numpy(by_definition(records)).view(3, 4, -1)
+    assert torch.allclose(features.gram(), phi @ phi.mT, atol=1e-9)
+    matrix = torch.randn(3, MAP.dimension, dtype=torch.float64)
+    assert torch.allclose(features.inner(matrix), (phi @ matrix[..., None])[..., 0], atol=1e-9)
+
+
+def test_it_travels_in_the_release() -> None:
+    again = feature_map_from_spec(MAP.spec(), MAP.weights())
+    assert weights_digest(again) == weights_digest(MAP)
+    for spec, weights in (
+        ({**MAP.spec(), "frequencies": 41}, MAP.weights()),
+        ({**MAP.spec(), "levels": 254.5}, MAP.weights()),
+        ({**MAP.spec(), "features": "waves"}, MAP.weights()),
+        (MAP.spec(), {}),
+        (MAP.spec(), {"turns": MAP.turns * np.float32(1.001)}),
+        (MAP.spec(), {"turns": MAP.turns * np.float32(2**20)}),
+    ):
+        with pytest.raises(SchemaError, match=r"^feature map: "):
+            feature_map_from_spec(spec, weights)
+
+
+def test_phases_that_float64_does_not_hold_exactly_are_refused() -> None:
+    fast = np.full((1, 2**14), 2.0**-8, dtype=np.float32)  # 2^24 grid units for each level
+    RandomFourierFeatures(fast, levels=255)
+    with pytest.raises(SchemaError, match="could not be summed exactly"):
+        RandomFourierFeatures(fast, levels=2**16 - 1)
+
+
+def test_the_whole_path_with_it(dpntk: Command, folder: Path, tmp_path: Path) -> None:
+    assert dpntk("embed", folder, "--features", "rff", "--frequencies", "30").code == 0
+    assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
+    released = open_release(tmp_path / "release.h5").release
+    assert released.embedding.shape == (60, 3)
+    assert released.guarantee.sensitivity == pytest.approx(2.0)
+    assert "random Fourier features, 30 frequencies" in " ".join(dpntk("inspect").stdout.split())
+    assert dpntk("generate", "--steps", "3", "-n", "30").code == 0
+    refused = dpntk("embed", folder, "--features", "rff", "--front", "scattering", "-o", "other.h5")
+    assert refused.code == 1
+    assert "--front scattering: it goes with --features ntk, not rff" in refused.stderr

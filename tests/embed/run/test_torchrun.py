@@ -1,0 +1,93 @@
+"""Under torchrun itself: one file comes out, also when a process is killed and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.helpers.processes import embed_arguments, embed_in_a_child, write_records
+
+RUNS = int(os.environ.get("DPNTK_KILLS", "1"))
+"""How many times a process is killed; a run takes some ten seconds."""
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_records(tmp_path_factory.mktemp("records") / "data.npz", count=800_000)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data: Path) -> bytes:
+    output = data.with_name("undisturbed.h5")
+    assert embed_in_a_child(embed_arguments(data, output)) == 0
+    return output.read_bytes()
+
+
+def torchrun(arguments: list[str], *options: str) -> subprocess.Popen[str]:
+    """Start two processes on this machine."""
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    two_here = ["--standalone", "--nproc-per-node", "2"]
+    return subprocess.Popen(
+        [BIN / "torchrun", *two_here, *options, "--no-python", BIN / "dpntk", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def process_of(rank: int, parent: int) -> int | None:
+    """The id of torchrun's child with that rank, if it has one."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            status = (folder / "stat").read_text().rpartition(")")[2].split()
+            variables = (folder / "environ").read_bytes().split(b"\0")
+            if int(status[1]) == parent and f"RANK={rank}".encode() in variables:
+                return int(folder.name)
+    return None
+
+
+def test_two_ranks_write_the_file_that_one_process_writes(
+    data: Path, undisturbed: bytes, tmp_path: Path
+) -> None:
+    output = tmp_path / "embedding.h5"
+    run = torchrun(embed_arguments(data, output))
+    _, stderr = run.communicate()
+    assert run.returncode == 0
+    assert output.read_bytes() == undisturbed
+    assert stderr.count("embedded 800,000 images") == 1
+    assert "Traceback" not in stderr
+    assert {file.name for file in tmp_path.iterdir()} == {".dpntk.lock", "embedding.h5"}
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_a_killed_rank_is_started_again_and_goes_on(
+    data: Path, undisturbed: bytes, tmp_path: Path, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    unlucky = int(random.integers(2))
+    output = tmp_path / "embedding.h5"
+    run = torchrun(embed_arguments(data, output), "--max-restarts", "1")
+    checkpoint = tmp_path / ".embedding.h5.work" / f"share-{unlucky + 1}-of-2.checkpoint"
+    while not checkpoint.exists():
+        assert run.poll() is None
+        time.sleep(0.01)
+    time.sleep(random.uniform(0, 0.2))
+    process = process_of(unlucky, run.pid)
+    killed = process is not None
+    if process is not None:
+        os.kill(process, signal.SIGKILL)
+    _, stderr = run.communicate()
+    assert run.returncode == 0
+    assert killed
+    assert "note: going on after " in stderr
+    assert output.read_bytes() == undisturbed
+    assert {file.name for file in tmp_path.iterdir()} == {".dpntk.lock", "embedding.h5"}

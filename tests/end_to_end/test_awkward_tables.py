@@ -1,0 +1,191 @@
+"""Tables as programs and people write them: drafted, embedded, released, generated, read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from dpntk.common.schema.toml import read_schema
+from dpntk.common.sources import open_source
+from tests.conftest import Command, refused
+from tests.end_to_end.test_tables import confirm
+
+
+def go_through(dpntk: Command, file: str, *options: str) -> None:
+    """From a table to a synthetic one, which its own schema takes."""
+    drafted = dpntk("schema", file, *options)
+    assert drafted.code == 0, drafted.stderr
+    confirm(Path("schema.toml"))
+    embedded = dpntk("embed", file, "--schema", "schema.toml", "--width", "5")
+    assert embedded.code == 0, embedded.stderr
+    assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
+    generated = dpntk("generate", "release.h5", "--steps", "2", "-n", "50")
+    assert generated.code == 0, generated.stderr
+    for name in ("table.csv", "table.parquet"):
+        source = open_source(Path("synthetic") / name, table=read_schema(Path("schema.toml")))
+        assert sum(len(batch.records) for batch in source.batches(100)) == 50
+
+
+@pytest.mark.parametrize(
+    ("texts", "dtype", "written"),
+    [
+        ((" 0", " 1"), "int64", ["0", "1"]),
+        (("+1", "-1"), "string", ["+1", "-1"]),
+        (("1.0", "0.0"), "float64", ["1.0", "0.0"]),
+        (("02", "01"), "string", ["02", "01"]),
+        (("0.50", "1.00"), "float64", ["0.50", "1.00"]),
+        (("1e3", "2e3"), "float64", ["1e3", "2e3"]),
+        (("1", "1.0", "2"), "float64", ["1", "2"]),
+        (("7", "-8"), "int64", ["7", "-8"]),
+    ],
+    ids=str,
+)
+def test_categories_that_are_numbers_are_written_as_they_were(
+    dpntk: Command, tmp_path: Path, texts: tuple[str, ...], dtype: str, written: list[str]
+) -> None:
+    rows = [f"{i % 7},{texts[i % len(texts)]}\n" for i in range(40)]
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(rows))
+    go_through(dpntk, "a.csv", "--label", "y")
+    assert read_schema(Path("schema.toml")).columns[1].dtype == dtype
+    as_texts = arrow_csv.ConvertOptions(column_types={"y": pa.string()})
+    found = arrow_csv.read_csv("synthetic/table.csv", convert_options=as_texts)
+    assert set(found.column("y").to_pylist()) <= set(written)
+    assert str(parquet.read_schema("synthetic/table.parquet").field("y").type) == (
+        {"float64": "double"}.get(dtype, dtype)
+    )
+
+
+def test_numbers_of_a_parquet_file_are_the_categories_that_they_were(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    price = pa.array(["1.50", "2.50"] * 20).cast(pa.decimal128(10, 2))
+    columns = {
+        "half": pa.array([0.1, 0.2] * 20, pa.float32()),
+        "price": price,
+        "there": pa.array([1.0, float("nan"), 0.0, 1.0] * 10),
+        "years": pa.array(range(40), pa.int16()),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    go_through(dpntk, "a.parquet")
+    found = arrow_csv.read_csv("synthetic/table.csv").to_pydict()
+    assert set(found["half"]) <= {0.1, 0.2}
+    assert set(found["price"]) <= {1.5, 2.5}
+    assert set(found["there"]) <= {0, 1, None}
+
+
+def test_a_column_that_cannot_be_described_does_not_stop_the_draft(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    columns = {
+        "id": [2**60 + 2**20 * i for i in range(30)],
+        "text": ["a" * 1001, "b" * 1001] * 15,
+        "limit": [1.0, float("inf")] * 15,
+        "age": list(range(30)),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    drafted = dpntk("schema", "a.parquet")
+    assert drafted.code == 0
+    assert read_schema(Path("schema.toml"), accept_from_data=True).left_out == (
+        "id", "text", "limit",
+    )  # fmt: skip
+    assert "column 'id': its bounds have to go up" in drafted.stderr
+    assert "column 'limit': dtype float64 does not hold a category" in drafted.stderr
+    assert drafted.stderr.count("it is left out") == 3
+    assert "nor a few texts" not in drafted.stderr
+    (tmp_path / "b.csv").write_text(
+        "x,y\n" + "".join(f"{i},{'ab'[i % 2] * 1001}\n" for i in (0, 1))
+    )
+    refused(
+        dpntk("schema", "b.csv", "-o", "b.toml", "--label", "y"), "b.csv: column 'y': a category"
+    )
+
+
+def test_a_column_whose_values_all_lack_in_one_file_is_not_of_another_type(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name, values in (("a", pa.nulls(20)), ("b", pa.array(range(20))), ("c", pa.nulls(20))):
+        table = pa.table({"x": values, "y": pa.array(["u", "v"] * 10)})
+        parquet.write_table(table, folder / f"{name}.parquet")
+    go_through(dpntk, "parts")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (",x", "a.csv: column 1 has no name: give it one"),
+        ("x,x", "a.csv: two columns have the same name: rename one of them ('x')"),
+    ],
+)
+def test_columns_have_names_of_their_own(
+    dpntk: Command, tmp_path: Path, header: str, message: str
+) -> None:
+    (tmp_path / "a.csv").write_text(f"{header}\n1,2\n3,4\n5,6\n")
+    refused(dpntk("schema", "a.csv"), message)
+    names = header.split(",")
+    parquet.write_table(pa.table([[1, 2, 3]] * 2, names=names), tmp_path / "a.parquet")
+    refused(dpntk("schema", "a.parquet"), message.replace("csv", "parquet"))
+
+
+ID = """
+[[columns]]
+name = "id"
+kind = "integer"
+dtype = "int64"
+lower = 0
+upper = 99
+"""
+
+
+def test_a_quote_that_stays_open_swallows_no_rows(dpntk: Command, tmp_path: Path) -> None:
+    """Not even where the column that it is in is left out."""
+    Path("s.toml").write_text(f'left_out = ["y", "notes"]\n{ID}')
+    rows = [f"{i},b,note {i}\n" for i in range(60)]
+    for name, begins, ends in (
+        ("open.csv", '"5 inch pipe', "note"),
+        ("again.csv", '"5 inch pipe', '"a note"'),
+        ("closed.csv", '"5"" pipe,\nor so"', '"a\nnote"'),
+    ):
+        rows[50], rows[55] = f"50,b,{begins}\n", f"55,b,{ends}\n"
+        (tmp_path / name).write_text("id,y,notes\n" + "".join(rows))
+    for name in ("open.csv", "again.csv"):
+        message = f"{name}: row 51 opens a quote and does not close it"
+        refused(dpntk("embed", name, "--schema", "s.toml"), message)
+        refused(dpntk("schema", name), message)
+    made = dpntk("embed", "closed.csv", "--schema", "s.toml", "--width", "5")
+    assert "embedded 60 rows" in made.stderr
+
+
+def test_a_table_of_categories_alone_is_released_with_every_map(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    """Its Fourier features are marginals, as magnitudes are."""
+    (tmp_path / "a.csv").write_text("a,b\n" + "k1,m1\nk2,m2\nk1,m2\n" * 10)
+    dpntk("schema", "a.csv")
+    confirm(tmp_path / "schema.toml")
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--features", "rff").code == 0
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+
+
+def test_a_schema_may_begin_with_a_mark_and_its_missing_texts_can_be_written(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n1,u\n2,v\n3,u\n")
+    dpntk("schema", "a.csv")
+    confirm(tmp_path / "schema.toml")
+    text = Path("schema.toml").read_text()
+    Path("schema.toml").write_text("\ufeff" + text)
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--width", "5").code == 0
+    changed = text.replace('encoding = "utf-8"', 'encoding = "latin-1"').replace(
+        'missing = ["",', 'missing = ["\u2013", "",'
+    )
+    Path("schema.toml").write_text(changed, encoding="utf-8")
+    refused(
+        dpntk("embed", "a.csv", "--schema", "schema.toml", "-o", "b.h5"),
+        "missing: latin-1 cannot write '\u2013', which stands for missing values",
+    )

@@ -1,0 +1,226 @@
+"""A table on its whole path, as a user runs it, and what may not depend on its rows."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pytest
+from pyarrow import parquet
+
+from dpntk.common.schema.table import TableSchema
+from dpntk.embed import Embedding, embed
+from dpntk.release import Terms
+from dpntk.release.file.writer import serialise
+from dpntk.release.mechanism.gaussian import NoisySums
+from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing import terms
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.conftest import Command, refused
+from tests.helpers.tables import PEOPLE, people
+
+
+def confirm(path: Path) -> None:
+    path.write_text(path.read_text().replace("confirmed = false", "confirmed = true"))
+
+
+def test_from_a_table_to_a_table_that_is_like_it(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(people(1500))
+    drafted = dpntk("schema", "a.csv", "--label", "ill")
+    assert drafted.code == 0, drafted.stderr
+    assert (tmp_path / "schema.toml").stat().st_mode & 0o777 == 0o600
+    refused(dpntk("embed", "a.csv", "--schema", "schema.toml"), "schema.toml: not confirmed: ")
+    confirm(tmp_path / "schema.toml")
+    made = dpntk("embed", "a.csv", "--schema", "schema.toml", "--width", "30")
+    assert made.code == 0, made.stderr
+    assert "1,500 rows of 6 columns in 2 classes" in made.stderr
+    assert dpntk("release", "--eps", "20", "--delta", "1e-4").code == 0
+    label = dpntk("inspect", "release.h5").stdout
+    assert "1,500 rows of 6 columns, ill in 2 classes: no, yes" in " ".join(label.split())
+    assert ", on encoded rows" in label
+    described = json.loads(dpntk("inspect", "--json", "release.h5").stdout)
+    assert described["feature_map"]["features"] == "joint"
+    generated = dpntk("generate", "release.h5", "--steps", "150", "--batch", "100")
+    assert generated.code == 0, generated.stderr
+
+    made_table = arrow_csv.read_csv("synthetic/table.csv").to_pydict()
+    assert list(made_table) == ["id", "age", "pay", "grade", "town", "ill"]
+    age, ill = np.array(made_table["age"]), np.array(made_table["ill"])
+    bonn = np.array(made_table["town"]) == "Bonn"
+    assert 0.25 < (ill == "yes").mean() < 0.35
+    assert abs(age[ill == "yes"].mean() - 70) < 8
+    assert abs(age[ill == "no"].mean() - 30) < 8
+    assert bonn[ill == "yes"].mean() > 0.7
+    assert bonn[ill == "no"].mean() < 0.3
+    provenance = json.loads(Path("synthetic/provenance.json").read_text())
+    assert provenance["release"]["private"] is True
+    assert provenance["schema"]["label"] == "ill"
+
+    for rows in (9, 8):  # the second replaces the first
+        again = dpntk("generate", "--from", "synthetic", "-n", rows, "-o", "more")
+        assert again.code == 0, again.stderr
+        assert arrow_csv.read_csv("more/table.csv").num_rows == rows
+    Path("more/schema.toml").write_text("mine")
+    third = dpntk("generate", "--from", "synthetic", "-n", "7", "-o", "more")
+    refused(third, "more holds files that dpntk did not write, such as schema.toml: move them")
+    assert Path("more/schema.toml").read_text() == "mine"
+    assert arrow_csv.read_csv("more/table.csv").num_rows == 8
+    for option in ("--steps", "--batch", "--lr"):
+        useless = dpntk("generate", "--from", "synthetic/generator.safetensors", option, "9")
+        assert useless.code == 2
+        assert f"{option} is for training" in useless.stderr
+
+
+def test_parts_of_a_table_are_merged_as_rows(dpntk: Command, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.csv").write_text(people(60, seed))
+    dpntk("schema", "a.csv")
+    options = ["--schema", "schema.toml", "--accept-from-data", "--width", "5"]
+    for name in ("a", "b"):
+        assert dpntk("embed", f"{name}.csv", *options, "-o", f"{name}.h5").code == 0
+    assert "merged 2 embeddings: 120 rows of" in dpntk("merge", "a.h5", "b.h5").stderr
+
+
+def test_the_draft_leaves_out_what_tells_rows_apart(dpntk: Command, tmp_path: Path) -> None:
+    """Names, dates and numbers with a comma are no categories, however few rows there are."""
+    rows = [f'p{i},2001-02-{i:02},"{i},5",{"ab"[i % 2]},x{i % 12}\n' for i in range(1, 29)]
+    (tmp_path / "a.csv").write_text("name,born,pay,kind,site\n" + "".join(rows))
+    drafted = dpntk("schema", "a.csv", "--label", "kind")
+    assert "nor a few texts: name, born, pay\n" in drafted.stderr
+    schema = (tmp_path / "schema.toml").read_text()
+    assert 'left_out = ["name", "born", "pay"]' in schema
+    assert '"x11"' in schema
+    assert "p11" not in schema
+
+
+def test_the_draft_leaves_out_what_is_not_read_of_a_parquet_file(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    columns = {
+        "age": pa.array([None, *range(29)], pa.int8()),
+        "town": pa.array(["Ulm", "Bonn", None] * 10).dictionary_encode(),
+        "seen": pa.array([0] * 30, pa.timestamp("us")),
+        "visits": pa.array([[1, 2]] * 30),
+        "nothing": pa.nulls(30),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    drafted = dpntk("schema", "a.parquet")
+    assert "nor a few texts: seen, visits, nothing\n" in drafted.stderr
+    options = ["--schema", "schema.toml", "--accept-from-data", "--width", "5"]
+    made = dpntk("embed", "a.parquet", *options)
+    assert "embedded 30 rows of 2 columns" in made.stderr
+
+
+def test_what_was_looked_up_is_said_in_every_release(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(people(100))
+    dpntk("schema", "a.csv", "--label", "ill")
+    options = ["--schema", "schema.toml", "--accept-from-data", "--width", "5"]
+    assert dpntk("embed", "a.csv", *options).code == 0
+    assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
+    statement = json.loads(dpntk("inspect", "--json", "release.h5").stdout)["statement"]
+    what = "kinds, types, scales, bounds, categories, and whether values are missing"
+    assert f"Looked up in the records: {what}, of id, age, pay" in statement
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--arch", "fc_2l", "--width", "9_5"],
+        ["--arch", "cnn_1l", "--width", "3"],
+        ["--arch", "cnn_2l", "--width", "3_4"],
+        ["--preset", "adult"],
+        ["--width", "9", "--marginals", "0"],
+        ["--width", "9", "--pairs", "age,town", "--pairs", "pay,age"],
+        ["--width", "9", "--pairs", "all"],
+        ["--features", "rff", "--frequencies", "50"],
+        ["--features", "hermite"],
+    ],
+    ids=str,
+)
+def test_every_map_and_no_label_go_the_whole_path(
+    dpntk: Command, tmp_path: Path, options: list[str]
+) -> None:
+    (tmp_path / "a.csv").write_text(people(60))
+    dpntk("schema", "a.csv")
+    confirm(tmp_path / "schema.toml")
+    made = dpntk("embed", "a.csv", "--schema", "schema.toml", *options)
+    assert made.code == 0, made.stderr
+    assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
+    assert dpntk("inspect", "release.h5").code == 0
+    generated = dpntk("generate", "release.h5", "--steps", "5", "-n", "30")
+    assert generated.code == 0, generated.stderr
+    assert arrow_csv.read_csv("synthetic/table.csv").num_rows == 30
+
+
+def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(people(20))
+    (tmp_path / "one.csv").write_text("a,b\n1,x\n2,x\n")
+    (tmp_path / "semicolons.csv").write_text("a;b\n1;x\n2;y\n")
+    dpntk("schema", "a.csv")
+    confirm(tmp_path / "schema.toml")
+    for arguments, message in (
+        ("schema a.csv", "schema.toml"),
+        ("schema a.csv -o s.toml --label sex", "--label sex: a.csv has no such column ('id, age"),
+        (
+            "schema semicolons.csv -o s.toml",
+            "say with --separator what separates values ('a;b')",
+        ),
+        ("schema one.csv -o s.toml --label b", "label 'b': one class tells nothing"),
+        ("schema a.csv -o s.toml --separator ;;", "separator ';;': it is one character"),
+        ("embed a.csv", "a table needs a schema"),
+        ("embed a.csv --accept-from-data", "means nothing without --schema"),
+        ("embed a.csv --schema nothing.toml", "nothing.toml: there is no such file"),
+        ("embed a.csv --schema schema.toml --front scattering", "is for images, not for tables"),
+        ("embed a.csv --schema schema.toml --features rff --marginals 0.5", "--features ntk"),
+        ("embed a.csv --schema schema.toml --pairs age,nothing", "--pairs age,nothing: two"),
+        ("embed a.csv --schema schema.toml --image-size 9", "are for images"),
+    ):
+        refused(dpntk(*arguments.split()), message)
+        assert not Path("embedding.h5").exists()
+
+
+def embedded(path: Path, lines: list[str], pairs: tuple[str, ...]) -> Embedding:
+    path.write_text("\n".join(["id,age,pay,grade,town,ill", *lines]) + "\n")
+    schema: TableSchema = PEOPLE
+    return embed(path, table=schema, width=7, pairs=pairs)
+
+
+@pytest.mark.parametrize("pairs", [(), ("age,pay", "grade,town")], ids=["columns", "pairs"])
+def test_nothing_but_the_noisy_coordinates_reaches_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: tuple[str, ...]
+) -> None:
+    """Two tables that differ in all ways, with the same noisy coordinates: the same bytes."""
+    one = embedded(
+        tmp_path / "a.csv",
+        ["1,0,0,low,Ulm,no", "2,99,1000,mid,Bonn,yes", "3,5,,low,,no", "4,7,3,low,Rome,no"],
+        pairs,
+    )
+    other = embedded(
+        tmp_path / "b.csv",
+        ["9,50,,high,Bonn,yes", "8,50,1,high,Bonn,yes", "7,50,1,high,Bonn,yes", "6,50,2,mid,,yes"],
+        pairs,
+    )
+    assert not np.array_equal(one.sums, other.sums)
+    random = np.random.default_rng(0)
+    noisy = NoisySums(
+        random.integers(-(2**40), 2**40, one.sums.shape),
+        random.integers(0, 2**40, one.counts.shape),
+    )
+    monkeypatch.setattr(publishing, "add_noise", lambda sums, counts, scale: noisy)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+
+    class Clock:
+        @staticmethod
+        def now(zone: object) -> Clock:
+            return Clock()
+
+        def isoformat(self, timespec: str) -> str:
+            return "2026-01-01T00:00:00+00:00"
+
+    monkeypatch.setattr(terms, "datetime", Clock)
+    bodies = [bytes(serialise(unrecorded_release(e, Terms(1.0, 1e-3)))) for e in (one, other)]
+    assert bodies[0] == bodies[1]

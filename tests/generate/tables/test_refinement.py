@@ -1,0 +1,502 @@
+"""Which values stand together in a row: as the released features say, and marginals stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.errors import GeneratorError
+from dpntk.common.features.joint import parts_of
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.schema.column import Column, ColumnKind
+from dpntk.common.schema.encoding import blocks_of
+from dpntk.common.schema.table import TableSchema
+from dpntk.common.sources import open_source
+from dpntk.embed import embed
+from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
+from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
+from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
+from dpntk.generate.tables.marginal_matching import correct
+from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.refinement import Arrangement, arrangement_of
+from dpntk.generate.tables.relu_features import ShallowTangents, has_shallow_tangents
+from dpntk.generate.tables.resample import Replacing
+from dpntk.generate.tables.reweighting import Tilting, tilting_of
+from dpntk.generate.tables.row_features import RowFeatures
+from dpntk.generate.tables.sampling import corrected_rows, sample_rows
+from dpntk.generate.tables.swap import Exchanging
+from dpntk.release import Terms
+from dpntk.release.file.model import Release
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.tables import PEOPLE, people
+
+COLOURS = ("red", "green", "blue")
+BLOCKS = blocks_of(PEOPLE)
+
+
+def paired(count: int, dependent: bool) -> str:
+    """Two columns of three colours each, which agree in nine of ten rows, or by chance."""
+    random = np.random.default_rng(0)
+    first = random.integers(0, 3, count)
+    agrees = random.random(count) < 0.9 if dependent else np.zeros(count, bool)
+    second = np.where(agrees, first, random.integers(0, 3, count))
+    rows = (f"{COLOURS[a]},{COLOURS[b]}" for a, b in zip(first, second, strict=True))
+    return "\n".join(["left,right", *rows]) + "\n"
+
+
+PAIRED = TableSchema(
+    (
+        Column("left", ColumnKind.CATEGORICAL, "string", categories=COLOURS),
+        Column("right", ColumnKind.CATEGORICAL, "string", categories=COLOURS),
+    ),
+    None,
+)
+
+
+def read(path: Path, schema: TableSchema) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    (batch,) = open_source(path, table=schema).batches(1 << 20)
+    return (batch.records / np.float32(255)).astype(np.float32), batch.labels
+
+
+def shuffled(records: NDArray[np.float32], schema: TableSchema) -> NDArray[np.float32]:
+    """The same columns, independent of one another."""
+    random, found = np.random.default_rng(1), records.copy()
+    for block in blocks_of(schema):
+        found[:, block.place] = records[random.permutation(len(records)), block.place]
+    return found
+
+
+def agreement(records: NDArray[np.float32]) -> float:
+    """How often both colours are the same."""
+    return float((records[:, :3].argmax(axis=1) == records[:, 3:].argmax(axis=1)).mean())
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("table") / "a.csv"
+    path.write_text(people(3000))
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(table: Path) -> Release:
+    return unrecorded_release(embed(table, table=PEOPLE, width=20), Terms(10.0, 1e-5))
+
+
+@pytest.fixture
+def tangent_map(made: Release) -> TangentFeatures:
+    main = parts_of(made.feature_map).main
+    assert isinstance(main, TangentFeatures)
+    return main
+
+
+def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Path) -> None:
+    """In single directions it is what the kernel's inner products give."""
+    records, _ = read(table, PEOPLE)
+    mean = ShallowTangents(tangent_map).mean(torch.from_numpy(records))
+    assert mean.shape == (tangent_map.dimension,)
+    features = RowFeatures(tangent_map, records)
+    for seed in range(5):
+        random = torch.Generator().manual_seed(seed)
+        direction = torch.randn(len(mean), generator=random)
+        found = float(mean.double() @ direction.double())
+        wanted = float(features.inner(direction).double().mean())
+        assert found == pytest.approx(wanted, abs=1e-5)
+    # Not by chance: the mean of others is another one.
+    other = ShallowTangents(tangent_map).mean(torch.from_numpy(shuffled(records, PEOPLE)))
+    assert float((mean - other).norm()) > 1e-3
+
+
+def test_the_goal_is_the_mean_of_a_class_but_for_noise(made: Release, table: Path) -> None:
+    arrangement = arrangement_of(made)
+    assert arrangement is not None
+    records, labels = read(table, PEOPLE)
+    for label in range(2):
+        goal = arrangement.goal(label)
+        off = goal.mean - goal.tangents.mean(torch.from_numpy(records[labels == label]))
+        assert float(off.square().mean()) == pytest.approx(goal.noise**2, rel=0.1)
+        assert goal.floor == pytest.approx(goal.noise**2 * len(goal.mean))
+        assert float(goal.mean.square().mean()) > 2 * goal.noise**2  # there is more than noise
+
+
+def steep(tangent_map: TangentFeatures, sizes: dict[str, float]) -> torch.Tensor:
+    """Some parts of theta, so large that chance has no say."""
+    random, theta = torch.Generator().manual_seed(0), torch.zeros(tangent_map.dimension)
+    for name, size in sizes.items():
+        place = tangent_map.blocks[name]
+        theta[place] = 1e6 * size * torch.randn(theta[place].shape, generator=random)
+    return theta
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0, "output_bias": 1.0},
+        {"weight_1": 1.0, "readout": 5.0},  # as much of one as of the other
+        {"output_bias": 1.0},  # the norm, and nothing else
+    ],
+    ids=" ".join,
+)
+def test_two_rows_exchange_what_makes_their_features_fit_better(
+    tangent_map: TangentFeatures, table: Path, sizes: dict[str, float]
+) -> None:
+    """Column by column, each seen as the rows then are; the features are the kernel's."""
+    records, _ = read(table, PEOPLE)
+    theta, tangents = steep(tangent_map, sizes), ShallowTangents(tangent_map)
+    kept, compared = 0, 0
+    for first in range(0, 400, 2):
+        wanted, sure = records[first : first + 2].copy(), True
+        for block in BLOCKS:
+            other = wanted.copy()
+            other[:, block.place] = wanted[::-1, block.place]
+            both = RowFeatures(tangent_map, np.concatenate([wanted, other])).inner(theta).double()
+            gain = float(both[2:].sum() - both[:2].sum())
+            sure &= abs(gain) > 1e-4 * float(both.abs().max())  # not a matter of rounding
+            if gain > 0:
+                wanted, kept = other, kept + 1
+        now = torch.from_numpy(records[first : first + 2].copy())
+        tangents.exchange(now, theta, BLOCKS, np.random.default_rng(0))
+        assert not sure or np.array_equal(now.numpy(), wanted)
+        compared += sure
+    assert compared > 50
+    assert 50 < kept < 750
+
+
+def test_exchanges_keep_every_columns_values_and_gain(
+    tangent_map: TangentFeatures, table: Path
+) -> None:
+    records, _ = read(table, PEOPLE)
+    before, now = records.copy(), torch.from_numpy(records.copy())
+    theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
+    tangents, random = ShallowTangents(tangent_map), np.random.default_rng(0)
+    gains = [RowFeatures(tangent_map, before).inner(theta).double()]
+    for _ in range(3):
+        tangents.exchange(now, theta, BLOCKS, random)
+        gains.append(RowFeatures(tangent_map, now.numpy()).inner(theta).double())
+    sums = [float(gain.sum()) for gain in gains]
+    assert sums == sorted(sums)
+    assert sums[-1] - sums[0] > 0.05 * len(before) * float(gains[0].std())
+    for block in BLOCKS:
+        for rows in (before, now.numpy()):
+            rows[:, block.place] = rows[np.lexsort(rows[:, block.place].T), block.place]
+    assert np.array_equal(before, now.numpy())
+
+
+def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) -> None:
+    """Of two rows and two columns there are two arrangements."""
+    rows = np.zeros((2, PEOPLE.record_size), np.float32)
+    town, other = BLOCKS[3].place, BLOCKS[0].place
+    rows[0, town.start], rows[1, town.start + 1] = 1, 1
+    rows[1, other.start] = 1
+    crossed = rows.copy()
+    crossed[:, town] = rows[::-1, town]
+    random = torch.Generator().manual_seed(3)
+    theta = torch.randn(tangent_map.dimension, generator=random)
+    straight, cross = (
+        float(RowFeatures(tangent_map, each).inner(theta).double().sum())
+        for each in (rows, crossed)
+    )
+    theta *= 1.0 / (straight - cross)  # the first is e times as likely
+    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    now, found = torch.from_numpy(rows.copy()), 0
+    for _ in range(4000):
+        tangents.exchange(now, theta, [BLOCKS[3]], chances)
+        apart = now[:, other.start] != now[:, town.start + 1]
+        found += int(not apart.any())
+    assert found / 4000 == pytest.approx(np.e / (1 + np.e), abs=0.03)
+
+
+def test_a_row_takes_what_makes_its_features_fit_better(
+    tangent_map: TangentFeatures, table: Path
+) -> None:
+    """Column by column, from another row, which stays as it is."""
+    records, _ = read(table, PEOPLE)
+    theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
+    tangents, taken, compared = ShallowTangents(tangent_map), 0, 0
+    for first in range(0, 400, 2):
+        wanted, other, sure = records[first : first + 1].copy(), records[first + 1 :][:1], True
+        for block in BLOCKS:
+            new = wanted.copy()
+            new[:, block.place] = other[:, block.place]
+            both = RowFeatures(tangent_map, np.concatenate([wanted, new])).inner(theta).double()
+            gain = float(both[1] - both[0])
+            sure &= abs(gain) > 1e-4 * float(both.abs().max())
+            if gain > 0:
+                wanted, taken = new, taken + 1
+        now = torch.from_numpy(records[first : first + 2].copy())
+        tangents.replace(now[:1], now[1:], theta, BLOCKS, np.random.default_rng(0))
+        assert not sure or np.array_equal(now[:1].numpy(), wanted)
+        assert np.array_equal(now[1:].numpy(), other)
+        compared += sure
+    assert compared > 50
+    assert 50 < taken < 750
+
+
+def test_replaced_values_are_as_likely_as_others_and_theta_say(
+    tangent_map: TangentFeatures,
+) -> None:
+    """Of the other rows a quarter has the one town, which theta makes e times as likely."""
+    both = np.zeros((2, PEOPLE.record_size), np.float32)
+    town = BLOCKS[3].place
+    both[0, town.start], both[1, town.start + 1] = 1, 1
+    theta = torch.randn(tangent_map.dimension, generator=torch.Generator().manual_seed(3))
+    one, other = RowFeatures(tangent_map, both).inner(theta).double().tolist()
+    theta *= 1.0 / (one - other)
+    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    others = torch.from_numpy(both[[0, 1, 1, 1]])
+    now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
+    for _ in range(30):
+        tangents.replace(now, others, theta, [BLOCKS[3]], chances)
+    found = float(now[:, town.start].mean())
+    assert found == pytest.approx(0.25 * np.e / (0.25 * np.e + 0.75), abs=0.03)
+    now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
+    tangents.replace(now, others, 0 * theta, BLOCKS, chances)
+    assert float(now[:, town.start].mean()) == pytest.approx(0.25, abs=0.03)
+
+
+TRAITS = 12
+TRAITED = TableSchema(
+    (
+        *(
+            Column(f"t{number}", ColumnKind.CATEGORICAL, "string", categories=("no", "yes"))
+            for number in range(TRAITS)
+        ),
+        Column("rare", ColumnKind.CATEGORICAL, "string", categories=("no", "yes")),
+    ),
+    "rare",
+)
+
+
+def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_path: Path) -> None:
+    """100 of 20,000 records have a trait in 0.9 of the cases, the others in 0.3."""
+    random = np.random.default_rng(0)
+    labels = np.arange(20_000) < 100
+    traits = random.random((len(labels), TRAITS)) < np.where(labels, 0.9, 0.3)[:, None]
+    names = [column.name for column in TRAITED.columns]
+    lines = [",".join(names)]
+    for row in np.column_stack([traits, labels]):
+        lines.append(",".join(np.where(row, "yes", "no")))
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines) + "\n")
+    noisy = unrecorded_release(embed(path, table=TRAITED, width=50), Terms(1.0, 1e-5))
+    arrangement = arrangement_of(noisy)
+    assert arrangement is not None
+    assert [arrangement.exchanges(label) for label in (0, 1)] == [True, False]
+    marginal = marginals_of(released_mean(noisy), noisy.feature_map, TRAITED)[0]
+    assert marginal.noise[1] > 0.3  # so a trait by itself is hidden
+
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        yes = random.random((count, TRAITS)) < 0.3
+        return np.stack([~yes, yes], axis=2).reshape(count, -1).astype(np.float32)
+
+    done: list[int] = []
+    for count in (315, 9001):
+        drawn = arrangement.draw(
+            1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
+        )
+        assert drawn.shape == (count, TRAITED.record_size)
+        assert drawn[:, 1::2].sum(axis=1).mean() > 7  # of the records: 10.8, of the others: 3.6
+    assert sum(done) == 315 + 9001
+
+
+@pytest.mark.parametrize(("dependent", "low", "high"), [(True, 0.87, 0.99), (False, 0.3, 0.37)])
+def test_what_goes_with_what_is_as_it_was(
+    tmp_path: Path, dependent: bool, low: float, high: float
+) -> None:
+    """Rows whose columns are independent become dependent if the released ones are, only then."""
+    path = tmp_path / "a.csv"
+    path.write_text(paired(20_000, dependent))
+    noisy = unrecorded_release(embed(path, table=PAIRED, width=50), Terms(100.0, 1e-5))
+    arrangement = arrangement_of(noisy)
+    assert arrangement is not None
+    start = shuffled(read(path, PAIRED)[0], PAIRED)
+    assert agreement(start) == pytest.approx(1 / 3, abs=0.01)
+    marginals = marginals_of(released_mean(noisy), noisy.feature_map, PAIRED)
+    asked: list[tuple[int, int]] = []
+
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        asked.append((label, count))
+        correct(start[:count], label, marginals, np.random.default_rng(0))
+        return start[:count].copy()
+
+    found = []
+    for seed in range(8):  # a single one of independent columns is off by .02, the mean by .007
+        asked.clear()
+        drawn = arrangement.draw(0, 9001, rows, np.random.default_rng(seed))
+        assert drawn.shape == (9001, PAIRED.record_size)
+        found.append(agreement(drawn))
+    assert low < np.mean(found) < high  # of the records: .934 or 1/3
+    # Half of the rows, doubled: their columns' values, twice, but for one row.
+    assert asked == [(0, 4501)]
+    assert np.abs(drawn.sum(axis=0) - 2 * start[:4501].sum(axis=0)).max() <= 1
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.01])
+def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
+    made: Release, table: Path, noise: float
+) -> None:
+    """Ten rows that are arranged by themselves could only have the mean of ten rows."""
+    found = arrangement_of(made)
+    assert found is not None
+    arrangement = replace(found, noise=np.full(2, noise))
+    assert arrangement.exchanges(1) == (noise < 0.003)
+    asked: list[int] = []
+
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        asked.append(count)
+        random = np.random.default_rng(0)
+        found = np.resize(read(table, PEOPLE)[0], (count, PEOPLE.record_size))
+        found[:, 0] = random.random(count)
+        return found
+
+    done: list[int] = []
+    for count, base in ((10, 4000), (8100, 4050)):
+        done.clear()
+        drawn = arrangement.draw(
+            1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
+        )
+        assert (asked.pop(), len(drawn), sum(done)) == (base, count, count)
+        assert np.allclose(drawn[:, 0] * 99, np.rint(drawn[:, 0] * 99), atol=1e-4)
+    # Doubled rows are arranged again: they differ in more than what they began with.
+    assert len(np.unique(drawn, axis=0)) > 1.3 * len(np.unique(rows(1, 3000), axis=0))
+
+
+def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: Path) -> None:
+    """A mean feature that is nothing but noise, however large, does not move them."""
+    found = arrangement_of(made)
+    assert found is not None
+    records, _ = read(table, PEOPLE)
+    for noise in (50.0, 500.0):
+        random = np.random.default_rng(0)
+        mean = random.normal(0, noise, found.mean.shape).astype(np.float32)
+        arrangement = replace(found, mean=mean, noise=np.full(2, noise))
+        drawn = arrangement.draw(
+            1, 4000, lambda _, n: np.resize(records, (n, PEOPLE.record_size)), random
+        )
+        assert np.abs(drawn.mean(axis=0) - records.mean(axis=0)).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "suited"),
+    [
+        ({"width": 3}, True),
+        ({"width": 3, "marginals": 0.0}, False),
+        ({"width": 3, "pairs": ["age,town"]}, False),
+        ({"width": 3, "activation": "relu6"}, False),
+        ({"arch": "fc_2l", "width": "3_3"}, False),
+        ({"features": "rff", "frequencies": 20}, False),
+        ({"features": "hermite"}, False),
+    ],
+)
+def test_rows_are_arranged_by_features_of_one_kind(
+    table: Path, options: dict[str, Any], suited: bool
+) -> None:
+    assert has_shallow_tangents(embed(table, table=PEOPLE, **options).feature_map) == suited
+
+
+def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(
+    made: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do they exchange values: those of the others do, and are chosen."""
+    arrangement = arrangement_of(made)
+    assert arrangement is not None
+    saved = saved_generator(made)
+    assert saved.tilting is not None
+    done: list[tuple[str, int]] = []
+
+    def seen(owner: type, name: str, number: Callable[..., int]) -> None:
+        """Go on as before, and take down what was called."""
+        before = getattr(owner, name)
+
+        def wrapped(*arguments: object) -> object:
+            done.append((f"{owner.__name__}.{name}", number(*arguments)))
+            return before(*arguments)
+
+        monkeypatch.setattr(owner, name, wrapped)
+
+    def those_of_others(replacing: Replacing, records: torch.Tensor, *rest: object) -> int:
+        """Values are taken from rows as they were, not as they become."""
+        assert torch.equal(replacing.others, records)
+        assert replacing.others.data_ptr() != records.data_ptr()
+        return len(records)
+
+    seen(Tilting, "draw", lambda _, label, *rest: label)
+    seen(Exchanging, "begin", lambda _, records, *rest: len(records))
+    seen(Replacing, "begin", those_of_others)
+    known, drowned = ("Exchanging.begin", 4000), ("Replacing.begin", 4000)
+    chosen = [("Tilting.draw", 0), known]
+    for noise, wanted in (
+        ((0.001, 0.003), [*chosen, ("Tilting.draw", 1), known]),
+        ((0.001, 0.0031), [*chosen, drowned]),
+        ((0.01, 0.01), [drowned, drowned]),
+    ):
+        done.clear()
+        sampled(replace(saved, arrangement=replace(arrangement, noise=np.array(noise))))
+        assert done == wanted
+
+
+def saved_generator(made: Release) -> SavedTableGenerator:
+    generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
+    marginals = marginals_of(pooled_mean(made), made.feature_map, PEOPLE)
+    rows = corrected_rows(generator, marginals, torch.Generator().manual_seed(0))
+    tilting, arrangement = tilting_of(made, rows), arrangement_of(made)
+    return SavedTableGenerator(generator, made.class_weights, marginals, {}, tilting, arrangement)
+
+
+def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
+    return sample_rows(
+        saved.generator,
+        count,
+        saved.class_weights,
+        0,
+        saved.marginals,
+        saved.tilting,
+        saved.arrangement,
+    )
+
+
+def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_path: Path) -> None:
+    """Of two generators, one that does not arrange makes others."""
+    saved = saved_generator(made)
+    rows = sampled(saved)
+    write_table(tmp_path / "s", saved, rows, {})
+    again = load_table_generator(tmp_path / "s" / "generator.safetensors")
+    assert sampled(again).equals(rows)
+    assert not sampled(replace(saved, arrangement=None)).equals(rows)
+
+
+def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
+    """Though rows are doubled on the way to so many."""
+    saved = replace(saved_generator(made), class_weights=np.array([0.5, 0.5]))
+    rows = sampled(saved, 17_000)
+    pay = rows["pay"].drop_null().to_numpy()
+    assert len(np.unique(pay)) > 0.9 * len(pay) > 10_000
+
+
+def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
+    saved = saved_generator(made)
+    rows, good = sampled(saved), saved.arrangement
+    assert good is not None
+    assert isinstance(saved.tilting, Tilting)
+    wrong: tuple[Arrangement, ...] = (
+        replace(good, mean=good.mean[:1]),
+        replace(good, mean=good.mean * np.float32("nan")),
+        replace(good, noise=-1 - good.noise),
+        replace(good, noise=good.noise[:1]),
+    )
+    for number, arrangement in enumerate(wrong):
+        folder = tmp_path / str(number)
+        write_table(folder, replace(saved, arrangement=arrangement), rows, {})
+        with pytest.raises(GeneratorError, match="means contradict"):
+            load_table_generator(folder / "generator.safetensors")
+    write_table(tmp_path / "s", replace(saved, tilting=None), rows, {})
+    with pytest.raises(GeneratorError, match="cannot be arranged"):
+        load_table_generator(tmp_path / "s" / "generator.safetensors")

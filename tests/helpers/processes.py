@@ -1,0 +1,64 @@
+"""Run `dpntk` in processes that can be killed: forked, so that torch need not be loaded anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from dpntk.common.cli.app import run
+
+RECORDS = 60_000
+"""Enough for fifteen chunks."""
+
+
+def write_records(path: Path, count: int = RECORDS, seed: int = 0) -> Path:
+    """An archive of random images of 8x8 pixels in 3 classes."""
+    random = np.random.default_rng(seed)
+    images = random.integers(0, 256, (count, 8, 8), dtype=np.uint8)
+    np.savez(path, x=images, y=random.integers(0, 3, count))
+    return path
+
+
+def embed_arguments(data: Path, output: Path, *more: object) -> list[str]:
+    """A command that checkpoints after every chunk."""
+    options = "--front pixels --width 5 --classes 3 --threads 1 --checkpoint-every 0"
+    return ["embed", *map(str, [data, "-o", output, *options.split(" "), *more])]
+
+
+def start(
+    arguments: list[str],
+    *,
+    rank: int = 0,
+    ranks: int = 1,
+    prepare: Callable[[], object] = lambda: None,
+) -> int:
+    """Run a command in a child; returns its process id.
+
+    Args:
+        arguments: of `dpntk`.
+        rank: of the child.
+        ranks: how many processes do the job together.
+        prepare: called in the child first.
+    """
+    if (child := os.fork()) == 0:
+        code = 99
+        try:
+            os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(ranks)}
+            prepare()
+            code = run(arguments)
+        finally:
+            os._exit(code)
+    return child
+
+
+def finish(child: int) -> int:
+    """Wait for a child; returns its exit code, negative if a signal ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def embed_in_a_child(arguments: list[str], *, rank: int = 0, ranks: int = 1) -> int:
+    """Run a command in a child to its end; returns its exit code."""
+    return finish(start(arguments, rank=rank, ranks=ranks))

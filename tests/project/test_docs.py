@@ -1,0 +1,57 @@
+"""The documentation and the code point at one another."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dpntk.common.errors import OutputError
+from dpntk.embed import load_embedding
+from dpntk.generate.images.training import TrainingSettings
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("common", "embed", "release", "generate")
+
+
+def test_every_numbered_statement_is_cited_by_the_code_that_relies_on_it() -> None:
+    statements = set(re.findall(r"^\*\*(\d+)\.", (ROOT / "docs/privacy.md").read_text(), re.M))
+    cited: set[str] = set()
+    for room in ROOMS:
+        for file in (ROOT / room).rglob("*.py"):
+            text = " ".join(file.read_text().split())
+            for numbers in re.findall(r"docs/privacy\.md, statements? ([\d and]+)", text):
+                cited |= set(re.findall(r"\d+", numbers))
+    assert statements == set(map(str, range(1, 21)))
+    assert cited == statements
+
+
+def test_the_readmes_python_run_twice_spends_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs it again is refused before anything is erased or spent anew."""
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    folder.rename(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    few_steps = partial(TrainingSettings, steps=2)
+    monkeypatch.setattr("dpntk.generate.images.pipeline.TrainingSettings", few_steps)
+    program = compile(
+        example.replace("epsilon=1.0", "epsilon=1.0, delta=1e-3"), "README.md", "exec"
+    )
+    exec(program, {})  # noqa: S102 - it is what users are told to run
+    written = {file: file.read_bytes() for file in tmp_path.glob("*.h5")}
+    assert len(written) == 2
+    with pytest.raises(OutputError, match=r"embedding.h5 already exists"):
+        exec(program, {})  # noqa: S102
+    assert {file: file.read_bytes() for file in tmp_path.glob("*.h5")} == written
+    assert len(load_embedding(Path("embedding.h5")).ledger.entries) == 1
+
+
+def test_files_that_the_proofs_name_exist() -> None:
+    named = re.findall(
+        r"`((?:common|embed|release)/(?:\w+/)*\w+\.py)`", (ROOT / "docs/privacy.md").read_text()
+    )
+    assert len(named) > 8
+    assert [name for name in named if not (ROOT / name).is_file()] == []

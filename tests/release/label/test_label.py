@@ -1,0 +1,146 @@
+"""The label says what the file says, to people, programs and registries."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.features.base import weights_digest
+from dpntk.embed import Embedding
+from dpntk.release import Release, Terms, make_key, own_key
+from dpntk.release.publishing.pipeline import unrecorded_release, write_release
+from dpntk.release.signing import prompts as asking
+from tests.conftest import Command
+
+
+@pytest.fixture
+def made(embedding: Embedding, tmp_path: Path) -> Release:
+    made = unrecorded_release(embedding, Terms(2.0, delta=1e-4, adjacency=Adjacency.ADD_REMOVE))
+    write_release(made, tmp_path / "release.h5", own_key())
+    return made
+
+
+def test_people_read_what_matters(dpntk: Command, made: Release) -> None:
+    shown = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
+    for words in (
+        "images of 8x8 pixels in 3 classes: a, b, c", "epsilon 2", "delta 0.0001", "add-remove",
+        f"sigma {made.guarantee.sigma:.6g}", "under replace-one", "first release from these",
+        "fc_1l, width 13", "signed by this-machine (SHA256:", made.release_id, made.statement,
+    ):  # fmt: skip
+        assert words in shown
+
+
+@pytest.mark.parametrize("epsilon", [1.2345641, 0.7654323, 2.0])
+def test_no_figure_of_the_promise_is_below_the_one_that_is_kept(
+    dpntk: Command, embedding: Embedding, tmp_path: Path, epsilon: float
+) -> None:
+    terms = Terms(epsilon, delta=1 / 70001, adjacency=Adjacency.ADD_REMOVE)
+    made = unrecorded_release(embedding, terms)
+    write_release(made, tmp_path / "release.h5", own_key())
+    shown = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
+    for pattern, least in (
+        (r"satisfies \(([^ ]+), ", epsilon), (r"satisfies \([^ ]+ ([^ ]+)\)", terms.delta),
+        (r"record for another, epsilon is (\S+)\. ", made.guarantee.epsilon_replace_one),
+        (r"epsilon (\S+) delta", epsilon), (r"delta (\S+) adjacency", terms.delta),
+        (r"exchange epsilon (\S+) under", made.guarantee.epsilon_replace_one),
+    ):  # fmt: skip
+        (said,) = re.findall(pattern, shown)
+        assert least is not None
+        assert least <= float(said) < least * 1.001
+
+
+def test_programs_read_everything_but_the_matrix(dpntk: Command, made: Release) -> None:
+    document = json.loads(dpntk("inspect", "--json").stdout)
+    assert document["guarantee"]["epsilon"] == 2.0
+    assert document["guarantee"]["sigma"] == made.guarantee.sigma
+    assert document["guarantee"]["adjacency"] == "add-remove"
+    assert document["embedding_shape"] == list(made.embedding.shape)
+    assert document["signed_by"]["fingerprint"] == own_key().public.fingerprint
+    assert document["feature_map"]["digest"] == weights_digest(made.feature_map)
+    assert len(document["sha256"]) == 64
+    assert sum(document["class_weights"].values()) == pytest.approx(1)
+
+
+def test_the_registry_gets_an_entry(dpntk: Command, made: Release) -> None:
+    entry = yaml.safe_load(dpntk("inspect", "--registry").stdout)["deployment"]
+    assert entry["privacy_loss"]["privacy_parameters"] == {"epsilon": 2.0, "delta": 1e-4}
+    assert entry["basic"]["data_product_type"] == "Synthetic data"
+    assert entry["basic"]["publication_date"] == made.created[:10]
+    assert entry["basic"]["name"] is None  # for the owner to fill in
+    assert "image size" in entry["dp_variant"]["unprotected_quantities"]
+    assert made.release_id in entry["implementation"]["mechanisms"]
+    assert dpntk("inspect", "--registry", "--json").code == 2
+
+
+def test_evaluate_can_check_where_synthetic_records_come_from(
+    dpntk: Command, made: Release, folder: Path, tmp_path: Path
+) -> None:
+    assert dpntk("generate", "--steps", "2", "-n", "40").code == 0
+    arguments = ("evaluate", "--test", folder, "--release")
+    checked = dpntk(*arguments, "release.h5")
+    assert checked.code == 0
+    assert "said to be made from release.h5, signed by this-machine" in checked.stderr
+    made.embedding[0, 0] += 1
+    write_release(made, tmp_path / "other.h5", own_key())
+    refused = dpntk(*arguments, "other.h5")
+    assert refused.code == 1
+    assert "do not say that they come from other.h5" in refused.stderr
+    write_release(made, tmp_path / "other.h5", make_key(tmp_path / "stranger"))
+    assert "whom nobody here trusts" in dpntk(*arguments, "other.h5").stderr
+
+
+@pytest.mark.parametrize(("answer", "code"), [(True, 0), (False, 1)])
+def test_on_a_terminal_an_unknown_signer_is_asked_about(
+    dpntk: Command,
+    made: Release,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: bool,
+    code: int,
+) -> None:
+    key = make_key(tmp_path / "stranger")
+    write_release(made, tmp_path / "release.h5", key)
+    asked: list[str] = []
+
+    def confirm(question: str, err: bool) -> bool:
+        asked.append(question)
+        return answer
+
+    monkeypatch.setattr(asking, "is_terminal", lambda: True)
+    monkeypatch.setattr(click, "confirm", confirm)
+    assert dpntk("inspect").code == code
+    (question,) = asked
+    assert key.public.fingerprint in question
+
+
+def test_on_a_terminal_the_passphrase_is_asked_for(
+    dpntk: Command, embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_key(tmp_path / "locked", "secret")
+    monkeypatch.setattr(asking, "is_terminal", lambda: True)
+    arguments = (
+        "release", embedding_file.name, "--eps", "1", "--delta", "1e-3", "--key", "locked",
+    )  # fmt: skip
+    monkeypatch.setattr(click, "prompt", lambda *_, **__: "guess")
+    assert "wrong passphrase" in dpntk(*arguments).stderr
+    monkeypatch.setattr(click, "prompt", lambda *_, **__: "secret")
+    assert dpntk(*arguments).code == 0
+    assert dpntk("verify").code == 0
+
+
+def test_control_characters_of_a_stranger_are_not_printed(
+    dpntk: Command, made: Release, tmp_path: Path
+) -> None:
+    from dataclasses import replace
+
+    evil = replace(made, release_id="\x1b[2J\x1b[31mharmless\r", created="\x07")
+    write_release(evil, tmp_path / "release.h5", own_key())
+    shown = dpntk("inspect").stdout
+    assert "harmless" in shown
+    assert not any(character in shown for character in "\x1b\r\x07")

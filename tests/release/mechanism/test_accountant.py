@@ -1,0 +1,68 @@
+"""Noise multipliers are exact, and rounded up."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import dp_accounting
+import pytest
+
+from dpntk.common.errors import BudgetError
+from dpntk.release.mechanism.accountant import epsilon_for, noise_multiplier
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expected"), [(0.2, 16.304133), (1, 3.7306316), (10, 0.4998886)]
+)
+def test_known_values(epsilon: float, expected: float) -> None:
+    assert noise_multiplier(epsilon, 1e-5) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    list(itertools.product((1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1000), (0.1, 1e-5, 1e-16, 1e-30))),
+)
+def test_agrees_with_dp_accounting_and_is_never_below(epsilon: float, delta: float) -> None:
+    ours = noise_multiplier(epsilon, delta)
+    theirs = dp_accounting.get_sigma_gaussian(epsilon, delta)
+    assert theirs <= ours <= theirs * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan])
+def test_epsilon_must_be_a_positive_number(epsilon: float) -> None:
+    with pytest.raises(BudgetError, match="--eps"):
+        noise_multiplier(epsilon, 1e-5)
+
+
+def test_an_epsilon_that_float64_cannot_tell_from_nothing_is_refused() -> None:
+    """Its noise came out too small by more than the margin: 5e-7 of delta here."""
+    with pytest.raises(BudgetError, match=r"--eps 1\.61771e-06: 0\.0001 is the least"):
+        noise_multiplier(1.6177060066403412e-06, 9.086239285687949e-41)
+
+
+@pytest.mark.parametrize("delta", [0, -1e-5, 1, 2, math.nan])
+def test_delta_must_be_a_probability(delta: float) -> None:
+    with pytest.raises(BudgetError, match="--delta"):
+        noise_multiplier(1, delta)
+
+
+@pytest.mark.parametrize("multiplier", [0.05, 0.5, 3.73, 50, 2000])
+@pytest.mark.parametrize("delta", [0.01, 1e-5, 1e-20])
+def test_epsilon_agrees_with_dp_accounting_and_is_never_below(
+    multiplier: float, delta: float
+) -> None:
+    ours = epsilon_for(multiplier, delta)
+    theirs = dp_accounting.get_epsilon_gaussian(multiplier, delta)
+    assert theirs * (1 - 1e-12) <= ours <= theirs * (1 + 1e-6)
+
+
+def test_epsilon_and_noise_are_inverse_to_one_another() -> None:
+    for epsilon in (0.01, 1.0, 30.0):
+        assert epsilon_for(noise_multiplier(epsilon, 1e-6), 1e-6) == pytest.approx(
+            epsilon, rel=1e-6
+        )
+
+
+def test_noise_that_needs_no_epsilon() -> None:
+    assert epsilon_for(1e6, 0.1) == 0.0

@@ -1,0 +1,386 @@
+"""Everything that was spent is on record, whatever happens."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import dp_accounting
+import h5py
+import numpy as np
+import pytest
+
+import dpntk.release
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import (
+    BudgetError,
+    DpntkError,
+    EmbeddingError,
+    FormatError,
+    OutputError,
+)
+from dpntk.common.ledger import Ceiling, Ledger
+from dpntk.embed import Embedding, embed, load_embedding
+from dpntk.release import Terms, open_release, own_key, publish
+from dpntk.release.mechanism.composition import Total, most_left, require_below_ceiling, total_of
+from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing.pipeline import unrecorded_release
+from dpntk.release.publishing.terms import entry_for, noise_for
+from tests.conftest import Command, Outcome, refused
+
+ONE = Terms(epsilon=1.0)
+
+
+def yes(_: Total) -> bool:
+    return True
+
+
+def ledger_of(embedding: Embedding, *terms: Terms) -> Ledger:
+    ledger = Ledger()
+    for one in terms:
+        ledger = ledger.with_entry(entry_for(embedding, one, noise_for(embedding, one)))
+    return ledger
+
+
+def test_a_release_is_entered_with_its_id(embedding_file: Path, tmp_path: Path) -> None:
+    before = load_embedding(embedding_file)
+    publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    after = load_embedding(embedding_file)
+    (entry,) = after.ledger.entries
+    assert entry.release_id == open_release(tmp_path / "release.h5").release.release_id
+    assert (entry.epsilon, entry.delta, entry.adjacency) == (1.0, 1e-5, Adjacency.REPLACE_ONE)
+    assert (after.sums == before.sums).all()
+    assert embedding_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_second_release_needs_consent_and_states_the_total(
+    embedding_file: Path, tmp_path: Path
+) -> None:
+    publish(embedding_file, tmp_path / "first.h5", ONE, own_key())
+    with pytest.raises(BudgetError, match="--compose"):
+        publish(embedding_file, tmp_path / "second.h5", ONE, own_key())
+    assert len(load_embedding(embedding_file).ledger.entries) == 1
+    publish(embedding_file, tmp_path / "second.h5", ONE, own_key(), compose=yes)
+    guarantee = open_release(tmp_path / "second.h5").release.guarantee
+    assert guarantee.total_releases == 2
+    multiplier = guarantee.noise_multiplier / math.sqrt(2)
+    expected = dp_accounting.get_epsilon_gaussian(multiplier, 1e-5)
+    assert guarantee.total_epsilon == pytest.approx(expected, rel=1e-6)
+    assert guarantee.total_epsilon >= expected
+
+
+def test_a_total_is_taken_at_the_delta_of_the_release_that_states_it(
+    embedding_file: Path, tmp_path: Path
+) -> None:
+    publish(embedding_file, tmp_path / "first.h5", ONE, own_key())
+    stricter = Terms(1.0, delta=1e-8)
+    promise = publish(
+        embedding_file, tmp_path / "second.h5", stricter, own_key(), compose=yes
+    ).guarantee
+    together = [entry.multiplier for entry in load_embedding(embedding_file).ledger.entries]
+    multiplier = 1 / math.hypot(*(1 / each for each in together))
+    expected = dp_accounting.get_epsilon_gaussian(multiplier, 1e-8)
+    assert promise.total_epsilon == pytest.approx(expected, rel=1e-6)
+
+
+def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
+    """Different releases compose as Gaussians do: compared with privacy loss distributions."""
+    ledger = ledger_of(embedding, Terms(0.5), Terms(1.0), Terms(2.0, delta=1e-7))
+    accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
+    for entry in ledger.entries:
+        accountant.compose(dp_accounting.GaussianDpEvent(entry.multiplier))
+    total = total_of(ledger, 1e-6)
+    assert total.epsilon == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
+
+
+def test_unlike_releases_add_up_under_replace_one(embedding: Embedding) -> None:
+    adding = Terms(1.0, adjacency=Adjacency.ADD_REMOVE)
+    alike = total_of(ledger_of(embedding, adding, adding), 1e-5)
+    mixed = total_of(ledger_of(embedding, adding, ONE), 1e-5)
+    assert alike.adjacency is Adjacency.ADD_REMOVE
+    assert mixed.adjacency is Adjacency.REPLACE_ONE
+    exchanged = total_of(ledger_of(embedding, ONE, ONE), 1e-5)
+    assert mixed.epsilon > exchanged.epsilon  # what hides one record hides an exchange less
+
+
+def test_the_ceiling_holds(embedding: Embedding) -> None:
+    ledger = replace(ledger_of(embedding, ONE), ceiling=Ceiling(2.0, 1e-5))
+    left = most_left(ledger)
+    fits = ledger_of(embedding, Terms(left)).entries[0]
+    exceeds = ledger_of(embedding, Terms(left * 1.001)).entries[0]
+    require_below_ceiling(ledger.with_entry(fits))
+    with pytest.raises(BudgetError, match=r"budget of epsilon 2 .* 1 is spent already"):
+        require_below_ceiling(ledger.with_entry(exceeds))
+    assert most_left(replace(ledger, ceiling=Ceiling(0.9, 1e-5))) == 0.0
+
+
+def test_a_ceiling_has_no_slack(embedding: Embedding) -> None:
+    under = replace(embedding, ledger=Ledger(ceiling=Ceiling(1.0, 1e-5)))
+    unrecorded_release(under, ONE)
+    for epsilon in (1.0000009, 1.00000001):
+        with pytest.raises(BudgetError, match=r"budget of epsilon 1 .* does not allow"):
+            unrecorded_release(under, Terms(epsilon))
+
+
+def test_what_is_public_enters_every_release_into_the_ledger(embedding: Embedding) -> None:
+    """Neither a release in memory nor a signature can be had without an entry."""
+    assert not hasattr(dpntk.release, "release")
+    signs = {"publish", "SigningKey", "load_key", "make_key", "own_key"}
+    assert {name for name in dpntk.release.__all__ if name[0].islower()} - signs == {
+        "open_any",
+        "open_release",
+    }
+    with pytest.raises(BudgetError, match="does not allow this release"):
+        unrecorded_release(replace(embedding, ledger=Ledger(ceiling=Ceiling(1.0))), Terms(5.0))
+
+
+@pytest.mark.parametrize("epsilon", ["1e6", "1e300"])
+def test_what_no_reader_would_accept_is_refused_before_it_is_spent(
+    dpntk: Command, embedding_file: Path, epsilon: str
+) -> None:
+    own_key()
+    before = embedding_file.read_bytes()
+    stopped = dpntk("release", embedding_file, "--eps", epsilon)
+    refused(stopped, f"--eps {float(epsilon):g} is more than the least noise there is spends")
+    assert embedding_file.read_bytes() == before
+    assert not Path("release.h5").exists()
+
+
+def test_a_release_that_contradicts_itself_is_not_spent(
+    embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def contradicted(*_: object) -> None:
+        raise FormatError("sigma is odd")
+
+    monkeypatch.setattr(publishing, "require_consistent", contradicted)
+    with pytest.raises(BudgetError, match=r"no reader could confirm such a release, sigma is odd"):
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    assert load_embedding(embedding_file).ledger.entries == ()
+
+
+def test_a_refusal_does_not_tell_a_protected_number_of_records(embedding: Embedding) -> None:
+    public = Terms(1.0, delta=0.01)
+    with pytest.raises(BudgetError, match=r"1/n = 0.005: .* choose at most 5e-04"):
+        unrecorded_release(embedding, public)
+    with pytest.raises(BudgetError, match=r"not below one over the number") as caught:
+        unrecorded_release(embedding, replace(public, adjacency=Adjacency.ADD_REMOVE))
+    assert set(re.findall(r"[\d.e-]*\d", str(caught.value))) == {"0.01"}
+
+
+def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Path) -> None:
+    dpntk("embed", folder, "--width", "5", "--budget-eps", "1.2", "--budget-delta", "1e-3")
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    stopped = dpntk("release", "--eps", "1", "--delta", "1e-3", "--compose", "-o", "second.h5")
+    assert stopped.code == 1
+    assert "does not allow this release" in stopped.stderr
+    assert not (tmp_path / "second.h5").exists()
+    shown = dpntk("budget").stdout
+    assert "spent: epsilon 1 at delta 0.001 (replace-one)" in shown
+    assert "ceiling: epsilon 1.2; one more release may have up to epsilon 0.5" in shown
+    left = re.search(r"one more release may have up to epsilon (0\.\d+)", shown)
+    assert left is not None
+    second = ("-o", "second.h5", "--compose", "--delta", "1e-3")
+    assert dpntk("release", "--eps", f"{float(left[1]) + 1e-4:.4f}", *second).code == 1
+    assert dpntk("release", "--eps", left[1], *second).code == 0
+
+
+def test_a_ceiling_is_not_raised_once_there_are_releases(
+    dpntk: Command, folder: Path, tmp_path: Path
+) -> None:
+    """Who looks at a release first, and sets the ceiling then, has not set one beforehand."""
+
+    def embed_again(*options: str) -> Outcome:
+        return dpntk("embed", folder, "--width", "5", "--overwrite", *options)
+
+    embed_again("--budget-eps", "1")
+    assert embed_again("--budget-eps", "2").code == 0  # nothing was released so far
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    before = (tmp_path / "embedding.h5").read_bytes()
+    message = "a ceiling of epsilon 2 at delta 1e-05: it can be lowered, not raised"
+    refused(embed_again("--budget-eps", "2.1"), message)
+    refused(embed_again("--budget-eps", "1", "--budget-delta", "1e-3"), message)
+    assert (tmp_path / "embedding.h5").read_bytes() == before
+    for options, ceiling in (((), 2), (("--budget-eps", "1.5"), 1.5)):
+        assert embed_again(*options).code == 0
+        assert load_embedding(tmp_path / "embedding.h5").ledger.ceiling == Ceiling(ceiling, 1e-5)
+
+
+def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
+    embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        assert len(load_embedding(embedding_file).ledger.entries) == 1
+        raise DpntkError("crash")
+
+    monkeypatch.setattr(publishing, "add_noise", crash)
+    with pytest.raises(DpntkError, match="crash"):
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    assert len(load_embedding(embedding_file).ledger.entries) == 1
+    assert not (tmp_path / "release.h5").exists()
+
+
+def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
+    embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise BudgetError("no space")
+
+    drawn: list[object] = []
+    monkeypatch.setattr(publishing, "write_embedding", no_space)
+    monkeypatch.setattr(publishing, "add_noise", lambda *_: drawn.append(1))
+    with pytest.raises(BudgetError, match="no space"):
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    assert drawn == []
+
+
+def test_nothing_is_spent_where_the_release_has_no_room(
+    dpntk: Command, embedding_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedding = load_embedding(embedding_file)
+    size = embedding.sums.size * 4
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=size))  # no weights
+    stopped = dpntk("release", embedding_file, "--eps", "1", "--delta", "1e-3")
+    assert stopped.code == 1
+    assert "MB are needed" in stopped.stderr
+    assert load_embedding(embedding_file).ledger.entries == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(KeyboardInterrupt(), "interrupted; "), (OutputError("full"), "full; ")]
+)
+def test_what_is_spent_without_a_release_is_said(
+    embedding_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    words: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(publishing, "write_release", fail)
+    with pytest.raises(OutputError, match=f"^{words}.*embedding.h5 counts the release as spent"):
+        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    assert len(load_embedding(embedding_file).ledger.entries) == 1
+
+
+def test_a_release_made_while_embedding_again_stays_in_the_ledger(
+    dpntk: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger is taken over when the new embedding is written, not when reading begins."""
+    dpntk("embed", folder, "--width", "5")
+
+    def embed_slowly(data: Path, *, width: int, **_: object) -> Embedding:
+        made = embed(data, width=width)
+        publish(tmp_path / "embedding.h5", tmp_path / "meanwhile.h5", Terms(1.0, 1e-3), own_key())
+        return made
+
+    monkeypatch.setattr("dpntk.embed.commands.embed.embed", embed_slowly)
+    assert dpntk("embed", folder, "--width", "7", "--overwrite").code == 0
+    (entry,) = load_embedding(tmp_path / "embedding.h5").ledger.entries
+    released = open_release(tmp_path / "meanwhile.h5").release
+    assert entry.release_id == released.release_id
+
+
+def in_a_child(embedding_file: Path, output: Path) -> int:
+    """Publish in another process; returns its id."""
+    key = own_key()
+    if (child := os.fork()) == 0:
+        try:
+            publish(embedding_file, output, ONE, key, compose=yes)
+        finally:
+            os._exit(0)
+    return child
+
+
+@pytest.mark.parametrize(
+    ("fatal", "entries", "releases"), [(1, 0, 0), (2, 1, 0), (3, 1, 0), (4, 1, 1), (5, 1, 1)]
+)
+def test_killed_at_each_step(
+    embedding_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fatal: int,
+    entries: int,
+    releases: int,
+) -> None:
+    """SIGKILL at one call of fsync: ledger, its folder, release, its folder, or none of them."""
+    own_key()  # made before the calls are counted
+    calls = 0
+    really = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        really(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    os.waitpid(in_a_child(embedding_file, tmp_path / "release.h5"), 0)
+    assert len(load_embedding(embedding_file).ledger.entries) == entries
+    assert len(list(tmp_path.glob("release.h5"))) == releases
+
+
+def test_killed_at_random_moments_no_release_lacks_its_entry(
+    embedding_file: Path, tmp_path: Path
+) -> None:
+    start = time.monotonic()
+    os.waitpid(in_a_child(embedding_file, tmp_path / "0.h5"), 0)
+    usual = time.monotonic() - start
+    moments = np.random.default_rng(0).uniform(0, 1.5 * usual, 30)
+    for number, moment in enumerate(moments, start=1):
+        child = in_a_child(embedding_file, tmp_path / f"{number}.h5")
+        time.sleep(moment)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        entered = {entry.release_id for entry in load_embedding(embedding_file).ledger.entries}
+        assert len(entered) <= number + 1
+        for made in tmp_path.glob("[0-9]*.h5"):
+            assert open_release(made).release.release_id in entered
+
+
+def test_a_link_to_an_embedding_has_no_ledger_of_its_own(
+    dpntk: Command, folder: Path, tmp_path: Path
+) -> None:
+    """Replacing the link would leave what it led to as a copy whose ledger says nothing."""
+    embedding, link = tmp_path / "embedding.h5", tmp_path / "elsewhere" / "link.h5"
+    link.parent.mkdir()
+    link.symlink_to(embedding)
+    assert dpntk("embed", folder, "--width", "5", "-o", link).code == 0
+    assert dpntk("release", link, "--eps", "1").code == 0
+    assert len(load_embedding(embedding).ledger.entries) == 1
+    stopped = dpntk("release", embedding, "--eps", "1", "-o", "second.h5")
+    assert "was released before" in stopped.stderr
+    assert dpntk("embed", folder, "--width", "7", "-o", link, "--overwrite").code == 0
+    assert link.is_symlink()
+    assert len(load_embedding(embedding).ledger.entries) == 1
+
+
+def test_simultaneous_releases_all_count(embedding_file: Path, tmp_path: Path) -> None:
+    children = [in_a_child(embedding_file, tmp_path / f"{number}.h5") for number in range(6)]
+    for child in children:
+        os.waitpid(child, 0)
+    releases = {open_release(p).release.release_id for p in tmp_path.glob("[0-9].h5")}
+    assert len(releases) == 6
+    assert {entry.release_id for entry in load_embedding(embedding_file).ledger.entries} == releases
+
+
+@pytest.mark.parametrize("change", [("1.0", "Infinity"), ('"multiplier"', '"multiplied"')])
+def test_a_damaged_ledger_is_refused(
+    embedding_file: Path, tmp_path: Path, change: tuple[str, str]
+) -> None:
+    publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    with h5py.File(embedding_file, "r+") as file:
+        ledger = str(file.attrs["ledger"])
+        multiplier = load_embedding(embedding_file).ledger.entries[0].multiplier
+        file.attrs["ledger"] = ledger.replace(str(multiplier), change[1]).replace(*change)
+    with pytest.raises(EmbeddingError, match="ledger"):
+        load_embedding(embedding_file)

@@ -1,0 +1,145 @@
+"""A plan says what the release then has, and reads nothing that is protected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import BudgetError
+from dpntk.common.features.base import FeatureMap
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.schema.toml import Draft
+from dpntk.embed import Embedding
+from dpntk.embed.exact.grid import Grid
+from dpntk.release import Terms
+from dpntk.release.publishing.pipeline import unrecorded_release
+from dpntk.release.publishing.plan import Plan, plan
+from dpntk.release.publishing.terms import ClassCounts
+from tests.conftest import CLASSES, Command
+from tests.helpers.tables import PEOPLE, people
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("counts", list(ClassCounts))
+def test_the_release_has_the_noise_that_was_planned(
+    embedding: Embedding, adjacency: Adjacency, counts: ClassCounts
+) -> None:
+    terms = Terms(3.0, 1e-3, adjacency, counts)
+    planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, terms)
+    made = unrecorded_release(embedding, terms).guarantee
+    assert planned.sigma == made.sigma
+    assert planned.multiplier == made.noise_multiplier
+    assert planned.sensitivity == pytest.approx(made.sensitivity)
+
+
+def test_the_noise_is_as_long_as_planned(embedding: Embedding) -> None:
+    planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, Terms(1.0))
+    made = unrecorded_release(embedding, Terms(1.0))
+    exact = embedding.sums * (embedding.grid.unit / embedding.records)
+    assert np.linalg.norm(made.embedding - exact) == pytest.approx(planned.noise_norm, rel=0.1)
+    assert np.linalg.norm(exact) <= planned.signal_bound * 1.1  # classes are not quite equal here
+    assert planned.noise_norm == pytest.approx(made.noise_norm)
+
+
+def paper_like(feature_map: FeatureMap, grid: Grid, epsilon: float, records: int) -> Plan:
+    return plan(feature_map, grid, CLASSES, records, Terms(epsilon))
+
+
+def test_noise_dominates_where_the_plan_says(feature_map: TangentFeatures, grid: Grid) -> None:
+    first = paper_like(feature_map, grid, 1.0, 60_000)
+    there = first.epsilon_where(1 / first.excess)
+    assert paper_like(feature_map, grid, there, 60_000).excess == pytest.approx(1, rel=1e-6)
+    fewer = round(first.records * first.excess)
+    assert paper_like(feature_map, grid, 1.0, fewer).excess == pytest.approx(1, rel=1e-2)
+    assert first.loss_floor == pytest.approx((first.noise_norm / first.signal_bound) ** 2)
+
+
+def test_a_plan_from_public_facts_and_from_the_embedding_agree(
+    dpntk: Command, embedding_file: Path
+) -> None:
+    facts = ("--records", 200, "--classes", 3, "--image-size", 8, "--front", "pixels")
+    one = dpntk("plan", *facts, "--width", 13, "--eps", 1, "--delta", 1e-3)
+    other = dpntk("plan", embedding_file, "--eps", 1, "--delta", 1e-3)
+    assert one.code == other.code == 0
+    lines = one.stdout.splitlines()
+    assert other.stdout.splitlines()[: len(lines)] == lines
+    assert "859 x 3" in one.stdout  # 13 (64 + 2) + 1
+    assert "released so far: 0" in other.stdout
+
+
+def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "people.csv").write_text(people(300))
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    schema = ("--schema", "schema.toml")
+    terms = ("--eps", 1, "--delta", 1e-3)
+    assert dpntk("embed", "people.csv", *schema, "--width", 13).code == 0
+    one = dpntk("plan", *schema, "--records", 300, "--width", 13, *terms)
+    other = dpntk("plan", "embedding.h5", *terms)
+    assert one.code == other.code == 0
+    lines = one.stdout.splitlines()
+    assert other.stdout.splitlines()[: len(lines)] == lines
+    assert "300 records, 2 classes" in one.stdout
+    assert "marginals of weight 0.4" in one.stdout
+
+
+def test_a_release_of_noise_alone_is_called_so(dpntk: Command, embedding_file: Path) -> None:
+    for epsilon, useless in ((2, False), (0.01, True)):
+        release = ("release", embedding_file, "--eps", epsilon, "--compose", "--overwrite")
+        made = dpntk(*release)
+        assert made.code == 0, made.stderr
+        assert ("nothing will be learnt from this release" in made.stderr) is useless
+
+
+def test_the_plan_counts_what_is_spent(dpntk: Command, embedding_file: Path) -> None:
+    assert dpntk("release", embedding_file, "--eps", 2).code == 0
+    before = embedding_file.read_bytes()
+    outcome = dpntk("plan", embedding_file, "--eps", 1)
+    assert "released so far: 1, together epsilon 2 at delta 1e-05" in outcome.stdout
+    assert embedding_file.read_bytes() == before
+
+
+def test_add_remove_does_not_show_the_number_of_records(
+    dpntk: Command, embedding_file: Path
+) -> None:
+    arguments = ("plan", embedding_file, "--eps", 1, "--adjacency", "add-remove")
+    refused = dpntk(*arguments)
+    assert refused.code == 2
+    assert "--records" in refused.stderr
+    assert "200" not in refused.stderr
+    told = dpntk(*arguments, "--records", 777)
+    assert "777 records" in told.stdout
+    assert "200" not in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (("--eps", 1), 2, "--records and --classes"),
+        (("--eps", 0, "--records", 9, "--classes", 2), 1, "--eps 0"),
+        (("--eps", 1, "--records", 9, "--classes", 2, "--delta", 0.5), 1, "not below 1/n"),
+        (("no.h5", "--eps", 1), 1, "no such file"),
+        (("no.h5", "--eps", 1, "--width", 3), 2, "--width is the embedding's own"),
+        (("no.h5", "--eps", 1, "--schema", "a"), 2, "--schema is the embedding's own"),
+        (("--eps", 1, "--schema", "a", "--classes", 2), 2, "--classes is for images"),
+        (("--eps", 1, "--schema", "no.toml", "--records", 9), 1, "no.toml"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(
+    dpntk: Command, arguments: tuple[object, ...], code: int, line: str
+) -> None:
+    outcome = dpntk("plan", *arguments)
+    assert outcome.code == code
+    assert line in outcome.stderr
+
+
+def test_a_grid_by_the_number_of_records_is_refused_under_add_remove(
+    feature_map: TangentFeatures,
+) -> None:
+    grid = Grid.for_capacity(255, 2_000_000)
+    with pytest.raises(BudgetError, match="capacity"):
+        plan(feature_map, grid, 3, 2_000_000, Terms(1.0, 1e-8, Adjacency.ADD_REMOVE))
