@@ -30,7 +30,7 @@ from dpntk.common.sources import open_source
 from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.evaluate import read_real, read_synthetic
-from dpntk.evaluate.distilled import classifiers_of
+from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.generate import TrainingSettings, generate
 from dpntk.generate.distilled import export_points
 from dpntk.generate.images.export import load_generator

@@ -57,8 +57,8 @@ from dpntk.evaluate.tables.baselines import independent_columns
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
 from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, task_for
+from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.tables.pipeline import generate_table
-from dpntk.generate.tables.training import TableSettings
 from dpntk.release import Terms, open_release, own_key, publish
 
 from .competitors import CELLS, NAMES, environment, rows_of

@@ -1,17 +1,15 @@
-"""What is measured of a distilled set besides: how well one learns from it by its own kernel."""
+"""The points of a distilled set, and how well one learns from them by their own kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from ..common.errors import DataError
 from ..common.features.infinite_ntk import KernelRidge, ReluKernel, class_targets
@@ -20,17 +18,12 @@ from ..common.schema.image import PIXEL_LEVELS
 from ..common.sources.images.npy import ArrayFile
 from ..common.storage.synthetic_folder import POINTS
 from ..release.file.distilled import LARGEST_BIAS, LARGEST_RIDGE
-from .images.classifiers import Classifier, score_network
-from .images.records import Records
 
 _CHUNK: Final = 1000
 _FARTHEST: Final = 1e3
 """Values of points are near those of records, 0..1."""
 _MOST_POINTS: Final = 5_000
 """Of all classes: the regression solves a system of as many equations."""
-_STEPS: Final = 600
-_BATCH: Final = 100
-_FILTERS: Final = 128
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,26 +49,6 @@ class Points(Outlined):
             for part in torch.from_numpy(records).split(_CHUNK)
         ]
         return torch.cat(found).numpy()
-
-
-def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
-    """Classifiers that are for distilled sets only; none if it is no such set.
-
-    Args:
-        folder: that `dpntk generate` wrote.
-        synthetic: the records in it.
-
-    Raises:
-        DataError: its points are missing or damaged.
-    """
-    if not is_distilled(synthetic.provenance):
-        return {}
-    size = synthetic.pixels.shape[1]
-    points = read_points(folder, synthetic.provenance, synthetic.classes, size)
-    return {
-        "kernel regression": partial(kernel_regression, points),
-        "ConvNet": convnet,
-    }
 
 
 def is_distilled(provenance: Mapping[str, Any]) -> bool:
@@ -125,35 +98,3 @@ def read_points(
     except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise damaged from error
     return Points(regression, centre, levels, len(points))
-
-
-def kernel_regression(points: Points, train: Records, test: Records, seed: int) -> float:
-    """Kernel ridge regression from the points as they are, with the kernel of the release."""
-    return float((points.outputs(test.pixels).argmax(axis=1) == test.labels).mean())
-
-
-def convnet(train: Records, test: Records, seed: int) -> float:
-    """Three blocks of 128 3x3 filters, instance normalisation, ReLU, mean pooling; 600 steps."""
-
-    def network() -> nn.Sequential:
-        blocks: list[nn.Module] = []
-        side, channels = train.side, 1
-        for _ in range(3):
-            blocks += [
-                nn.Conv2d(channels, _FILTERS, 3, padding=1),
-                nn.InstanceNorm2d(_FILTERS, affine=True),
-                nn.ReLU(),
-                nn.AvgPool2d(2),
-            ]
-            side, channels = side // 2, _FILTERS
-            if side < 4:  # instance normalisation needs more than one place
-                break
-        return nn.Sequential(
-            nn.Unflatten(1, (1, train.side)),
-            *blocks,
-            nn.Flatten(),
-            nn.Linear(_FILTERS * side**2, train.classes),
-        )
-
-    batch = min(_BATCH, len(train))
-    return score_network(network, train, test, seed, steps=_STEPS, batch=batch, learning_rate=1e-3)

@@ -1,11 +1,12 @@
 """Stage three: post-processing. Reads release files only, and cannot name anything else."""
 
+from .fit.settings import TableSettings, TrainingSettings
 from .images.export import SavedGenerator, load_generator
 from .images.pipeline import generate, sample_to
-from .images.training import Training, TrainingSettings, train
+from .images.training import Training, train
 from .tables.export import SavedTableGenerator, load_table_generator
 from .tables.pipeline import generate_table, sample_table_to
-from .tables.training import TableSettings, TableTraining, train_table
+from .tables.training import TableTraining, train_table
 
 __all__ = [
     "SavedGenerator",

@@ -19,7 +19,8 @@ from dpntk.common.cli.app import run
 from dpntk.common.features.ntk.architectures import fc_1l
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels
-from dpntk.common.schema.image import ImageSchema, Origin
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding, save_embedding
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.sums.accumulate import ClassSums

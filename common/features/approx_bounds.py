@@ -8,56 +8,17 @@ in each cell is a marginal (`dpntk.common.features.marginals`), which a release 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SchemaError
 from ..schema import Schema
-from ..schema.column import LARGEST, Column, ColumnKind, Transform, range_of_integers
+from ..schema.column import Column, ColumnKind
 from ..schema.encoding import NumericEncoding
-from ..schema.image import Origin
+from ..schema.private_bounds import KNOTS
 from ..schema.table import LEVELS, TableSchema
 from .base import FeatureMap
 from .marginals import MOST_CELLS, MarginalFeatures
-
-_KNOTS = 2
-"""Of the encoding: one step for each level of the value."""
-
-
-def widest_bounds(kind: ColumnKind, dtype: str, transform: Transform) -> tuple[float, float]:
-    """Bounds that no value of a column is beyond."""
-    lower, upper = -LARGEST, LARGEST
-    if "int" in dtype:
-        low, high = range_of_integers(dtype)
-        lower, upper = max(lower, low), min(upper, high)
-    if transform is Transform.LOG1P:
-        lower = 0.0
-    return (int(lower), int(upper)) if kind is ColumnKind.INTEGER else (float(lower), float(upper))
-
-
-def schema_of_magnitudes(schema: TableSchema, names: Iterable[str]) -> TableSchema:
-    """The schema under which magnitudes are counted: some columns, without the others.
-
-    Args:
-        schema: of the table; the columns named have their widest bounds.
-        names: of the columns whose bounds are to be found.
-
-    Raises:
-        SchemaError: there is none.
-    """
-    chosen = set(names)
-    columns = tuple(
-        replace(column, transform=Transform.SIGNED_LOG, origin=Origin.DECLARED)
-        for column in schema.columns
-        if column.name in chosen
-    )
-    if not columns:
-        raise SchemaError('no column has bounds = "private": there is nothing to be found')
-    left_out = tuple(c.name for c in schema.columns if c.name not in chosen)
-    return TableSchema(columns, None, (*left_out, *schema.left_out), _KNOTS, schema.csv)
 
 
 def magnitudes(schema: TableSchema) -> MarginalFeatures:
@@ -96,7 +57,7 @@ def bounds_from(
     cell = (2 * level * (MOST_CELLS - 1) + LEVELS) // (2 * LEVELS)  # as `MarginalColumn.cell`
     inside = level[(cell >= enough[0]) & (cell <= enough[-1])]
     ends = np.array([inside[0] - 0.5, inside[-1] + 0.5]) / LEVELS
-    encoding = NumericEncoding(column, _KNOTS)
+    encoding = NumericEncoding(column, KNOTS)
     low, high = encoding.at(ends.clip(0, 1)).tolist()
     if inside[0] == 0:  # as it was declared, without the way there and back through logarithms
         low = encoding.bounds[0]

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import SchemaError
-from .image import MOST_CLASSES, Origin
+from .image import MOST_CLASSES
+from .origin import Origin
 
 LARGEST: Final = 2.0**53
 _LONGEST_NAME: Final = 1_000

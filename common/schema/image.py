@@ -7,34 +7,19 @@ embedding and the release.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from ..errors import SchemaError
 from ..ledger import Entry
 from ..text import counted
+from .origin import Origin
 
 SMALLEST_SIDE = 8
 LARGEST_SIDE = 64
 PIXEL_LEVELS = 255
 MOST_CLASSES = 10_000
-
-
-class Origin(Enum):
-    """Where a piece of public knowledge came from."""
-
-    DECLARED = "declared"
-    """Stated by the data owner."""
-    FORMAT = "format"
-    """A property of the container, whatever it holds: file headers, the range of a pixel."""
-    FROM_DATA = "from-data"
-    """Looked up in the records themselves: outside the guarantee, and every release says so."""
-    PRIVATE = "private"
-    """Found in the records with differential privacy, by a release that the ledger counts."""
 
 
 @dataclass(frozen=True)
@@ -150,16 +135,6 @@ def some_classes(names: tuple[str, ...]) -> str:
     """How many classes there are, and what the first ones are called."""
     many = counted(len(names), "class", "classes")
     return f"{many}: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
-
-
-def canonical_json(document: Mapping[str, Any]) -> str:
-    """The one spelling of a JSON document that digests are taken of."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def digest(document: Mapping[str, Any]) -> str:
-    """SHA-256 of a JSON document's canonical spelling, in hexadecimal."""
-    return hashlib.sha256(canonical_json(document).encode()).hexdigest()
 
 
 def _integer(value: object) -> int:

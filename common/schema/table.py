@@ -16,7 +16,8 @@ from ..errors import SchemaError
 from ..ledger import Entry
 from ..text import counted
 from .column import Column, ColumnKind, Missing, Transform, require_name
-from .image import Origin, some_classes
+from .image import some_classes
+from .origin import Origin
 from .text_encodings import require_encoding
 
 BINS: Final = 20

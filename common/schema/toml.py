@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import SchemaError
-from ..features.approx_bounds import schema_of_magnitudes, widest_bounds
 from ..ledger import Entry
 from ..storage import door
 from ..storage.plain import parse_toml
 from .column import DTYPES, Column, ColumnKind, Transform
-from .image import Origin
+from .origin import Origin
+from .private_bounds import schema_of_magnitudes, widest_bounds
 from .table import TableSchema
 
 _LARGEST_FILE: Final = 1 << 26

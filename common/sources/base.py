@@ -18,7 +18,8 @@ from PIL import Image
 from ..errors import DataError, SchemaError
 from ..outline import Outlined
 from ..schema import Schema
-from ..schema.image import MOST_CLASSES, ImageSchema, Origin, numbered
+from ..schema.image import MOST_CLASSES, ImageSchema, numbered
+from ..schema.origin import Origin
 from .prefetch import decoding_workers, in_order
 
 MOST_PIXELS: Final = 1 << 26

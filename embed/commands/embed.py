@@ -25,8 +25,7 @@ from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder
 from ..sums.file import load_embedding
 from ..sums.saving import COST, require_not_raised, save_embedding
-from .options import map_options
-from .source_options import given_schema, say_what_was_looked_up, source_options
+from .options import given_schema, map_options, say_what_was_looked_up, source_options
 
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")

@@ -1,28 +1,35 @@
-"""Options of a feature map, which several commands share."""
+"""Options that several commands share: of the data that are read, and of a feature map."""
 
 from __future__ import annotations
 
+import csv
 import functools
 from collections.abc import Callable
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from ...common.cli.options import FiniteRange
 from ...common.console import notice
+from ...common.errors import SchemaError
 from ...common.features.ntk.architectures import ARCHITECTURES
 from ...common.features.ntk.layers import ACTIVATIONS
 from ...common.features.ntk.scattering import FRONTS
 from ...common.features.registry import FEATURES
+from ...common.schema import Schema
+from ...common.schema.image import ImageSchema, numbered
+from ...common.schema.table import TableSchema
+from ...common.schema.toml import read_schema
 from ..feature_options import (
     DEFAULT_ACTIVATION,
     DEFAULT_ARCH,
     DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
+    PRESETS,
     MapOptions,
 )
-from ..presets import PRESETS
 
 OF_THE_MAP: Final = tuple(entry.name for entry in fields(MapOptions))
 """Names of the parameters that `map_options` adds."""
@@ -93,3 +100,89 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
         command(options=options, **given)
 
     return with_options
+
+
+def _names(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    """The names in a line of comma-separated values."""
+    if text is None:
+        return None
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise click.BadParameter("write it as in cat,dog,'\"eel, moray\"'") from error
+    names = [name.strip() for name in names]
+    if not all(names):
+        raise click.BadParameter("a class without a name: write it as in cat,dog,eel")
+    return tuple(names)
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
+        help="Which part to read, where the data have both.",
+    ),
+    click.option(
+        "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
+        help="Resize every image to this many pixels a side.",
+    ),
+    click.option(
+        "--classes", type=click.IntRange(1, 10_000), metavar="N",
+        help="Declare the number of classes of images whose labels are numbers; otherwise it is "
+        "looked up in the labels, and the release says that it was.",
+    ),
+    click.option(
+        "--class-names", metavar="NAME,NAME,...", callback=_names,
+        help="Declare the names of all classes of images, those without a record too; otherwise "
+        "they are looked up in the folders, or are numbers. A name with a comma is put in double "
+        "quotes.",
+    ),
+    click.option(
+        "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
+        help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts "
+        "it.",
+    ),
+    click.option(
+        "--accept-from-data", is_flag=True,
+        help="Take the schema as it was drafted from the data; every release will say that "
+        "what it says of the columns is outside the guarantee.",
+    ),
+    click.option(
+        "--threads", type=click.IntRange(1, 4096), metavar="N",
+        help="Threads to compute with [default: this process's share of the cores]",
+    ),
+)  # fmt: skip
+
+
+def source_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of `_OPTIONS`, which say what the data are and what is known of them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def given_schema(path: Path | None, *, accept_from_data: bool) -> TableSchema | None:
+    """The schema that --schema and --accept-from-data speak of; None if there is no table.
+
+    Raises:
+        SchemaError: it cannot be used as it is, or there is nothing to accept.
+    """
+    if path is not None:
+        return read_schema(path, accept_from_data=accept_from_data)
+    if accept_from_data:
+        raise SchemaError("--accept-from-data means nothing without --schema")
+    return None
+
+
+def say_what_was_looked_up(schema: Schema) -> None:
+    """Tell the owner what the guarantee does not cover because it was read off the data."""
+    if schema.from_data:
+        declared = "--schema"
+        if isinstance(schema, ImageSchema):
+            by_number = schema.classes == numbered(len(schema.classes))
+            declared = "--classes" if by_number else "--class-names"
+        notice(
+            f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
+            f"declare with {declared}"
+        )

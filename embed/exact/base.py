@@ -1,4 +1,4 @@
-"""What the exact form of a feature map offers, and which map has which.
+"""What the exact form of a feature map offers.
 
 A record's feature is a vector of whole numbers, in grid units, that depends on the record's bytes
 alone and is no longer than the map's bound; sums of them are exact. (docs/privacy.md, statements 3
@@ -7,26 +7,16 @@ and 4.)
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import torch
 from torch import Tensor
 
-from ...common.errors import SchemaError
-from ...common.features.base import FeatureMap
-from ...common.features.hermite import HermiteFeatures
-from ...common.features.joint import JointFeatures
-from ...common.features.marginals import MarginalFeatures
-from ...common.features.ntk.map import TangentFeatures
-from ...common.features.perceptual import PerceptualFeatures
-from ...common.features.rff import RandomFourierFeatures
-from ...common.features.torchscript import PublicModule
-from .grid import Grid
-from .hermite import ExactHermite
-from .joint import ExactJoint, ExactMarginals
-from .perceptual import ExactPerceptual
-from .rff import ExactRFF
-from .tangent import ExactTangentFeatures
+from ...common.outline import Outlined
+
+SAFETY: Final = 1.0 - 2.0**-40
+"""Tables are shortened by this, far more than their error, before they are cut to integers."""
 
 
 class BatchFeatures(Protocol):
@@ -54,35 +44,21 @@ class ExactMap(Protocol):
         ...
 
 
-def exact_map(
-    feature_map: FeatureMap,
-    grid: Grid,
-    device: torch.device,
-    module: PublicModule | None = None,
-) -> ExactMap:
-    """The exact form of a feature map.
+@dataclass(frozen=True, eq=False, repr=False)
+class ExplicitFeatures(Outlined):
+    """Features of a batch.
 
-    Args:
-        feature_map: the map.
-        grid: the unit of its features.
-        device: where sums are.
-        module: what `module_for` gives for the map.
-
-    Raises:
-        SchemaError: the grid is for records of other levels, or the map's module is missing.
+    Attributes:
+        values: int64 (b, d), in grid units.
     """
-    if grid.levels != feature_map.levels:
-        raise SchemaError("the grid and the feature map disagree about the records' levels")
-    if isinstance(feature_map, TangentFeatures):
-        return ExactTangentFeatures(feature_map, grid, device)
-    if isinstance(feature_map, JointFeatures):
-        return ExactJoint(feature_map, grid, device)
-    if isinstance(feature_map, MarginalFeatures):
-        return ExactMarginals(feature_map, grid, device)
-    if isinstance(feature_map, RandomFourierFeatures):
-        return ExactRFF(feature_map, grid, device)
-    if isinstance(feature_map, HermiteFeatures):
-        return ExactHermite(feature_map, grid, device)
-    if isinstance(feature_map, PerceptualFeatures):
-        return ExactPerceptual(feature_map, grid, device, module)
-    raise TypeError(f"no exact form of {feature_map!r} is known")
+
+    values: Tensor
+
+    def norms(self) -> Tensor:
+        """Norms in grid units, float64 (b,)."""
+        norms: Tensor = torch.linalg.vector_norm(self.values.double(), dim=1)
+        return norms
+
+    def add_to(self, column: Tensor, rows: slice) -> None:
+        """Add the features of some records to a column of class sums, int64 (d,)."""
+        column += self.values[rows].sum(dim=0)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ...common.errors import SchemaError
 from ...common.features.hermite import MARGIN, HermiteFeatures, hermite
-from .explicit import SAFETY, ExplicitFeatures
+from .base import SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _CHUNK: Final = 256

@@ -12,7 +12,7 @@ from ...common.features.joint import JointFeatures
 from ...common.features.marginals import MarginalFeatures
 from ...common.features.rff import RandomFourierFeatures
 from ...common.outline import Outlined
-from .explicit import SAFETY, ExplicitFeatures
+from .base import SAFETY, ExplicitFeatures
 from .grid import Grid
 from .rff import ExactRFF
 from .tangent import ExactTangentFeatures, IntegerFeatures

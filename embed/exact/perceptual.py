@@ -15,9 +15,9 @@ from torch import Tensor
 from ...common.errors import DataError
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.features.torchscript import PublicModule, require_module
+from ...common.numerics.exact import sum_of_squares
 from ...common.numerics.square_root import square_root
-from .affine import sum_of_squares
-from .explicit import SAFETY, ExplicitFeatures
+from .base import SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _LARGEST_CHUNK: Final = 64

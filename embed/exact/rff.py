@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...common.features.rff import TURN, RandomFourierFeatures
-from .explicit import SAFETY, ExplicitFeatures
+from .base import SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _TABLE: Final = 2**20

@@ -3,8 +3,8 @@
 Every record's feature is cut to whole numbers by a rule that looks at that record alone, and these
 are then added exactly. So the sum does not depend on the order of records, on how they are split
 into chunks, on the number of threads, or on the processor; sums of disjoint sets add up; and one
-record's contribution has the same bits in every data set that holds it. (`affine` says why the
-guarantee needs that, and how activations and gradients come to have it.)
+record's contribution has the same bits in every data set that holds it. (`numerics.exact` says why
+the guarantee needs that, and how activations and gradients come to have it.)
 
 A linear layer's gradient stays a pair of factors, so that class sums are matrix products. For the
 first layer these are delta, cut to integers q = trunc(2^s delta / ||.||), and the whole numbers x
@@ -27,10 +27,11 @@ from torch import Tensor
 from ...common.features.ntk.backprop import Pass, forward_and_back
 from ...common.features.ntk.layers import Convolution
 from ...common.features.ntk.map import EXACT, TangentFeatures
+from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
 from ...common.outline import Outlined
-from .affine import ExactAffine, sum_in_fixed_order, sum_of_squares
-from .explicit import SAFETY
+from .affine import ExactAffine
+from .base import SAFETY
 from .grid import Grid
 from .scattering import ExactFront
 

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from ...common import errors
-from ...common.schema.image import canonical_json, digest
+from ...common.storage.canonical_json import canonical_json, digest
 from ...common.storage.plain import parse_json
-from ..exact.base import exact_map
+from ..exact.registry import exact_map
 from ..sums.file import plan_of
 from .job import Job
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ...common.errors import DataError, SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.torchscript import PublicModule
-from ..exact.base import exact_map
 from ..exact.grid import Grid
+from ..exact.registry import exact_map
 from .totals import Totals
 
 

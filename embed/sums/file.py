@@ -18,9 +18,9 @@ from ...common.features.registry import feature_map_from_spec
 from ...common.ledger import Ledger
 from ...common.outline import Outlined
 from ...common.schema import Schema, schema_from_json
-from ...common.schema.image import canonical_json, digest
 from ...common.storage import door
 from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
+from ...common.storage.canonical_json import canonical_json, digest
 from ...common.storage.container import EMBEDDING_MAGIC, USER_BLOCK, build, user_block
 from ...common.storage.contents import Contents, contents_of
 from ...common.storage.layout import FLOAT32, INT64, INTEGER, TEXT, UINT8, Layout, Rule

@@ -13,11 +13,11 @@ from ...common.cli.options import SEED, FiniteRange, count_from, quiet_values_op
 from ...common.console import show, warning
 from ...common.errors import SchemaError
 from ...common.storage.atomic import require_absent
-from ...release.commands.acceptance_options import acceptance_options
+from ...release.commands.options import acceptance_options
 from ...release.file.model import NOT_PRIVATE
 from ...release.signing.policy import Acceptance
-from ..distilled import classifiers_of
 from ..images.classifiers import CLASSIFIERS, in_words
+from ..images.distilled import classifiers_of
 from ..images.records import Records, read_real, read_synthetic
 from ..images.report import REPORT_BEGINS, as_table, write_report
 from ..images.utility import measure

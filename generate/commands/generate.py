@@ -15,19 +15,20 @@ from ...common.runtime.device import AUTO
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
-from ...release.commands.acceptance_options import acceptance_options
+from ...release.commands.options import acceptance_options
 from ...release.file.reader import OpenedDistilled, open_any
 from ...release.signing.policy import Acceptance
 from ..distilled import export_points
+from ..fit.settings import TableSettings, TrainingSettings
 from ..images.export import load_generator
 from ..images.inducing_points import PointSettings
 from ..images.pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
-from ..images.training import Training, TrainingSettings
+from ..images.training import Training
 from ..output.folder import require_replaceable
 from ..output.generator_file import GENERATOR
 from ..tables.export import holds_table, load_table_generator
 from ..tables.pipeline import generate_table, sample_table_to
-from ..tables.training import TableSettings, TableTraining
+from ..tables.training import TableTraining
 
 _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()

@@ -7,12 +7,13 @@ from typing import Final
 
 from ...common.runtime.device import AUTO
 from ...release.file.reader import OpenedRelease
+from ..fit.settings import TrainingSettings
 from ..output.folder import require_replaceable
 from ..output.provenance import origin_of, warn_unless_private
 from .export import SavedGenerator, write_found_points, write_synthetic
 from .inducing_points import PointSettings, find_points
 from .sampling import sample
-from .training import Training, TrainingSettings, train
+from .training import Training, train
 
 MOST_BY_DEFAULT: Final = 60_000
 
@@ -55,7 +56,13 @@ def generate(
         generator=training.generator,
         classes=release.schema.classes,
         class_weights=release.class_weights,
-        origin=origin_of(opened, settings, training),
+        origin=origin_of(
+            opened,
+            settings,
+            training.generator.spec.to_json(),
+            training.losses,
+            training.noise_floor,
+        ),
     )
     if points is not None:
         points_to(folder, saved, points)

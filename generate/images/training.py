@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -14,6 +13,7 @@ from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, LossPoint, descend
+from ..fit.settings import TrainingSettings
 from .generator import ConditionalGenerator, GeneratorSpec
 from .initialisation import class_means
 from .whitening import WhitenedDistance
@@ -21,27 +21,6 @@ from .whitening import WhitenedDistance
 _LOOK_EVERY = 200
 _LOOKED_AT = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """Choices of stage three. None of them touches the privacy of anything.
-
-    Attributes:
-        steps: optimisation steps.
-        batch: records a step, the same number of every class.
-        seed: of the generator's weights, latent codes and draws.
-        learning_rate: of Adam at the start; it falls to 0 along a cosine.
-    """
-
-    steps: int = 1500
-    batch: int = 400
-    seed: int = 0
-    learning_rate: float = 0.01
-
-    def to_json(self) -> dict[str, Any]:
-        """The settings as a plain mapping."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

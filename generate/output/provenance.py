@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,33 @@ from ...common.console import warning
 from ...release.file.citation import citation_of
 from ...release.file.model import NOT_PRIVATE
 from ...release.file.reader import OpenedRelease
-from ..images.training import Training, TrainingSettings
-from ..tables.training import TableTraining
+from ..fit.descent import LossPoint
+from ..fit.settings import TrainingSettings
 
 
 def origin_of(
     opened: OpenedRelease,
     settings: TrainingSettings,
-    training: Training | TableTraining,
+    generator: Mapping[str, Any],
+    losses: Sequence[LossPoint],
+    noise_floor: float,
 ) -> dict[str, Any]:
-    """Where generated records come from, as plain JSON: the release, and the training."""
+    """Where generated records come from, as plain JSON: the release, and the training.
+
+    Args:
+        opened: the release.
+        settings: how the generator was trained.
+        generator: what it is, plain JSON.
+        losses: the mean loss over every few steps.
+        noise_floor: what the release's noise alone adds to the loss, in expectation.
+    """
     return {
         "release": citation_of(opened),
         "training": {
             "settings": settings.to_json(),
-            "generator": training.generator.spec.to_json(),
-            "noise_floor": training.noise_floor,
-            "losses": [[point.step, point.loss] for point in training.losses],
+            "generator": dict(generator),
+            "noise_floor": noise_floor,
+            "losses": [[point.step, point.loss] for point in losses],
         },
         "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
     }

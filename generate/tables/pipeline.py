@@ -9,6 +9,7 @@ import torch
 from ...common.runtime.device import AUTO
 from ...common.schema.table import TableSchema
 from ...release.file.reader import OpenedRelease
+from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..output.folder import require_replaceable
 from ..output.provenance import origin_of, warn_unless_private
@@ -17,7 +18,7 @@ from .marginals import marginals_of
 from .refinement import arrangement_of
 from .reweighting import tilting_of
 from .sampling import corrected_rows, sample_rows
-from .training import TableSettings, TableTraining, train_table
+from .training import TableTraining, train_table
 
 MOST_ROWS_BY_DEFAULT = 1_000_000
 
@@ -61,7 +62,13 @@ def generate_table(
         marginals=marginals,
         tilting=tilting_of(release, candidates),
         arrangement=arrangement_of(release),
-        origin=origin_of(opened, settings, training),
+        origin=origin_of(
+            opened,
+            settings,
+            training.generator.spec.to_json(),
+            training.losses,
+            training.noise_floor,
+        ),
     )
     rows = min(release.guarantee.records, MOST_ROWS_BY_DEFAULT) if count is None else count
     sample_table_to(folder, saved, count=rows, seed=settings.seed, safe_csv=safe_csv)

@@ -11,22 +11,10 @@ from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, LossPoint, descend
-from ..images.training import TrainingSettings
+from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from .generator import TableGenerator, TableGeneratorSpec
-from .objective import MARGINALS_LOSS, TableDistance
-
-
-@dataclass(frozen=True)
-class TableSettings(TrainingSettings):
-    """Choices of stage three for tables: those for images, and one more.
-
-    Attributes:
-        marginals_loss: weight of the marginals' distance, where the release holds marginals.
-    """
-
-    learning_rate: float = 0.003
-    marginals_loss: float = MARGINALS_LOSS
+from .objective import TableDistance
 
 
 @dataclass(frozen=True)

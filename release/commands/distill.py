@@ -14,13 +14,12 @@ from ...common.console import console
 from ...common.runtime.threads import use_threads
 from ...common.sources import open_source
 from ...common.text import promised, rounded_up
-from ...embed.commands.source_options import given_schema, say_what_was_looked_up, source_options
+from ...embed.commands.options import given_schema, say_what_was_looked_up, source_options
 from ..distill.ledger import ledger_of
 from ..distill.pipeline import distill
 from ..distill.settings import PRESETS, Settings
 from ..signing.prompts import accepts_total
-from .options import promise_options
-from .signing_options import key_option, signing_key
+from .options import key_option, promise_options, signing_key
 
 _DEFAULTS = Settings()
 

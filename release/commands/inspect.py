@@ -12,7 +12,7 @@ from ..file.reader import OpenedDistilled, open_any
 from ..label.distilled import distilled_label
 from ..label.embedding import embedding_label
 from ..signing.policy import Acceptance
-from .acceptance_options import acceptance_options
+from .options import acceptance_options
 
 
 @click.command("inspect", short_help="Show what a release says and promises.")

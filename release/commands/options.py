@@ -1,15 +1,29 @@
-"""Options of what is to be promised, which several commands share."""
+"""Options that several commands share: of the promise, of the key, and of signers."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.console import notice
+from ...common.errors import OutputError
 from ...common.ledger import DEFAULT_DELTA
+from ..signing.keys import SigningKey, default_key_path, load_key, own_key
+from ..signing.policy import Acceptance
+from ..signing.prompts import accepts_signer, ask_passphrase
+from ..signing.trust import remember_own
 
 _Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+key_option: Final = click.option(
+    "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="OpenSSH ed25519 private key to sign with, such as ~/.ssh/id_ed25519 [default: this "
+    "machine's own, made when it is first needed]",
+)  # fmt: skip
 
 
 def promise_options(
@@ -50,3 +64,35 @@ def promise_options(
 
 def _parsed(context: click.Context, parameter: click.Parameter, value: str) -> Adjacency:
     return Adjacency(value)
+
+
+def acceptance_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --signer and --allow-unsigned, and hand their meaning over as `acceptance`."""
+
+    @click.option("--signer", metavar="NAME", help="Accept only what this trusted signer signed.")
+    @click.option("--allow-unsigned", is_flag=True, help="Accept a release without a signature.")
+    @functools.wraps(command)
+    def with_acceptance(
+        signer: str | None,
+        allow_unsigned: bool,
+        **options: Any,  # noqa: ANN401 - handed on
+    ) -> None:
+        command(acceptance=Acceptance(signer, allow_unsigned, accepts_signer), **options)
+
+    return with_acceptance
+
+
+def signing_key(path: Path | None) -> SigningKey:
+    """The key to sign with; made if none is named and there is none."""
+    if path is None:
+        made = not default_key_path().exists()
+        key = own_key(ask_passphrase)
+        if made:
+            notice(f"made a signing key: {default_key_path()}; only you can read it (0600)")
+        return key
+    key = load_key(path, ask_passphrase)
+    try:
+        remember_own(key.public)
+    except OutputError as error:
+        notice(f"this machine will not know its own releases: {error}")
+    return key

@@ -13,7 +13,8 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
-from ...common.schema.image import ImageSchema, Origin, numbered
+from ...common.schema.image import ImageSchema, numbered
+from ...common.schema.origin import Origin
 from ...common.schema.toml import read_schema
 from ...common.text import counted, rounded_down, rounded_up
 from ...embed.commands.options import OF_THE_MAP, map_options

@@ -17,8 +17,7 @@ from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.pipeline import COST, publish
 from ..publishing.terms import ClassCounts, Terms
 from ..signing.prompts import accepts_total
-from .options import promise_options
-from .signing_options import key_option, signing_key
+from .options import key_option, promise_options, signing_key
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")

@@ -44,9 +44,9 @@ from torch import Tensor
 
 from ...common.errors import BudgetError
 from ...common.features.infinite_ntk import ReluKernel
+from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
 from ...common.outline import Outlined
-from ...embed.exact.affine import sum_in_fixed_order, sum_of_squares
 from .products import Public
 
 

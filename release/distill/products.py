@@ -12,7 +12,7 @@ import math
 
 from torch import Tensor
 
-from ...embed.exact.affine import round_to_digits
+from ...common.numerics.exact import round_to_digits
 
 
 class Public:

@@ -29,8 +29,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from ...common.errors import RunError
-from ...common.schema.image import canonical_json
 from ...common.storage.atomic import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
+from ...common.storage.canonical_json import canonical_json
 from ...common.storage.locks import folder_locked
 from ...common.storage.plain import parse_json
 from .optimiser import State

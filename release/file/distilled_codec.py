@@ -12,8 +12,8 @@ import numpy as np
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, FormatError, SchemaError
 from ...common.schema import schema_from_json
-from ...common.schema.image import canonical_json
 from ...common.storage.atomic import PUBLIC_MODE, write_atomically
+from ...common.storage.canonical_json import canonical_json
 from ...common.storage.container import RELEASE_MAGIC, build
 from ...common.storage.plain import parse_json
 from ..mechanism.accountant import SMALLEST_EPSILON

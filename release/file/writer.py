@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 
 from ...common.adjacency import Adjacency
-from ...common.schema.image import canonical_json
+from ...common.storage.canonical_json import canonical_json
 from ...common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, build
 from .format import FORMAT_VERSION, attributes_of
 from .model import Release

@@ -71,7 +71,7 @@ def calibrate(
 
     Guarantee:
         Integer features times g have norm at most the map's bound, with its signs
-        (`dpntk.embed.exact.affine`), so `sensitivity` in grid units bounds the change of the
+        (`dpntk.common.numerics.exact`), so `sensitivity` in grid units bounds the change of the
         integers. N_Z(0, sigma^2) is a randomised function of N(0, sigma^2 - s^2), up to a factor
         1 +- 2 exp(-2 pi^2 s^2) for each coordinate (Poisson summation): 1e-76 for s = 3. So the
         exact result for the continuous Gaussian of variance sigma^2 - 9 holds. (docs/privacy.md,

@@ -10,8 +10,9 @@ from typing import Final
 from scipy.special import ndtri
 
 from ...common.errors import BudgetError, SchemaError
-from ...common.features.approx_bounds import bounds_from, magnitudes, schema_of_magnitudes
+from ...common.features.approx_bounds import bounds_from, magnitudes
 from ...common.features.marginals import MOST_CELLS
+from ...common.schema.private_bounds import schema_of_magnitudes
 from ...common.schema.toml import Draft
 from ...common.storage.atomic import followed
 from ...common.storage.locks import locked

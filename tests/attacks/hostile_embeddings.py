@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from dpntk.common.schema.image import canonical_json, digest
+from dpntk.common.storage.canonical_json import canonical_json, digest
 from dpntk.common.storage.container import EMBEDDING_MAGIC, USER_BLOCK
 from tests.attacks.attacks import HUGE, SECRET, Attacks
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpntk.common.errors import OutputError
 from dpntk.embed import load_embedding
-from dpntk.generate.images.training import TrainingSettings
+from dpntk.generate.fit.settings import TrainingSettings
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("common", "embed", "release", "generate")

@@ -30,7 +30,7 @@ from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.ledger import Ledger
 from dpntk.common.schema import toml as schema_file
-from dpntk.common.schema.image import Origin
+from dpntk.common.schema.origin import Origin
 from dpntk.common.sources.images import image_folder
 from dpntk.common.storage.atomic import followed
 from dpntk.embed import schema_inference as drafting

@@ -13,7 +13,7 @@ these weights. So phi(x) is, divided by its norm,
     [ for every layer with weights: gradient of the weights | of the biases ]  sqrt(K) a | sqrt(K)
 
 Weights lie on a fixed-point grid, so that sums of weights times integer records are exact in
-float64 whatever the order of summation: see `dpntk.embed.exact.affine` for why that matters.
+float64 whatever the order of summation: see `dpntk.common.numerics.exact` for why that matters.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It is part of the feature map and drawn or computed without looking at any record. Its outputs are
 whole numbers 0..levels like the records themselves, so all that is exact about the network
-(`dpntk.embed.exact.affine`) and the non-negativity of its kernel stay as they are.
+(`dpntk.common.numerics.exact`) and the non-negativity of its kernel stay as they are.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from PIL.PngImagePlugin import PngImageFile
 
 from ...console import notice
 from ...errors import DataError, SchemaError
-from ...schema.image import Origin
+from ...schema.origin import Origin
 from ..base import require_image, square_side
 
 SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg"})

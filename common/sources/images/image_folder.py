@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...outline import Outlined
-from ...schema.image import ImageSchema, Origin, numbered
+from ...schema.image import ImageSchema, numbered
+from ...schema.origin import Origin
 from ...storage import door
 from ...text import counted
 from ..base import Batch, decoded, files_fingerprint, reading

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError, SchemaError
-from ...schema.image import ImageSchema, Origin
+from ...schema.image import ImageSchema
+from ...schema.origin import Origin
 from ..base import (
     Batch,
     decoded,

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError, SchemaError
-from ...schema.image import digest
 from ...schema.table import TableSchema
+from ...storage.canonical_json import digest
 from ..base import Batch, files_fingerprint, reading, regrouped, require_records, require_regular
 from ..parquet import opened, read_rows, reading_parquet
 from ..prefetch import read_ahead

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.schema.image import ImageSchema, Origin
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 
 SCHEMA = ImageSchema(28, ("cat", "dog"), Origin.FORMAT, Origin.FROM_DATA)
 

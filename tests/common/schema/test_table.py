@@ -12,7 +12,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import SchemaError
 from dpntk.common.ledger import Entry
 from dpntk.common.schema.column import Column, ColumnKind, Missing, Transform
-from dpntk.common.schema.image import Origin
+from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import CsvFormat, TableSchema
 from dpntk.common.schema.toml import Draft, read_schema
 from dpntk.embed.schema_inference import draft_schema

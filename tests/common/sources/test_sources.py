@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dpntk.common.errors import DataError, SchemaError
-from dpntk.common.schema.image import ImageSchema, Origin
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import Source, open_source
 from dpntk.embed import embed
 from tests.conftest import SIDE, Command, refused

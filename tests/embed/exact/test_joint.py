@@ -23,8 +23,8 @@ from dpntk.common.features.ntk.scattering import Pixels
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
-from dpntk.embed.exact.base import exact_map
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
+from dpntk.embed.exact.registry import exact_map
 from dpntk.embed.feature_options import MapOptions, read_pairs
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.helpers.tables import PEOPLE, people

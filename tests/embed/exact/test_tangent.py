@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.ntk.map import TangentFeatures
-from dpntk.embed.exact.affine import round_to_digits, sum_in_fixed_order
+from dpntk.common.numerics.exact import round_to_digits, sum_in_fixed_order
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.reference import features, network_of
 from dpntk.embed.exact.scattering import ExactFront

@@ -19,7 +19,8 @@ from dpntk.common.errors import GeneratorError, OutputError
 from dpntk.common.features.ntk.architectures import fc_1l
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels
-from dpntk.common.schema.image import ImageSchema, Origin
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums

@@ -14,8 +14,7 @@ from dpntk.common.sources import open_source
 from dpntk.embed import embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.tables.objective import TableDistance
-from dpntk.generate.tables.pairs import PairDistance, PairMarginal, pairs_of
+from dpntk.generate.tables.objective import PairDistance, PairMarginal, TableDistance, pairs_of
 from dpntk.release import Terms
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release

@@ -29,8 +29,7 @@ from dpntk.generate.tables.marginals import marginals_of
 from dpntk.generate.tables.refinement import Arrangement, arrangement_of
 from dpntk.generate.tables.relu_features import ShallowTangents, has_shallow_tangents
 from dpntk.generate.tables.resample import Replacing
-from dpntk.generate.tables.reweighting import Tilting, tilting_of
-from dpntk.generate.tables.row_features import RowFeatures
+from dpntk.generate.tables.reweighting import RowFeatures, Tilting, tilting_of
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
 from dpntk.generate.tables.swap import Exchanging
 from dpntk.release import Terms

@@ -18,14 +18,20 @@ from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
 from dpntk.embed import embed
+from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
-from dpntk.generate.tables.reweighting import Tilting, best_tilt, tilting_of
-from dpntk.generate.tables.row_features import RowFeatures, rows_that_fit
+from dpntk.generate.tables.reweighting import (
+    RowFeatures,
+    Tilting,
+    best_tilt,
+    rows_that_fit,
+    tilting_of,
+)
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
-from dpntk.generate.tables.training import TableSettings, train_table
+from dpntk.generate.tables.training import train_table
 from dpntk.release import Terms
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release

@@ -25,9 +25,9 @@ from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.common.text import rounded_up
-from dpntk.evaluate import distilled as own
 from dpntk.evaluate.distilled import read_points
 from dpntk.evaluate.images import classifiers
+from dpntk.evaluate.images import distilled as own
 from dpntk.release import OpenedDistilled, SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, distill, pipeline
 from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_ledger

@@ -16,7 +16,8 @@ import yaml
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SignatureError
-from dpntk.common.schema.image import ImageSchema, Origin
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.release import Acceptance, Release, open_any, open_release, own_key
 from dpntk.release.file.distilled import DistilledGuarantee, DistilledRelease, distilled_statement
 from dpntk.release.file.distilled_codec import save_distilled, serialise_distilled

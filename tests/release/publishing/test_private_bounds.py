@@ -17,16 +17,12 @@ from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError, SchemaError
-from dpntk.common.features.approx_bounds import (
-    bounds_from,
-    magnitudes,
-    schema_of_magnitudes,
-    widest_bounds,
-)
+from dpntk.common.features.approx_bounds import bounds_from, magnitudes
 from dpntk.common.features.base import sensitivity
 from dpntk.common.ledger import Entry
 from dpntk.common.schema.column import Column, ColumnKind, Transform
 from dpntk.common.schema.encoding import NumericEncoding
+from dpntk.common.schema.private_bounds import schema_of_magnitudes, widest_bounds
 from dpntk.common.schema.toml import Draft
 from dpntk.common.text import promised, rounded_up
 from dpntk.embed import embed

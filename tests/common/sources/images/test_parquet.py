@@ -11,7 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.schema.image import ImageSchema, Origin
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import open_source
 from tests.helpers.data_sets import (
     CLASS_NAMES,

@@ -1,0 +1,42 @@
+"""How to train a generator. No choice here touches the privacy of anything."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+MARGINALS_LOSS: Final = 30.0
+"""Weight of the marginals' distance, and of that of pairs, beside that of the other features."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Choices of stage three. None of them touches the privacy of anything.
+
+    Attributes:
+        steps: optimisation steps.
+        batch: records a step, the same number of every class.
+        seed: of the generator's weights, latent codes and draws.
+        learning_rate: of Adam at the start; it falls to 0 along a cosine.
+    """
+
+    steps: int = 1500
+    batch: int = 400
+    seed: int = 0
+    learning_rate: float = 0.01
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as a plain mapping."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TableSettings(TrainingSettings):
+    """Choices of stage three for tables: those for images, and one more.
+
+    Attributes:
+        marginals_loss: weight of the marginals' distance, where the release holds marginals.
+    """
+
+    learning_rate: float = 0.003
+    marginals_loss: float = MARGINALS_LOSS
