@@ -105,3 +105,13 @@ def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
     """
     if not torch.stack([value.isfinite().all() for value in values]).all():
         raise GeneratorError(otherwise)
+
+
+def finite(made: Tensor) -> Tensor:
+    """What a generator has made, if it is numbers; weights from a file can be too large for that.
+
+    Raises:
+        GeneratorError: it is not.
+    """
+    require_finite([made], "the generator makes no numbers: its weights are too large")
+    return made

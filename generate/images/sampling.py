@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ...common.console import progress
-from ...common.errors import GeneratorError
 from ..fit.allocation import places_by_class
+from ..fit.descent import finite
 from .generator import ConditionalGenerator
 
 _BATCH = 1000
@@ -43,14 +42,3 @@ def sample(
             labels[places] = label
             advance(len(places), "")
     return images, labels
-
-
-def finite(made: Tensor) -> Tensor:
-    """What a generator has made, if it is numbers; weights from a file can be too large for that.
-
-    Raises:
-        GeneratorError: it is not.
-    """
-    if not bool(made.isfinite().all()):
-        raise GeneratorError("the generator makes no numbers: its weights are too large")
-    return made

@@ -13,7 +13,7 @@ from ...common.schema.column import Column, ColumnKind
 from ...common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ...common.schema.table import TableSchema
 from ..fit.allocation import places_by_class
-from ..images.sampling import finite
+from ..fit.descent import finite
 from .generator import TableGenerator
 from .marginal_matching import correct, spread
 from .marginals import ColumnMarginal
