@@ -1,15 +1,17 @@
 # make demo    set up and run the whole path on scikit-learn's digits
 # make test    set up and run lint, types, import contracts and tests
+# make docs    set up and build the documentation site; a warning is an error
 # Everything goes into .venv and build; remove them to begin anew.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.ready-docs
 DEMO := build/demo
 ROOMS := common embed release generate evaluate
 
-.PHONY: setup test lint types imports pytest demo clean
+.PHONY: setup test lint types imports pytest docs demo clean
 
 test: lint types imports pytest
 
@@ -33,13 +35,21 @@ types: $(READY)
 	mkdir -p build/typed/dpntk
 	for room in $(ROOMS); do ln -sfn ../../../$$room build/typed/dpntk/$$room; done
 	MYPYPATH=build/typed $(BIN)/mypy -p dpntk
-	MYPYPATH=build/typed $(BIN)/mypy tests benchmarks
+	MYPYPATH=build/typed $(BIN)/mypy tests benchmarks examples
 
 imports: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY)
 	$(BIN)/pytest -n auto
+
+docs: $(DOCS_READY)
+	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "documentation: build/docs/index.html"
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
 
 # The demo's signing key stays in its own folder.
 demo: export XDG_CONFIG_HOME = $(abspath $(DEMO))/config

@@ -4,7 +4,7 @@ Guarantee:
     Every merged embedding has the same plan, no sum overflows, and none goes in twice, so a record
     that is in one shard contributes once, as statement 5 assumes. Whether two different shards
     share a record cannot be seen in their sums: the owner answers for that. What a record has
-    spent is what its own shard's ledger says. (docs/privacy.md, statement 14.)
+    spent is what its own shard's ledger says. (docs/privacy/proofs.md, statement 14.)
 """
 
 from __future__ import annotations

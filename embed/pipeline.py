@@ -49,8 +49,8 @@ def embed(
     """Reduce a data set to its exact class-wise feature sums.
 
     Args:
-        data: images or, with `table`, a table, as docs/data.md and docs/tables.md say; or an open
-            source.
+        data: images or, with `table`, a table, as docs/guide/data.md and docs/guide/tables.md say;
+            or an open source.
         features: the feature map: "ntk", "rff", "hermite" or "perceptual"; or a map of one's own,
             drawn without looking at the records (`tangent_features_of` makes one of a torch
             network).

@@ -74,7 +74,7 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
         ||u - u'||^2 = ||u||^2 + ||u'||^2 - 2 <u, u'>. Records of different classes have
         <u, u'> = 0, which gives sqrt(2 (b^2 + w^2)). Records of one class share the count entry,
         which cancels: what is left is ||phi(x) - phi(x')||, at most sqrt(2) b if the map is
-        nonnegative and 2 b in general. The larger of the two is returned. (docs/privacy.md,
+        nonnegative and 2 b in general. The larger of the two is returned. (docs/privacy/proofs.md,
         statement 5.)
 
     Args:

@@ -66,7 +66,7 @@ class HermiteFeatures:
         negative; so each kernel is at most 1 at (x, x) when cut, and each of the two has weight
         1/2. nonnegative: an inner product is a mean of kernels of two levels, and of products of
         such; so it is not negative where none of these is, which is found out by trying all pairs
-        of levels. (docs/privacy.md, statements 1 and 2.)
+        of levels. (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     pairs: NDArray[np.float32]

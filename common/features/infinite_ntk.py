@@ -15,7 +15,7 @@ of the output layer's weights, its bias, and what is before it. It depends on <x
 
 Besides what every float64 library rounds correctly (+ - * / and roots) there is only an arccosine
 here, which is our own: with it every entry is a function of its own two records, to the last bit,
-wherever they stand in a batch (docs/privacy.md, statement 15).
+wherever they stand in a batch (docs/privacy/proofs.md, statement 15).
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class JointFeatures:
     Guarantee:
         norm_bound: a^2 ||psi||^2 + b^2 ||chi||^2 is at most a^2 + b^2 = 1. nonnegative: an inner
         product is a^2 times one of psi and b^2 times one of chi; chi is nonnegative, so the whole
-        is if psi is. (docs/privacy.md, statements 1 and 2.)
+        is if psi is. (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     main: TangentFeatures | RandomFourierFeatures

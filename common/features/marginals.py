@@ -104,7 +104,7 @@ class MarginalFeatures:
 
     Guarantee:
         norm_bound: one entry for each column and pair, whatever the record is, so the norm is 1.
-        nonnegative: no entry is negative. (docs/privacy.md, statements 1 and 2.)
+        nonnegative: no entry is negative. (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     columns: tuple[MarginalColumn, ...]

@@ -40,7 +40,8 @@ class PerceptualFeatures:
     Guarantee:
         norm_bound: phi is a vector divided by its own norm, or 0. nonnegative: no; nothing is
         known of the signs of what a module says. The module must have been trained on public data:
-        nothing covers the records that it was trained on. (docs/privacy.md, statements 1, 2 and 3.)
+        nothing covers the records that it was trained on. (docs/privacy/proofs.md, statements 1, 2
+        and 3.)
     """
 
     module: str

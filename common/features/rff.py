@@ -37,7 +37,7 @@ class RandomFourierFeatures:
     Guarantee:
         norm_bound: cos^2 + sin^2 = 1 for each of the k frequencies. nonnegative: no. The inner
         product of two features is the mean of cos(2 pi t_j (x - x')), which the noise of the draw
-        makes negative for records far apart. (docs/privacy.md, statements 1 and 2.)
+        makes negative for records far apart. (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     turns: NDArray[np.float32]

@@ -78,7 +78,7 @@ class PublicModule:
         Guarantee:
             Each row has bits that depend on that record, the module and the machine alone. Random
             numbers, and a module that says something else of the probe before and after, are
-            refused. (docs/privacy.md, statement 3.)
+            refused. (docs/privacy/proofs.md, statement 3.)
 
         Args:
             records: float32 (b, record size), values 0..1, on the CPU.

@@ -11,7 +11,7 @@ others     one value for each category (that of missing values last)
 A value between two knots of the soft bins belongs to both, in proportion to how near they are: a
 triangular basis. All is one function of the schema and of the row alone. Numbers are looked up
 among thresholds that follow from the schema, and all after that is in whole numbers, so that a row
-has the same bytes wherever it stands in whatever table (docs/privacy.md, statement 3a).
+has the same bytes wherever it stands in whatever table (docs/privacy/proofs.md, statement 3a).
 """
 
 from __future__ import annotations

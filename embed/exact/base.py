@@ -1,8 +1,8 @@
 """What the exact form of a feature map offers.
 
 A record's feature is a vector of whole numbers, in grid units, that depends on the record's bytes
-alone and is no longer than the map's bound; sums of them are exact. (docs/privacy.md, statements 3
-and 4.)
+alone and is no longer than the map's bound; sums of them are exact. (docs/privacy/proofs.md,
+statements 3 and 4.)
 """
 
 from __future__ import annotations

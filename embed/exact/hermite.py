@@ -29,7 +29,7 @@ class ExactHermite:
         As for `ExactTangentFeatures`: a feature depends on its record's bytes, the weights, the
         grid and the tables alone, and its norm is at most 1. Terms have either sign, so what keeps
         inner products of a nonnegative map from falling below 0 is that they are MARGIN / 2 at
-        least before cuts, each of which changes a term by less than 1. (docs/privacy.md,
+        least before cuts, each of which changes a term by less than 1. (docs/privacy/proofs.md,
         statement 3.)
 
     Raises:

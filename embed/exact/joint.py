@@ -56,7 +56,7 @@ class ExactMarginals:
 
     Guarantee:
         As for `ExactTangentFeatures`; the norm is at most `size`, because the entry is cut to a
-        whole number. (docs/privacy.md, statement 3.)
+        whole number. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ExactJoint:
 
     Guarantee:
         As for `ExactTangentFeatures`: with parts of norms at most a and b, both shortened by 2^-40,
-        the norm is at most 1. (docs/privacy.md, statement 3.)
+        the norm is at most 1. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(self, feature_map: JointFeatures, grid: Grid, device: torch.device) -> None:

@@ -32,7 +32,7 @@ class ExactPerceptual:
         A feature depends on its record's bytes, the module, the grid and the machine alone, if the
         module is a function: it is asked about one image again before and after every chunk, and
         refused if it says anything else. The norm of a feature is at most 1.
-        (docs/privacy.md, statement 3.)
+        (docs/privacy/proofs.md, statement 3.)
 
     Raises:
         SchemaError: the module is missing, or another one.

@@ -34,7 +34,8 @@ class ExactRFF:
 
     Guarantee:
         As for `ExactTangentFeatures`: a feature depends on its record's bytes, the weights, the
-        grid and the table alone, and its norm is at most `size`. (docs/privacy.md, statement 3.)
+        grid and the table alone, and its norm is at most `size`. (docs/privacy/proofs.md, statement
+        3.)
     """
 
     def __init__(

@@ -28,8 +28,8 @@ class ExactFront:
 
     Guarantee:
         An output is a whole number 0..levels and depends on the bytes of its own record and on the
-        filters only, not on the batch, the number of threads or the device. (docs/privacy.md,
-        statement 3.)
+        filters only, not on the batch, the number of threads or the device.
+        (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(self, front: Front, levels: int, device: torch.device) -> None:

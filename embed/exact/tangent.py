@@ -156,7 +156,8 @@ class ExactTangentFeatures:
         and the grid alone, and its norm is at most `size`: each coordinate is that of the computed
         gradient, divided by the computed gradient's norm, shortened by 2^-40 (more than the norm's
         floating-point error) and made smaller by cuts towards zero, which never lengthens a vector.
-        Signs are kept, so non-negativity of the map carries over. (docs/privacy.md, statement 3.)
+        Signs are kept, so non-negativity of the map carries over. (docs/privacy/proofs.md,
+        statement 3.)
     """
 
     def __init__(

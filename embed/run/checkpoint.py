@@ -4,7 +4,7 @@ Guarantee:
     The sums and the number of the record that comes next are written together, under a temporary
     name, and take the place of the earlier ones in one step. So whatever stops the program, the
     records that a checkpoint holds are exactly those that will not be read again: none is counted
-    twice, none is lost. (docs/privacy.md, statement 13.)
+    twice, none is lost. (docs/privacy/proofs.md, statement 13.)
 """
 
 from __future__ import annotations

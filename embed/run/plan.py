@@ -31,7 +31,7 @@ class RunPlan:
     """All that shapes the sums: the data, the options, the code, the tables that were computed.
 
     Two processes whose plans have the same digest add exactly the same integers for each record,
-    so what one has counted the other may go on from. (docs/privacy.md, statement 13.)
+    so what one has counted the other may go on from. (docs/privacy/proofs.md, statement 13.)
 
     Attributes:
         document: plain JSON.

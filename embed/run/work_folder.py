@@ -61,7 +61,7 @@ class WorkFolder:
         Every record is in exactly one share, a share is counted by one process at a time and to
         its end, and checkpoints neither lose nor double a record (`checkpoint`). So the sums that
         come out are those of one uninterrupted pass, to the bit, and the sensitivity holds.
-        (docs/privacy.md, statement 13.)
+        (docs/privacy/proofs.md, statement 13.)
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class ClassSums:
     Guarantee:
         The sums are exact (see `exact.base`): equal for every order and grouping of the same
         records, and additive over disjoint sets of records. Replacing one record changes them by
-        the difference of two vectors of norm at most 1/g. (docs/privacy.md, statement 4.)
+        the difference of two vectors of norm at most 1/g. (docs/privacy/proofs.md, statement 4.)
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def save_embedding(
     Guarantee:
         No release is forgotten: what is written over an earlier embedding takes over its ledger and
         its ceiling, which can be lowered and not raised once there are releases.
-        (docs/privacy.md, statement 11.)
+        (docs/privacy/proofs.md, statement 11.)
 
     Args:
         embedding: what to write.
@@ -58,7 +58,7 @@ def require_not_raised(ceiling: Ceiling | None, path: Path) -> Ledger:
     """Check that a ceiling is not raised which earlier releases were made under.
 
     Whoever looks at a release first and raises the ceiling then has not set one beforehand
-    (docs/privacy.md, statement 11).
+    (docs/privacy/proofs.md, statement 11).
 
     Returns:
         The ledger of the embedding at `path`; an empty one if there is none.

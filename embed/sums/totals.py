@@ -36,7 +36,7 @@ class Totals(Outlined):
         Guarantee:
             No sum overflows, so the result is what one pass over both sets gives, to the bit. That
             they share no record is for the caller to see to: one that is in both would count twice.
-            (docs/privacy.md, statements 4 and 14.)
+            (docs/privacy/proofs.md, statements 4 and 14.)
 
         Raises:
             SchemaError: more records than the grid has room for, or sums that no records have.

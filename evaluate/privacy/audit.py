@@ -41,7 +41,8 @@ _CANARY_SHARE: Final = 64
 few coordinates and many runs are possible."""
 
 SCOPE: Final = (
-    "An audit can refute a guarantee, never prove one: the proofs are in docs/privacy.md. It sees "
+    "An audit can refute a guarantee, never prove one: the proofs are in docs/privacy/proofs.md. "
+    "It sees "
     "noise that is too small, of the wrong shape or shared between coordinates, a sensitivity "
     "that the tried records exceed, and wrong accounting. It does not see records that were not "
     "tried, how records are read, noise that somebody else can predict, the ledger, the release "

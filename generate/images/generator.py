@@ -68,9 +68,9 @@ class ConditionalGenerator(nn.Module):
     random and smooth, so that detail of single pixels is there only if the release asks for it.
 
     That things of one kind differ in shape and place is all that is assumed of them, and much of
-    what a Gaussian cannot say: docs/training.md has the figures. The paper's generator (Yang et
-    al., arXiv 2303.01687, after DP-MERF) is convolutional; from a mean embedding with noise it
-    learns fragments of strokes.
+    what a Gaussian cannot say: docs/design/image-generator.md has the figures. The paper's
+    generator (Yang et al., arXiv 2303.01687, after DP-MERF) is convolutional; from a mean embedding
+    with noise it learns fragments of strokes.
     """
 
     def __init__(self, spec: GeneratorSpec) -> None:

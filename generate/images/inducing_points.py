@@ -116,7 +116,7 @@ def find_points(generator: ConditionalGenerator, settings: PointSettings) -> Poi
     equally many in each class, with A = K + ridge tr(K) / m I and targets one-hot less 1 / classes.
 
     Guarantee:
-        Post-processing: nothing but the generator is read. (docs/privacy.md, statement 10.)
+        Post-processing: nothing but the generator is read. (docs/privacy/proofs.md, statement 10.)
 
     Args:
         generator: in evaluation mode, on the CPU.

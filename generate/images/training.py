@@ -49,7 +49,7 @@ def train(
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
-        (docs/privacy.md, statement 10.)
+        (docs/privacy/proofs.md, statement 10.)
 
     Args:
         release: an opened release.

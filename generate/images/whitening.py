@@ -93,7 +93,7 @@ class WhitenedDistance:
     `MeanEmbeddingDistance`.
 
     Guarantee:
-        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
     """
 
     def __init__(

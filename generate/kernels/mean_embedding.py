@@ -37,7 +37,7 @@ def released_mean(release: Release) -> MeanEmbedding:
     """What a release says of each class by itself.
 
     Guarantee:
-        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
     """
     shares = release.class_weights
     values = (release.embedding / shares).astype(np.float32)
@@ -48,7 +48,7 @@ def pooled_mean(release: Release) -> MeanEmbedding:
     """The same, with the mean over all records in place of that of each class that has drowned.
 
     Guarantee:
-        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
     """
     mean = released_mean(release)
     values, noise, drowned = mean.values, mean.noise, mean.drowned

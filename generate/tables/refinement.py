@@ -146,7 +146,7 @@ def arrangement_of(release: Release) -> Arrangement | None:
     """How rows are arranged by a release; None if its features are not of the kind.
 
     Guarantee:
-        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Args:
         release: of a table.

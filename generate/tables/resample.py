@@ -27,7 +27,7 @@ from .relu_features import Goal
 
 CAUTION: Final = 0.07
 """The ridge is so many standard deviations of the noise on an entry of mu. Chosen on held-out rows
-(docs/training.md)."""
+(docs/design/table-generator.md)."""
 _DROWNS_ALL: Final = 0.5
 """From about this noise on the ridge grows with its square: mu has length 1 at most, so that where
 a single entry has as much noise, next to nothing of it is a signal."""

@@ -39,7 +39,7 @@ from ..kernels.mean_embedding import released_mean
 
 CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
-how far the noise alone can tilt a row. Chosen on held-out rows (docs/training.md)."""
+how far the noise alone can tilt a row. Chosen on held-out rows (docs/design/table-generator.md)."""
 _LEAST: Final = 5e-4
 """lambda is at least twice this: the pool of rows that theta is found on is too small for less."""
 _POOL: Final = 40_000
@@ -115,7 +115,7 @@ def tilting_of(release: Release, rows: Rows) -> Tilting:
     """Find the tilt of every class.
 
     Guarantee:
-        Post-processing: reads the release alone. (docs/privacy.md, statement 10.)
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Args:
         release: of a table.

@@ -39,7 +39,7 @@ def train_table(
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
-        (docs/privacy.md, statement 10.)
+        (docs/privacy/proofs.md, statement 10.)
 
     Args:
         release: an opened release of a table.

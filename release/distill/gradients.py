@@ -30,7 +30,7 @@ in c and c' will do.) Targets and residuals add up to 0 over the classes, so C -
 enough.
 
 Every number of a record is a function of its own bytes and of public ones, to the last bit: only
-elementwise operations that IEEE 754 defines, and `products`. (docs/privacy.md, statement 15)
+elementwise operations that IEEE 754 defines, and `products`. (docs/privacy/proofs.md, statement 15)
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class SupportLoss:
 
         Returns:
             The squared norms as computed, float64 (b,), and bounds of their errors, float64 (b,),
-            for the coefficients as they are. (docs/privacy.md, statement 16.)
+            for the coefficients as they are. (docs/privacy/proofs.md, statement 16.)
         """
         c, d, u, v = found.of_record, found.own, found.u, found.v
         squares = sum_of_squares(c) * found.squares

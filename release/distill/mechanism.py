@@ -65,7 +65,7 @@ def noisy_gradient(
         mechanism's with this noise multiplier for adding or removing a record: the integers that
         are added up change by a vector of norm at most `ONE` (`clipped_sum`), and get discrete
         Gaussian noise of sigma^2 >= (multiplier ONE)^2 + 9 on every coordinate, drawn on its own
-        from the operating system's randomness. (docs/privacy.md, statements 7, 15 and 16.)
+        from the operating system's randomness. (docs/privacy/proofs.md, statements 7, 15 and 16.)
 
     Args:
         loss: with the support points.
@@ -106,7 +106,7 @@ def clipped_sum(
 
     Guarantee:
         It is a sum of one vector of whole numbers for each record, a function of the record and of
-        public numbers alone, of norm at most `ONE`. (docs/privacy.md, statement 16.)
+        public numbers alone, of norm at most `ONE`. (docs/privacy/proofs.md, statement 16.)
 
     Args:
         loss: with the support points.

@@ -87,8 +87,8 @@ def distill(
     Guarantee:
         The release satisfies (epsilon, delta) differential privacy under `adjacency`: it is a
         function of the settings, which are public, and of `settings.steps` noisy gradients at most
-        (docs/privacy.md, statements 15 to 19); and no release exists without its entry in the
-        ledger, which is on the disk before the first noise is drawn. A run that was interrupted
+        (docs/privacy/proofs.md, statements 15 to 19); and no release exists without its entry in
+        the ledger, which is on the disk before the first noise is drawn. A run that was interrupted
         goes on under the same entry.
 
     Args:

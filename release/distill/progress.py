@@ -12,7 +12,7 @@ Guarantee:
     drawn. So a step is never taken twice, and never without being counted: a step that was begun
     and whose result was lost when the program died counts as taken, and the run goes on with the
     next. Whatever happens, no more than the accounted number of steps see the records.
-    (docs/privacy.md, statement 19.)
+    (docs/privacy/proofs.md, statement 19.)
 """
 
 from __future__ import annotations

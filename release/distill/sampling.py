@@ -19,7 +19,7 @@ def poisson_sample(records: int, rate: float) -> NDArray[np.int64]:
         Each record is in it with probability floor(rate 2^64) / 2^64, independently of all others
         and of all other batches, provided that the operating system's random bytes are uniform.
         There is no seed. So a step is the subsampled Gaussian mechanism that the accountant takes
-        it for, at a rate that is not below the real one. (docs/privacy.md, statement 17.)
+        it for, at a rate that is not below the real one. (docs/privacy/proofs.md, statement 17.)
 
     Args:
         records: how many there are.

@@ -94,7 +94,8 @@ def require_possible_arrays(
 
     Proof that none is refused which some records make. Let n be their number and c that of the
     classes. n is at most `room`, for n whole ones of the grid's units are at most `LARGEST_SUM`
-    (`dpntk.embed.exact.grid`). No draw of noise is beyond 60 sigma (docs/privacy.md, statement 8).
+    (`dpntk.embed.exact.grid`). No draw of noise is beyond 60 sigma (docs/privacy/proofs.md,
+    statement 8).
 
     - m is n under replace-one. Under add-remove it is the sum of c noisy counts, rounded, and at
       least 1; each is off by one draw over what one record adds to it. So m and n differ by at most

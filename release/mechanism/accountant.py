@@ -41,7 +41,7 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
 
     Guarantee:
         At the returned value the exact delta is at most `delta`; the value exceeds the smallest
-        such one by no more than 2e-9 of itself. (docs/privacy.md, statement 6.)
+        such one by no more than 2e-9 of itself. (docs/privacy/proofs.md, statement 6.)
 
     Raises:
         BudgetError: epsilon or delta is not one that means anything, or out of reach.

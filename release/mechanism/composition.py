@@ -9,11 +9,11 @@ Guarantee:
     differential privacy").
     Releases under different adjacencies are added up under replace-one, which is defined for all
     of them: exchanging a record is taking one away and adding one.
-    (docs/privacy.md, statement 11.)
+    (docs/privacy/proofs.md, statement 11.)
 
     Releases from the parts of a merged embedding, made before they were merged, touch different
     records: the exchange of one record changes one part, so the part that spent most counts, and
-    the releases from the whole are added to it. (docs/privacy.md, statement 14.)
+    the releases from the whole are added to it. (docs/privacy/proofs.md, statement 14.)
 """
 
 from __future__ import annotations

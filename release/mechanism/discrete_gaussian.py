@@ -38,7 +38,8 @@ def discrete_gaussian(size: int, sigma: int | Fraction) -> Integers:
     Guarantee:
         The draws are independent and their distribution is exact (up to the truncation at 60
         sigma), provided that the operating system's random bytes are uniform. Nothing that could
-        reproduce them is kept, and a forked process draws its own. (docs/privacy.md, statement 8.)
+        reproduce them is kept, and a forked process draws its own. (docs/privacy/proofs.md,
+        statement 8.)
 
     Args:
         size: how many.

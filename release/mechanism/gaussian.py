@@ -74,8 +74,8 @@ def calibrate(
         (`dpntk.common.numerics.exact`), so `sensitivity` in grid units bounds the change of the
         integers. N_Z(0, sigma^2) is a randomised function of N(0, sigma^2 - s^2), up to a factor
         1 +- 2 exp(-2 pi^2 s^2) for each coordinate (Poisson summation): 1e-76 for s = 3. So the
-        exact result for the continuous Gaussian of variance sigma^2 - 9 holds. (docs/privacy.md,
-        statements 5 and 7.)
+        exact result for the continuous Gaussian of variance sigma^2 - 9 holds.
+        (docs/privacy/proofs.md, statements 5 and 7.)
 
     Args:
         feature_map: the map that was embedded with.
@@ -137,7 +137,7 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
     Guarantee:
         With a `scale` from `calibrate` for the map and grid of `sums`, the result satisfies
         (epsilon, delta) differential privacy. The noise of every coordinate is drawn on its own,
-        exactly, from the operating system's randomness; no seed exists. (docs/privacy.md,
+        exactly, from the operating system's randomness; no seed exists. (docs/privacy/proofs.md,
         statement 9.)
 
     Args:

@@ -12,7 +12,7 @@ removed. If one is exchanged for another, it is that of
 
     (1 - rate) N(0, z^2) + rate N(-1, z^2)  and  (1 - rate) N(0, z^2) + rate N(1, z^2)
 
-(docs/privacy.md, statement 18, has the proof). dp-accounting composes their
+(docs/privacy/proofs.md, statement 18, has the proof). dp-accounting composes their
 distributions of the privacy loss, rounding up (Doroshenko et al. 2022, "Connect the Dots"): there
 is no tighter analysis than that of the distributions themselves, and its epsilon is above it by
 what the grid of 1e-4 costs.
@@ -85,7 +85,7 @@ def sampled_epsilon(
 
     Guarantee:
         Not below the true one: dp-accounting rounds losses up, and delta is taken smaller by what
-        its floating-point arithmetic may lose. (docs/privacy.md, statement 18.)
+        its floating-point arithmetic may lose. (docs/privacy/proofs.md, statement 18.)
 
     Args:
         runs: on the same records, each possibly chosen in the light of the earlier ones.

@@ -32,7 +32,7 @@ def standing_out(columns: int) -> float:
     Guarantee:
         Of the cells of all columns, were they all empty, one holds as much with probability at most
         1/1000: each of them with at most its share of that. It depends on the number of columns
-        alone, which is public. (docs/privacy.md, statement 20.)
+        alone, which is public. (docs/privacy/proofs.md, statement 20.)
 
     Args:
         columns: how many columns' bounds are to be found.
@@ -53,7 +53,7 @@ def find_bounds(
         are sums of marginals, with the noise of `gaussian.calibrate`, and their entry is on the
         disk before the noise is drawn. The bounds are a function of them and of the draft.
         Whatever is embedded with them is composed with them: they carry their entry along.
-        (docs/privacy.md, statement 20.)
+        (docs/privacy/proofs.md, statement 20.)
 
     Args:
         path: the embedding of magnitudes; its ledger is rewritten.

@@ -80,7 +80,7 @@ def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
 
     Guarantee:
         Bounds that were found with differential privacy are counted: their entries are in the
-        ledger, under the same adjacency. (docs/privacy.md, statement 20.)
+        ledger, under the same adjacency. (docs/privacy/proofs.md, statement 20.)
 
     Raises:
         BudgetError: the terms make no sense for this embedding.
@@ -103,7 +103,7 @@ def noise_on(feature_map: FeatureMap, grid: Grid, records: int, terms: Terms) ->
 
     Guarantee:
         Nothing public depends on the number of records under add-remove: the grid neither
-        (docs/privacy.md, statement 12).
+        (docs/privacy/proofs.md, statement 12).
 
     Args:
         feature_map: of the embedding.

@@ -1,4 +1,4 @@
-"""docs/release-format.md says what the program does."""
+"""docs/reference/release-format.md says what the program does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpntk.common.storage.container import USER_BLOCK
 from dpntk.release.file.format import ATTRIBUTES, attributes_of
 from dpntk.release.file.user_block import read_user_block
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/release-format.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs/reference/release-format.md").read_text()
 
 
 def test_every_attribute_is_described() -> None:

@@ -85,7 +85,7 @@ class TangentFeatures:
     Guarantee:
         norm_bound: phi is a vector divided by its own norm, which is never 0, not even for a record
         of zeros, because the output biases contribute sqrt(K). nonnegative: see there.
-        (docs/privacy.md, statements 1 and 2.)
+        (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     layers: tuple[Layer, ...]

@@ -87,7 +87,7 @@ def by_numpy(products: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]
 
 
 def test_every_bit_is_that_of_operations_that_are_rounded_correctly() -> None:
-    """One root in seventy would be another with torch's own (docs/privacy.md, statement 15)."""
+    """One root in seventy would be another with torch's own (proofs, statement 15)."""
     x = draw(300, seed=3)
     products, squares = x @ x.T, (x * x).sum(1)
     found = ReluKernel(INPUTS, BIAS).slopes(products, squares, squares)

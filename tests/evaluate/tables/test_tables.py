@@ -317,7 +317,7 @@ def test_undersampling_is_for_classifiers_only(two_kinds: None) -> None:
 
 
 def test_the_documentation_says_the_settings() -> None:
-    text = (Path(__file__).parents[3] / "docs/evaluation.md").read_text()
+    text = (Path(__file__).parents[3] / "docs/guide/evaluation.md").read_text()
     for name, kind in CLASSIFIERS.items():
         view = "ordered" if kind.ordered else "scaled"
         assert f"| {name} | {kind.settings} | {view} |" in text

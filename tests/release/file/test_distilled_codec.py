@@ -98,7 +98,7 @@ def test_every_flipped_byte_is_refused(made: DistilledRelease, tmp_path: Path) -
 
 def test_every_attribute_is_described() -> None:
     root = Path(__file__).parents[3]
-    text = (root / "docs/release-format.md").read_text().split("## A distilled set")[1]
+    text = (root / "docs/reference/release-format.md").read_text().split("## A distilled set")[1]
     assert [name for name in DISTILLED_ATTRIBUTES if f"`{name}`" not in text] == []
 
 

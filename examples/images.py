@@ -1,0 +1,50 @@
+"""Images: scikit-learn's digits, released with epsilon 1, and how good the synthetic ones are.
+
+Run: python examples/images.py FOLDER
+
+FOLDER is made. The release is signed with this machine's key, which is made when it is first
+needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from dpntk.embed import embed, save_embedding
+from dpntk.evaluate import measure, read_real, read_synthetic
+from dpntk.generate import TrainingSettings, generate
+from dpntk.release import Terms, open_release, own_key, publish
+
+
+def main(folder: Path) -> None:
+    """Write the data, then embed, release, generate and evaluate."""
+    folder.mkdir(parents=True)
+    digits = load_digits()
+    images = np.rint(digits.images / 16 * 255).astype(np.uint8)
+    np.savez(folder / "train.npz", x=images[:1400], y=digits.target[:1400])
+    np.savez(folder / "test.npz", x=images[1400:], y=digits.target[1400:])
+
+    # Sensitive, and never to be shared. The number of classes is declared, not looked up.
+    embedding = embed(folder / "train.npz", classes=10)
+    save_embedding(embedding, folder / "embedding.h5")
+
+    # May be given to anybody. The embedding's ledger says what was spent.
+    publish(folder / "embedding.h5", folder / "release.h5", Terms(epsilon=1.0), own_key())
+
+    # Anywhere, as often as one likes. The defaults take longer and do better on larger data.
+    release = open_release(folder / "release.h5")
+    generate(release, folder / "synthetic", settings=TrainingSettings(steps=100))
+
+    synthetic = read_synthetic(folder / "synthetic")
+    test = read_real(folder / "test.npz", "test", synthetic)
+    (row,) = measure({"synthetic": synthetic}, test, seed=0)
+    for classifier, accuracy in row.accuracy.items():
+        print(f"{classifier}: accuracy {accuracy:.2f} on real digits")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
