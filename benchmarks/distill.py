@@ -37,7 +37,7 @@ from dpntk.generate.images.export import load_generator
 from dpntk.generate.images.inducing_points import PointSettings
 from dpntk.generate.images.pipeline import points_to
 from dpntk.generate.output.generator_file import GENERATOR
-from dpntk.release import Terms, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, own_key, publish
 from dpntk.release.distill import PRESETS, Settings, distill
 from dpntk.release.file.reader import OpenedDistilled, open_any
 from tests.helpers.problems import draw_problem, plain_gradients
@@ -115,7 +115,7 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
         with tempfile.TemporaryDirectory() as name:
             embedding, release = Path(name) / "embedding.h5", Path(name) / "release.h5"
             save_embedding(embed(folder, classes=CLASSES, feature_seed=run.seed), embedding)
-            publish(embedding, release, Terms(run.epsilon), own_key())
+            publish(embedding, release, PrivacyParameters(run.epsilon), own_key())
             generate(open_release(release), trained, settings=TrainingSettings(seed=run.seed))
     settings = PointSettings(run.per_class, seed=run.seed)
     points_to(synthetic, load_generator(trained / GENERATOR), settings)

@@ -34,7 +34,7 @@ from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import Records
 from dpntk.generate import TrainingSettings, generate
-from dpntk.release import Terms, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, own_key, publish
 from dpntk.release.file.reader import OpenedRelease
 
 from .gaussian import gaussian_records
@@ -75,8 +75,8 @@ def through_files(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         save_embedding(embedding, folder / "embedding.h5")
-        terms = Terms(run.epsilon, adjacency=run.adjacency)
-        publish(folder / "embedding.h5", folder / "release.h5", terms, own_key())
+        parameters = PrivacyParameters(run.epsilon, adjacency=run.adjacency)
+        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
         opened = change(open_release(folder / "release.h5"))
         settings = TrainingSettings(seed=run.seed)
         generate(opened, folder / "synthetic", count=RECORDS, settings=settings)

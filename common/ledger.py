@@ -92,7 +92,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Ceiling:
+class PrivacyBudget:
     """What all releases from an embedding together may spend, set when it was made.
 
     Attributes:
@@ -126,7 +126,7 @@ class Ledger:
     """
 
     entries: tuple[Entry, ...] = ()
-    ceiling: Ceiling | None = None
+    ceiling: PrivacyBudget | None = None
     parts: tuple[Ledger, ...] = ()
 
     def __post_init__(self) -> None:
@@ -201,7 +201,9 @@ class Ledger:
         try:
             return cls(
                 entries=tuple(map(Entry.from_json, document["entries"])),
-                ceiling=None if document["ceiling"] is None else Ceiling(**document["ceiling"]),
+                ceiling=None
+                if document["ceiling"] is None
+                else PrivacyBudget(**document["ceiling"]),
                 parts=tuple(cls.from_json(part) for part in document.get("parts", ())),
             )
         except (

@@ -1,6 +1,6 @@
 """Stage one: the only room that reads sensitive records."""
 
-from ..common.ledger import Ceiling
+from ..common.ledger import PrivacyBudget
 from .from_torch import tangent_features_of
 from .merge import merge
 from .pipeline import embed
@@ -8,8 +8,8 @@ from .sums.file import Embedding, load_embedding
 from .sums.saving import save_embedding
 
 __all__ = [
-    "Ceiling",
     "Embedding",
+    "PrivacyBudget",
     "embed",
     "load_embedding",
     "merge",

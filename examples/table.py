@@ -19,7 +19,7 @@ from dpntk.common.schema_file import read_schema
 from dpntk.embed import embed, save_embedding
 from dpntk.evaluate.tables import distances, read_real_table, read_synthetic_table
 from dpntk.generate import TableSettings, generate_table
-from dpntk.release import Terms, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, own_key, publish
 
 ROWS = 4000
 SCHEMA = """
@@ -83,7 +83,9 @@ def main(folder: Path) -> None:
     save_embedding(embed(folder / "train.csv", table=schema), folder / "embedding.h5")
 
     # May be given to anybody. The embedding's ledger says what was spent.
-    publish(folder / "embedding.h5", folder / "release.h5", Terms(epsilon=1.0), own_key())
+    publish(
+        folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0), own_key()
+    )
 
     # Anywhere, as often as one likes. The defaults take longer and do better.
     release = open_release(folder / "release.h5")

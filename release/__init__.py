@@ -15,8 +15,8 @@ from .signing.keys import SigningKey, load_key, make_key, own_key
 from .signing.policy import Acceptance, SignedBy
 
 if TYPE_CHECKING:
+    from .publishing.parameters import ClassCounts, PrivacyParameters
     from .publishing.pipeline import publish
-    from .publishing.terms import ClassCounts, Terms
 
 __all__ = [
     "Acceptance",
@@ -24,10 +24,10 @@ __all__ = [
     "Guarantee",
     "OpenedDistilled",
     "OpenedRelease",
+    "PrivacyParameters",
     "Release",
     "SignedBy",
     "SigningKey",
-    "Terms",
     "load_key",
     "make_key",
     "open_any",
@@ -38,8 +38,8 @@ __all__ = [
 
 
 _LAZY: Final = {
-    "ClassCounts": "publishing.terms",
-    "Terms": "publishing.terms",
+    "ClassCounts": "publishing.parameters",
+    "PrivacyParameters": "publishing.parameters",
     "publish": "publishing.pipeline",
 }
 """Name to the module that it is in."""

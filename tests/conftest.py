@@ -24,7 +24,7 @@ from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding, save_embedding
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.release import Release, Terms
+from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.processes import embed_arguments, embed_in_a_child, write_records
 
@@ -155,7 +155,7 @@ def make_small_embedding() -> Embedding:
 
 def make_small_release() -> Release:
     """A release of it."""
-    return unrecorded_release(make_small_embedding(), Terms(1.0, 1e-3))
+    return unrecorded_release(make_small_embedding(), PrivacyParameters(1.0, 1e-3))
 
 
 @pytest.fixture

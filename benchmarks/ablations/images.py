@@ -29,7 +29,7 @@ from dpntk.evaluate import Records, measure
 from dpntk.evaluate.classifiers import CLASSIFIERS
 from dpntk.generate import TrainingSettings, generator, training, whitening
 from dpntk.generate.sampling import sample
-from dpntk.release import Release, Terms, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, Release, open_release, own_key, publish
 
 SEED = 0
 
@@ -98,7 +98,9 @@ def released(records: Records, epsilon: float) -> Release:
         np.savez(folder / "records.npz", x=images, y=records.labels)
         embedding = embed(folder / "records.npz", classes=records.classes)
         save_embedding(embedding, folder / "embedding.h5")
-        publish(folder / "embedding.h5", folder / "release.h5", Terms(epsilon), own_key())
+        publish(
+            folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon), own_key()
+        )
         return open_release(folder / "release.h5").release
 
 

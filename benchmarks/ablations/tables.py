@@ -35,7 +35,7 @@ from dpntk.generate.mean_embedding import pooled_mean
 from dpntk.generate.table_arrangement import arrangement_of
 from dpntk.generate.table_marginals import marginals_of
 from dpntk.generate.table_sampling import corrected_rows, sample_rows
-from dpntk.release import Release, Terms, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, Release, open_release, own_key, publish
 
 from ..tables import Data, delta_for, prepare
 
@@ -116,8 +116,8 @@ def released(train: Path, schema: TableSchema, features: Mapping[str, Any], eps:
         folder = Path(name)
         embedding = embed(train, table=schema, **features)
         save_embedding(embedding, folder / "embedding.h5")
-        terms = Terms(eps, delta_for(embedding.records))
-        publish(folder / "embedding.h5", folder / "release.h5", terms, own_key())
+        parameters = PrivacyParameters(eps, delta_for(embedding.records))
+        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
         return open_release(folder / "release.h5").release
 
 

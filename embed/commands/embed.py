@@ -11,7 +11,7 @@ from ...common.cli.options import SEED, FiniteRange, quiet_values_option
 from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import magnitudes
-from ...common.ledger import DEFAULT_DELTA, Ceiling
+from ...common.ledger import DEFAULT_DELTA, PrivacyBudget
 from ...common.runtime.device import AUTO
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
@@ -185,7 +185,7 @@ def command(
         )
 
 
-def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:
+def _require_ceiling(ceiling: PrivacyBudget | None, output: Path) -> None:
     """Check that a result which was there already has the ceiling that is asked for."""
     if ceiling and load_embedding(output).ledger.ceiling != ceiling:
         raise BudgetError(
@@ -194,9 +194,9 @@ def _require_ceiling(ceiling: Ceiling | None, output: Path) -> None:
         )
 
 
-def _ceiling(epsilon: float | None, delta: float | None) -> Ceiling | None:
+def _ceiling(epsilon: float | None, delta: float | None) -> PrivacyBudget | None:
     if epsilon is None:
         if delta is not None:
             raise BudgetError("--budget-delta means nothing without --budget-eps")
         return None
-    return Ceiling(epsilon, DEFAULT_DELTA if delta is None else delta)
+    return PrivacyBudget(epsilon, DEFAULT_DELTA if delta is None else delta)

@@ -21,7 +21,7 @@ _CHUNK: Final = 1 << 14
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hits(Outlined):
+class SparseFeatures(Outlined):
     """Features of a batch that are the same whole number at a few places and 0 elsewhere.
 
     Attributes:
@@ -71,14 +71,16 @@ class ExactMarginals:
         """Any number would do; this one keeps the memory small."""
         return _CHUNK
 
-    def features(self, records: Tensor) -> Hits:
+    def features(self, records: Tensor) -> SparseFeatures:
         """Features of a batch.
 
         Args:
             records: float64 (b, record size), integers 0..levels.
         """
         hits = self._map.hits(records.cpu().to(torch.uint8).numpy())
-        return Hits(torch.from_numpy(hits).to(self._device), self._entry, self._map.dimension)
+        return SparseFeatures(
+            torch.from_numpy(hits).to(self._device), self._entry, self._map.dimension
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +94,7 @@ class _Both(Outlined):
     """
 
     first: IntegerFeatures | ExplicitFeatures
-    second: Hits
+    second: SparseFeatures
     border: int
 
     def norms(self) -> Tensor:

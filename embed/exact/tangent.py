@@ -48,7 +48,7 @@ _CHUNK_VALUES: Final = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Written(Outlined):
+class DenseFeatures(Outlined):
     """A part of the features of a few records, written out.
 
     Attributes:
@@ -63,7 +63,7 @@ class Written(Outlined):
         return norms
 
     @staticmethod
-    def add_up(column: Tensor, some: Sequence[tuple[Written, slice]]) -> None:
+    def add_up(column: Tensor, some: Sequence[tuple[DenseFeatures, slice]]) -> None:
         """Add rows of several such parts to the sums of a class, int64 (k,)."""
         for part, rows in some:
             column += part.values[rows].to(torch.int64).sum(dim=0)
@@ -97,7 +97,7 @@ class Products(Outlined):
         column.view(total.shape).add_(total.to(torch.int64))
 
 
-Part = Written | Products
+Part = DenseFeatures | Products
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,16 +249,16 @@ class ExactTangentFeatures:
         for number, (affine, pair) in enumerate(zip(self._affine, pairs, strict=True)):
             values, delta = found.inputs[number], found.deltas[number]
             if affine.is_convolution:
-                parts += [Written((gradient * units).trunc_()) for gradient in pair]
+                parts += [DenseFeatures((gradient * units).trunc_()) for gradient in pair]
             elif number == 0:
                 delta = (delta * (units * (1.0 / self.grid.levels))).trunc_()
-                parts += [Products(((delta, values),)), Written(delta * self.grid.levels)]
+                parts += [Products(((delta, values),)), DenseFeatures(delta * self.grid.levels)]
             else:
                 size = square_root(pair[0])[:, None]
                 products = _products_of_integers(delta * (units * size), values / size, self.grid)
-                parts += [products, Written((delta * units).trunc_())]
+                parts += [products, DenseFeatures((delta * units).trunc_())]
         units = units * math.sqrt(self.feature_map.outputs)
-        return [*parts, Written((found.last * units).trunc_()), Written(units.trunc_())]
+        return [*parts, DenseFeatures((found.last * units).trunc_()), DenseFeatures(units.trunc_())]
 
 
 def _products_of_integers(delta: Tensor, inputs: Tensor, grid: Grid) -> Products:

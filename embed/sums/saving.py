@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ...common.errors import BudgetError
-from ...common.ledger import Ceiling, Ledger
+from ...common.ledger import Ledger, PrivacyBudget
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
 from ...common.storage.locks import locked
@@ -21,7 +21,7 @@ def save_embedding(
     path: Path | str,
     *,
     overwrite: bool = False,
-    ceiling: Ceiling | None = None,
+    ceiling: PrivacyBudget | None = None,
 ) -> None:
     """Write an embedding, readable by its owner alone (0600).
 
@@ -54,7 +54,7 @@ def save_embedding(
         write_embedding(replace(embedding, ledger=ledger), path)
 
 
-def require_not_raised(ceiling: Ceiling | None, path: Path) -> Ledger:
+def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Ledger:
     """Check that a ceiling is not raised which earlier releases were made under.
 
     Whoever looks at a release first and raises the ceiling then has not set one beforehand
@@ -72,7 +72,7 @@ def require_not_raised(ceiling: Ceiling | None, path: Path) -> Ledger:
     return ledger
 
 
-def _require_not_raised(ceiling: Ceiling | None, ledger: Ledger, path: Path) -> None:
+def _require_not_raised(ceiling: PrivacyBudget | None, ledger: Ledger, path: Path) -> None:
     before = ledger.ceiling
     if ceiling is None or before is None or not ledger.all_entries:
         return

@@ -25,8 +25,8 @@ from ...common.features.torchscript import PublicModule, module_for
 from ...embed.sums.accumulate import ClassSums
 from ...embed.sums.file import Embedding, load_embedding
 from ...release.mechanism.gaussian import NoiseScale, add_noise
-from ...release.publishing.terms import Terms, noise_for
-from .lower_bounds import Scores, by_counting, by_gaussian_curve
+from ...release.publishing.parameters import PrivacyParameters, noise_for
+from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 
 DEFAULT_RUNS: Final = 10_000
 DEFAULT_CONFIDENCE: Final = 0.999
@@ -191,7 +191,7 @@ def audit(
         BudgetError: the terms make no sense for this embedding.
     """
     embedding = load_embedding(path)
-    scale = noise_for(embedding, Terms(epsilon, delta, adjacency))
+    scale = noise_for(embedding, PrivacyParameters(epsilon, delta, adjacency))
     opened = module_for(embedding.feature_map, module)
     pair = _farthest(_pairs(embedding, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
@@ -213,13 +213,15 @@ def audit(
             Finding(
                 "the pair, by the Gaussian trade-off curve",
                 runs,
-                by_gaussian_curve(*scores, delta, confidence),
+                epsilon_from_gdp(*scores, delta, confidence),
             ),
-            Finding("the pair, by counting", runs, by_counting(*scores, delta, confidence)),
+            Finding(
+                "the pair, by counting", runs, epsilon_clopper_pearson(*scores, delta, confidence)
+            ),
             Finding(
                 "a single number at the sensitivity, by counting",
                 noise_runs,
-                by_counting(*noise_scores, delta, confidence),
+                epsilon_clopper_pearson(*noise_scores, delta, confidence),
             ),
         ),
         noise=noise,

@@ -19,7 +19,9 @@ from ...release.mechanism.accountant import epsilon_for
 Scores = NDArray[np.float64]
 
 
-def by_counting(first: Scores, second: Scores, delta: float, confidence: float) -> float:
+def epsilon_clopper_pearson(
+    first: Scores, second: Scores, delta: float, confidence: float
+) -> float:
     """Lower bound that assumes nothing about the distribution of the scores.
 
     For every set of outputs, P[second] <= e^epsilon P[first] + delta. The set is "score at least a
@@ -55,7 +57,7 @@ def _at_threshold(
     return math.log((fewest_hits - delta) / most_false) if fewest_hits > delta else -math.inf
 
 
-def by_gaussian_curve(first: Scores, second: Scores, delta: float, confidence: float) -> float:
+def epsilon_from_gdp(first: Scores, second: Scores, delta: float, confidence: float) -> float:
     """Lower bound that takes the scores for normal, with the same unknown variance.
 
     Two normal distributions whose means are mu standard deviations apart have the trade-off curve

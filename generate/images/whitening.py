@@ -47,7 +47,7 @@ class Factors:
     place: slice
 
 
-class Block:
+class WhitenedBlock:
     """One part of the coordinates: the released matrix there, and the basis that it is seen in.
 
     Attributes:
@@ -104,7 +104,7 @@ class WhitenedDistance:
         self._target = columns.contiguous()
         self._kernel = kernel_of(release.feature_map, device, module=module)
         self._variance = ((release.noise_per_coordinate / shares) ** 2).float()
-        self.blocks: tuple[Block, ...] = ()
+        self.blocks: tuple[WhitenedBlock, ...] = ()
 
     @torch.no_grad()
     def look_at(self, records: Tensor) -> None:
@@ -120,7 +120,7 @@ class WhitenedDistance:
         for part in factors:
             require_finite([part.left, part.right], "features of generated records overflow")
         floor = (_SMOOTHING * self._variance).clamp(min=_LEAST)
-        self.blocks = tuple(Block(self._target, part, floor) for part in factors)
+        self.blocks = tuple(WhitenedBlock(self._target, part, floor) for part in factors)
 
     @property
     def noise_floor(self) -> float:

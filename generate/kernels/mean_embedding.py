@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...release.file.model import Release
 
-DROWNED: Final = 0.003
+LOW_SIGNAL: Final = 0.003
 """A class has drowned if its mean feature, of length 1 at most, has more noise on each entry. At
 epsilon 1 these are classes of fewer than about 2,000 records."""
 
@@ -28,9 +28,9 @@ class MeanEmbedding:
     noise: NDArray[np.float64]
 
     @property
-    def drowned(self) -> NDArray[np.int64]:
+    def low_signal(self) -> NDArray[np.int64]:
         """Classes of which the noise leaves too little for a generator to learn, int64 (k,)."""
-        return np.flatnonzero(self.noise > DROWNED)
+        return np.flatnonzero(self.noise > LOW_SIGNAL)
 
 
 def released_mean(release: Release) -> MeanEmbedding:
@@ -51,7 +51,7 @@ def pooled_mean(release: Release) -> MeanEmbedding:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
     """
     mean = released_mean(release)
-    values, noise, drowned = mean.values, mean.noise, mean.drowned
+    values, noise, drowned = mean.values, mean.noise, mean.low_signal
     values[:, drowned] = release.embedding.sum(axis=1, keepdims=True)
     noise[drowned] = release.noise_per_coordinate * np.sqrt(len(noise))
     return MeanEmbedding(values, noise)

@@ -20,9 +20,9 @@ from ..output.folder import results
 from ..output.generator_file import GENERATOR
 from .generator import TableGenerator, TableGeneratorSpec
 from .marginals import ColumnMarginal
-from .refinement import Arrangement
+from .refinement import Refinement
 from .relu_features import has_shallow_tangents
-from .reweighting import MOST_CANDIDATES, Tilting
+from .reweighting import MOST_CANDIDATES, Reweighting
 from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 _KIND: Final = "table"
 _MARGINALS: Final = "marginals"
-_TILTING: Final = "tilting"
+_REWEIGHTING: Final = "tilting"
 _TILTS: Final = ("theta", "candidates", "pooled")
-_MAP: Final = f"{_TILTING}.map."
-_ARRANGEMENT: Final = "arrangement"
+_MAP: Final = f"{_REWEIGHTING}.map."
+_REFINEMENT: Final = "arrangement"
 _MEANS: Final = ("mean", "noise")
 _LARGEST: Final = 1e30
 """Of noise and noisy shares: far more than any release holds, and its square is a number."""
@@ -48,16 +48,16 @@ class SavedTableGenerator:
         class_weights: released share of each class, float64 (c,).
         marginals: released ones, which rows are corrected by; nothing if there are none.
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
-        tilting: how to choose among its rows; None if all are taken.
-        arrangement: how to put them together anew; None if they stay as they are.
+        reweighting: how to choose among its rows; None if all are taken.
+        refinement: how to put them together anew; None if they stay as they are.
     """
 
     generator: TableGenerator
     class_weights: NDArray[np.float64]
     marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
-    tilting: Tilting | None = None
-    arrangement: Arrangement | None = None
+    reweighting: Reweighting | None = None
+    refinement: Refinement | None = None
 
 
 def write_table(
@@ -185,23 +185,23 @@ def _understand(
     )
     if not all(_is_marginal(marginal, classes) for marginal in marginals):
         raise GeneratorError("its classes and weights contradict each other")
-    tilting = _tilting_from(description.get(_TILTING), weights, schema)
-    arrangement = _arrangement_from(tilting, weights, schema)
+    reweighting = _reweighting_from(description.get(_REWEIGHTING), weights, schema)
+    refinement = _refinement_from(reweighting, weights, schema)
     generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
     origin = dict(description["origin"])
-    return SavedTableGenerator(generator, class_weights, marginals, origin, tilting, arrangement)
+    return SavedTableGenerator(generator, class_weights, marginals, origin, reweighting, refinement)
 
 
-def _tilting_from(
+def _reweighting_from(
     stored: dict[str, Any] | None, weights: generator_file.Weights, schema: TableSchema
-) -> Tilting | None:
-    """The tilting that `_serialise` stored; its arrays are taken out of the weights."""
+) -> Reweighting | None:
+    """The reweighting that `_serialise` stored; its arrays are taken out of the weights."""
     if stored is None:
         return None
     of_map = [name for name in weights if name.startswith(_MAP)]
     arrays = {name.removeprefix(_MAP): weights.pop(name).numpy() for name in of_map}
     feature_map = feature_map_from_spec(dict(stored), arrays)
-    theta, candidates, pooled = (weights.pop(f"{_TILTING}.{name}").numpy() for name in _TILTS)
+    theta, candidates, pooled = (weights.pop(f"{_REWEIGHTING}.{name}").numpy() for name in _TILTS)
     shape = len(schema.classes), feature_map.dimension
     if (
         feature_map.record_size != schema.record_size
@@ -215,26 +215,26 @@ def _tilting_from(
         or not 1 <= candidates.min() <= candidates.max() <= MOST_CANDIDATES
     ):
         raise GeneratorError("its classes and tilts contradict each other")
-    return Tilting(feature_map, theta, candidates, pooled)
+    return Reweighting(feature_map, theta, candidates, pooled)
 
 
-def _arrangement_from(
-    tilting: Tilting | None, weights: generator_file.Weights, schema: TableSchema
-) -> Arrangement | None:
+def _refinement_from(
+    reweighting: Reweighting | None, weights: generator_file.Weights, schema: TableSchema
+) -> Refinement | None:
     """The arrangement that `_serialise` stored; its arrays are taken out of the weights."""
-    if f"{_ARRANGEMENT}.mean" not in weights:
+    if f"{_REFINEMENT}.mean" not in weights:
         return None
-    mean, noise = (weights.pop(f"{_ARRANGEMENT}.{name}").numpy() for name in _MEANS)
-    if tilting is None or not has_shallow_tangents(tilting.feature_map):
+    mean, noise = (weights.pop(f"{_REFINEMENT}.{name}").numpy() for name in _MEANS)
+    if reweighting is None or not has_shallow_tangents(reweighting.feature_map):
         raise GeneratorError("rows cannot be arranged by its features")
     if (
-        mean.shape != tilting.theta.shape
+        mean.shape != reweighting.theta.shape
         or mean.dtype != np.float32
         or not np.isfinite(mean).all()
         or not _is_noise(noise, len(mean))
     ):
         raise GeneratorError("its classes and means contradict each other")
-    return Arrangement(tilting.feature_map, schema, mean, noise)
+    return Refinement(reweighting.feature_map, schema, mean, noise)
 
 
 def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
@@ -266,14 +266,14 @@ def _serialise(saved: SavedTableGenerator) -> bytes:
         number = blocks.index(marginal.block)
         weights[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
         weights[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
-    if saved.tilting is not None:
-        feature_map = saved.tilting.feature_map
-        description[_TILTING] = feature_map.spec()
+    if saved.reweighting is not None:
+        feature_map = saved.reweighting.feature_map
+        description[_REWEIGHTING] = feature_map.spec()
         for name, array in feature_map.weights().items():
             weights[_MAP + name] = torch.from_numpy(array.copy())
         for name in _TILTS:
-            weights[f"{_TILTING}.{name}"] = torch.from_numpy(getattr(saved.tilting, name))
+            weights[f"{_REWEIGHTING}.{name}"] = torch.from_numpy(getattr(saved.reweighting, name))
     if saved.arrangement is not None:
         for name in _MEANS:
-            weights[f"{_ARRANGEMENT}.{name}"] = torch.from_numpy(getattr(saved.arrangement, name))
+            weights[f"{_REFINEMENT}.{name}"] = torch.from_numpy(getattr(saved.refinement, name))
     return generator_file.serialise(description, weights)

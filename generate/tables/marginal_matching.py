@@ -21,7 +21,7 @@ def correct(
     marginals: tuple[ColumnMarginal, ...],
     random: np.random.Generator,
     *,
-    likely: bool = False,
+    posterior_mean: bool = False,
 ) -> None:
     """Change generated rows of a class as little as needed for its released marginals.
 
@@ -33,30 +33,30 @@ def correct(
         label: index of the class.
         marginals: of the release.
         random: chooses the rows.
-        likely: whether numbers get their likely shares; otherwise there are some wherever noise
-            leaves it open.
+        posterior_mean: whether numbers get their posterior mean shares; otherwise there are some
+            wherever noise leaves it open.
     """
     rows = np.arange(len(records))
     for marginal in marginals:
         block, cells = marginal.block, marginal.cells(records)
         if not isinstance(block.encoding, NumericEncoding):
-            shares = marginal.likely[label]
+            shares = marginal.posterior_mean[label]
             codes = _rearranged(cells, shares, random)
             records[:, block.shares] = np.eye(len(shares), dtype=np.float32)[codes]
             _rank(records, block, codes)
             continue
-        if likely:
-            shares = marginal.likely[label]
+        if posterior_mean:
+            shares = marginal.posterior_mean[label]
         else:
             made = np.bincount(cells, minlength=marginal.shares.shape[1]) / len(rows)
-            shares = believable(marginal.shares[label], made, float(marginal.noise[label]))
+            shares = james_stein(marginal.shares[label], made, float(marginal.noise[label]))
         there = rows
         if block.missing_place:
             wanted = np.array([shares[:-1].sum(), shares[-1]])
             missing = _rearranged((cells == marginal.points).astype(np.int64), wanted, random)
             records[:, block.place.stop - 1] = missing
             there = np.flatnonzero(missing == 0)
-        _requantile(records, there, block.place.start, shares[: marginal.points], random)
+        _quantile_map(records, there, block.place.start, shares[: marginal.points], random)
         _lift(records, block)
 
 
@@ -92,11 +92,11 @@ def spread(
             cells = marginal.cells(records)
             there = np.flatnonzero(cells < marginal.points)
             shares = np.bincount(cells[there], minlength=marginal.points) / max(1, len(there))
-            _requantile(records, there, block.place.start, shares, random)
+            _quantile_map(records, there, block.place.start, shares, random)
             _lift(records, block)
 
 
-def believable(
+def james_stein(
     noisy: NDArray[np.float64], made: NDArray[np.float64], noise: float
 ) -> NDArray[np.float64]:
     """Shares between the released ones and those that the generator makes by itself.
@@ -127,7 +127,7 @@ def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return projected
 
 
-def _requantile(
+def _quantile_map(
     records: NDArray[np.float32],
     rows: NDArray[np.int64],
     place: int,

@@ -36,7 +36,7 @@ class ColumnMarginal:
     noise: NDArray[np.float64]
 
     @cached_property
-    def likely(self) -> NDArray[np.float64]:
+    def posterior_mean(self) -> NDArray[np.float64]:
         """What the shares are likely to be, float64 (classes, cells).
 
         Classes help one another. A number is left out only if each class by itself would; and of

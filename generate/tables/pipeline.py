@@ -15,8 +15,8 @@ from ..output.folder import require_replaceable
 from ..output.provenance import origin_of, warn_unless_private
 from .export import SavedTableGenerator, write_table
 from .marginals import marginals_of
-from .refinement import arrangement_of
-from .reweighting import tilting_of
+from .refinement import refinement_of
+from .reweighting import reweighting_of
 from .sampling import corrected_rows, sample_rows
 from .training import TableTraining, train_table
 
@@ -60,8 +60,8 @@ def generate_table(
         generator=training.generator,
         class_weights=release.class_weights,
         marginals=marginals,
-        tilting=tilting_of(release, candidates),
-        arrangement=arrangement_of(release),
+        reweighting=reweighting_of(release, candidates),
+        refinement=refinement_of(release),
         origin=origin_of(
             opened,
             settings,
@@ -90,7 +90,7 @@ def sample_table_to(
         saved.class_weights,
         seed,
         saved.marginals,
-        saved.tilting,
-        saved.arrangement,
+        saved.reweighting,
+        saved.refinement,
     )
     write_table(folder, saved, table, {"records": count, "seed": seed}, safe_csv=safe_csv)

@@ -31,12 +31,12 @@ from ...common.features.ntk.map import TangentFeatures
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
-from ..kernels.mean_embedding import DROWNED, released_mean
+from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from .marginal_matching import make_whole
 from .relu_features import Goal, ShallowTangents, has_shallow_tangents
-from .resample import Replacing
+from .resample import ResamplingMoves
 from .reweighting import Rows
-from .swap import Exchanging
+from .swap import SwapMoves
 
 _LEAST_ROWS: Final = 4_000
 _MOST_ROWS: Final = 8_000
@@ -55,7 +55,7 @@ class _Arranging(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Arrangement:
+class Refinement:
     """How rows are put together.
 
     Attributes:
@@ -70,9 +70,9 @@ class Arrangement:
     mean: NDArray[np.float32]
     noise: NDArray[np.float64]
 
-    def exchanges(self, label: int) -> bool:
+    def swaps(self, label: int) -> bool:
         """Whether enough is known of a class for its rows to exchange values."""
-        return bool(self.noise[label] <= DROWNED)
+        return bool(self.noise[label] <= LOW_SIGNAL)
 
     @cached_property
     def _tangents(self) -> ShallowTangents:
@@ -100,7 +100,7 @@ class Arrangement:
         Args:
             label: the class.
             count: how many.
-            rows: with the marginals that the rows are to have; or, of a class that has drowned,
+            rows: with the marginals that the rows are to have; or, of a low-signal class,
                 to have as far as nothing else is known. What goes with what in them does not
                 matter.
             random: of the draw.
@@ -117,9 +117,9 @@ class Arrangement:
         made = torch.from_numpy(first)
         goal = self.goal(label)
         arranging: _Arranging = (
-            Exchanging(goal, random)
-            if self.exchanges(label)
-            else Replacing(goal, made.clone(), random)
+            SwapMoves(goal, random)
+            if self.swaps(label)
+            else ResamplingMoves(goal, made.clone(), random)
         )
         with _one_thread():
             arranging.begin(made, advance)
@@ -142,7 +142,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def arrangement_of(release: Release) -> Arrangement | None:
+def refinement_of(release: Release) -> Refinement | None:
     """How rows are arranged by a release; None if its features are not of the kind.
 
     Guarantee:
@@ -155,4 +155,4 @@ def arrangement_of(release: Release) -> Arrangement | None:
         return None
     assert isinstance(release.schema, TableSchema)
     mean = released_mean(release)
-    return Arrangement(release.feature_map, release.schema, mean.values.T.copy(), mean.noise)
+    return Refinement(release.feature_map, release.schema, mean.values.T.copy(), mean.noise)

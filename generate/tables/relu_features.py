@@ -73,7 +73,7 @@ class ShallowTangents:
             total[self._places["output_bias"]] += self._outputs**0.5 * scale.sum()
         return total / len(records)
 
-    def exchange(
+    def swap(
         self, records: Tensor, theta: Tensor, blocks: Sequence[Block], random: np.random.Generator
     ) -> None:
         """Try one exchange of each row with another one, the same of all columns, one by one.
@@ -84,11 +84,11 @@ class ShallowTangents:
             blocks: columns whose values are exchanged.
             random: pairs the rows, and decides.
         """
-        tilt = _Tilt(self, theta, blocks)
+        tilt = _Change(self, theta, blocks)
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
         for rows in order.split(2 * _PAIRS):
             here = records[rows]
-            tilt.exchange(here, random)
+            tilt.swap(here, random)
             records[rows] = here
 
     def replace(
@@ -108,9 +108,9 @@ class ShallowTangents:
             blocks: columns whose values are replaced, one by one.
             random: chooses the other rows, and decides.
         """
-        tilt = _Tilt(self, theta, blocks)
+        tilt = _Change(self, theta, blocks)
         for rows in records.split(2 * _PAIRS):
-            tilt.replace(rows, others, random)
+            tilt.resample(rows, others, random)
 
     def _norm(self, active: Tensor, hidden: Tensor, square: Tensor) -> Tensor:
         """Of the feature before it is divided by it, (n,)."""
@@ -147,7 +147,7 @@ class Goal:
         return [self.blocks[column] for column in random.permutation(len(self.blocks))[:taken]]
 
 
-class _Tilt:
+class _Change:
     """<theta, phi(x)> for given theta, where single columns of x change."""
 
     def __init__(self, tangents: ShallowTangents, theta: Tensor, blocks: Sequence[Block]) -> None:
@@ -159,7 +159,7 @@ class _Tilt:
         self._outer, self._constant = root * parts["readout"], root * parts["output_bias"]
         self._blocks, self._tangents = blocks, tangents
 
-    def exchange(self, records: Tensor, random: np.random.Generator) -> None:
+    def swap(self, records: Tensor, random: np.random.Generator) -> None:
         """Rows of the first half and those of the other one exchange values, in place."""
         half = len(records) // 2
         sums = records @ self._weights + self._biases

@@ -1,4 +1,4 @@
-"""Rows of a class that noise has drowned: values are replaced by those of other rows.
+"""Rows of a low-signal class: values are replaced by those of other rows.
 
 Of such a class the noise hides every single column, but not its mean feature as a whole. As in
 `reweighting` its law P is that of all classes, here with independent columns, P_0, tilted:
@@ -28,7 +28,7 @@ from .relu_features import Goal
 CAUTION: Final = 0.07
 """The ridge is so many standard deviations of the noise on an entry of mu. Chosen on held-out rows
 (docs/design/table-generator.md)."""
-_DROWNS_ALL: Final = 0.5
+_HIDES_ALL: Final = 0.5
 """From about this noise on the ridge grows with its square: mu has length 1 at most, so that where
 a single entry has as much noise, next to nothing of it is a signal."""
 _RATE: Final = 6.0
@@ -38,7 +38,7 @@ _LATER_ROUNDS: Final = 30
 _WINDOW: Final = 10
 
 
-class Replacing:
+class ResamplingMoves:
     """Rows of a class whose values are replaced.
 
     Args:
@@ -62,7 +62,7 @@ class Replacing:
             advance: is told how many rounds there were.
         """
         goal, noise = self._goal, self._goal.noise
-        ridge = CAUTION * noise * (1 + noise / _DROWNS_ALL)
+        ridge = CAUTION * noise * (1 + noise / _HIDES_ALL)
         for done in range(_ROUNDS):
             if done % _WINDOW == 0:
                 advance(0, f"round {done} of {_ROUNDS}")
@@ -79,4 +79,4 @@ class Replacing:
     def _replace(self, records: Tensor) -> None:
         goal, random = self._goal, self._random
         columns = goal.some_columns(random)
-        goal.tangents.replace(records, self.others, self._theta, columns, random)
+        goal.tangents.resample(records, self.others, self._theta, columns, random)

@@ -52,7 +52,7 @@ _SPARE: Final = 2
 this many times more candidates than a draw with replacement would need."""
 MOST_CANDIDATES: Final = 200
 """Of each row that is kept, at the most."""
-_DIVERGED: Final = "tilting: the release's numbers are too large to be computed with"
+_DIVERGED: Final = "reweighting: the release's numbers are too large to be computed with"
 
 Rows = Callable[[int, int], NDArray[np.float32]]
 """Makes rows of a class, of which and how many: (n, record size), values 0..1."""
@@ -61,7 +61,7 @@ _MOST_NUMBERS: Final = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
-class Tilting:
+class Reweighting:
     """How rows are chosen.
 
     Attributes:
@@ -111,7 +111,7 @@ class Tilting:
         return kept[random.permutation(count)]
 
 
-def tilting_of(release: Release, rows: Rows) -> Tilting:
+def reweighting_of(release: Release, rows: Rows) -> Reweighting:
     """Find the tilt of every class.
 
     Guarantee:
@@ -126,7 +126,7 @@ def tilting_of(release: Release, rows: Rows) -> Tilting:
     pool = rows_that_fit(feature_map, max(_LEAST_POOL, _POOL // classes))
     theta = np.empty((classes, feature_map.dimension), dtype=np.float32)
     candidates = np.empty(classes, dtype=np.int64)
-    with progress("tilting", classes, "classes") as advance:
+    with progress("reweighting", classes, "classes") as advance:
         for label in range(classes):
             features = RowFeatures(feature_map, rows(label, pool))
             ridge = max(_LEAST, CAUTION * float(mean.noise[label]))
@@ -136,7 +136,7 @@ def tilting_of(release: Release, rows: Rows) -> Tilting:
             theta[label] = direction.numpy()
             candidates[label] = min(MOST_CANDIDATES, round(_SPARE * needed))
             advance(1, "")
-    return Tilting(feature_map, theta, candidates, np.isin(np.arange(classes), mean.drowned))
+    return Reweighting(feature_map, theta, candidates, np.isin(np.arange(classes), mean.low_signal))
 
 
 def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:

@@ -15,10 +15,10 @@ from ...common.schema.table import TableSchema
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
 from .generator import TableGenerator
-from .marginal_matching import correct, spread
+from .marginal_matching import match_marginals, spread
 from .marginals import ColumnMarginal
-from .refinement import Arrangement
-from .reweighting import Rows, Tilting
+from .refinement import Refinement
+from .reweighting import Reweighting, Rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +34,8 @@ def sample_rows(
     class_weights: NDArray[np.float64],
     seed: int,
     marginals: tuple[ColumnMarginal, ...] = (),
-    tilting: Tilting | None = None,
-    arrangement: Arrangement | None = None,
+    reweighting: Reweighting | None = None,
+    refinement: Refinement | None = None,
 ) -> pa.Table:
     """Draw rows, in random order.
 
@@ -46,8 +46,8 @@ def sample_rows(
             closely as whole numbers can.
         seed: of labels, latent codes and draws.
         marginals: released ones, to which the generator's rows are corrected.
-        tilting: how to choose among these; all are taken if None.
-        arrangement: how to put them together anew; they stay as they are if None.
+        reweighting: how to choose among these; all are taken if None.
+        refinement: how to put them together anew; they stay as they are if None.
 
     Returns:
         A table with the columns of the schema; every value is valid under it.
@@ -60,19 +60,19 @@ def sample_rows(
     labels = np.empty(count, dtype=np.int64)
 
     def chosen(label: int, wanted: int) -> NDArray[np.float32]:
-        if tilting is None:
+        if reweighting is None:
             return rows(label, wanted)
-        made = tilting.draw(label, wanted, rows, chances)
-        if not tilting.pooled[label]:
-            correct(made, label, marginals, chances, likely=True)
+        made = reweighting.draw(label, wanted, rows, chances)
+        if not reweighting.pooled[label]:
+            match_marginals(made, label, marginals, chances, posterior_mean=True)
         return made
 
     with progress("sampling", count, "rows") as advance:
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
             labels[places] = label
-            if arrangement is not None:
-                source = chosen if arrangement.exchanges(label) else rows
-                made = arrangement.draw(label, len(places), source, chances, advance)
+            if refinement is not None:
+                source = chosen if refinement.swaps(label) else rows
+                made = refinement.draw(label, len(places), source, chances, advance)
                 spread(made, marginals, chances)
                 records[places] = made
                 continue
@@ -99,7 +99,7 @@ def corrected_rows(
         code = torch.randn(1, count, generator.spec.code, generator=random)
         made = finite(generator(code, torch.tensor([label]), random)[0])
         records: NDArray[np.float32] = made.numpy()
-        correct(records, label, marginals, chances)
+        match_marginals(records, label, marginals, chances)
         return records
 
     return rows

@@ -42,7 +42,7 @@ _LATER_ROUNDS: Final = 8
 """With each doubling of the rows."""
 
 
-class Exchanging:
+class SwapMoves:
     """Rows of a class that exchange values.
 
     Args:
@@ -82,5 +82,5 @@ class Exchanging:
         missing = goal.mean - goal.tangents.mean(records)
         self._step = _MOMENTUM * self._step + missing - CAUTION * goal.noise * self._theta
         self._theta = self._theta + self._rate * self._step
-        goal.tangents.exchange(records, self._theta, goal.some_columns(self._random), self._random)
+        goal.tangents.swap(records, self._theta, goal.some_columns(self._random), self._random)
         return float(missing.square().sum())

@@ -11,8 +11,8 @@ from ...common.console import console, warning
 from ...common.schema.toml import SCHEMA_BEGINS, read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ...common.text import promised
+from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.private_bounds import find_bounds
-from ..publishing.terms import ClassCounts, Terms
 from .options import promise_options
 
 _COST = "is a schema that was paid for"
@@ -54,9 +54,9 @@ def command(
     noise keep bounds = "private".
     """
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
-    terms = Terms(epsilon, delta, adjacency, ClassCounts.UNIFORM)
+    parameters = PrivacyParameters(epsilon, delta, adjacency, ClassCounts.UNIFORM)
     draft = read_draft(schema_path)
-    found = find_bounds(magnitudes, draft, terms, lambda total: compose)
+    found = find_bounds(magnitudes, draft, parameters, lambda total: compose)
     write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
     for column in found.schema.columns:
         if column.name in draft.private and column.name not in found.private:

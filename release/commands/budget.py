@@ -14,7 +14,7 @@ from ...common.ledger import DEFAULT_DELTA, Entry
 from ...common.text import promised, rounded_down, rounded_up
 from ...embed.sums.file import load_embedding
 from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
-from ..mechanism.composition import most_left, strictest, total_of
+from ..mechanism.composition import remaining, strictest, total_of
 from ..mechanism.subsampled_gaussian import sampled_epsilon
 
 
@@ -69,7 +69,7 @@ def _show_releases(embedding: Path) -> None:
     if limited is None or ceiling is None:
         out.print("no ceiling was set; 'dpntk embed --budget-eps' sets one")
     else:
-        left = most_left(limited)
+        left = remaining(limited)
         of_part = "" if limited is ledger else " of a part"
         out.print(
             f"ceiling{of_part}: epsilon {ceiling.epsilon:g}; one more release may have up to "

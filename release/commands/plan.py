@@ -21,10 +21,10 @@ from ...embed.commands.options import OF_THE_MAP, map_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options import MapOptions
 from ...embed.sums.file import Embedding, load_embedding
-from ..mechanism.composition import most_left, total_of
+from ..mechanism.composition import remaining, total_of
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
+from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
-from ..publishing.terms import ClassCounts, Terms
 from .options import promise_options
 
 _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
@@ -79,20 +79,22 @@ def command(
     Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
     that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
     """
-    terms = Terms(epsilon, delta, adjacency, ClassCounts(class_counts), count_weight)
+    parameters = PrivacyParameters(
+        epsilon, delta, adjacency, ClassCounts(class_counts), count_weight
+    )
     if embedding is not None:
         _refuse_map_options(context)
         loaded = load_embedding(embedding)
-        number = _public_number(loaded, terms, records)
+        number = _public_number(loaded, parameters, records)
         feature_map, grid = loaded.feature_map, loaded.grid
-        planned = plan(feature_map, grid, len(loaded.schema.classes), number, terms)
+        planned = plan(feature_map, grid, len(loaded.schema.classes), number, parameters)
     else:
         schema = _schema(schema_path, classes, image_size)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         feature_map = options.draw(schema, seed=0)
         grid = Grid.for_capacity(schema.levels, max(records, DEFAULT_CAPACITY))
-        planned = plan(feature_map, grid, len(schema.classes), records, terms)
+        planned = plan(feature_map, grid, len(schema.classes), records, parameters)
     _show(planned, feature_map)
     if embedding is not None:
         _show_budget(loaded.ledger, planned)
@@ -118,11 +120,11 @@ def _refuse_map_options(context: click.Context) -> None:
             raise click.UsageError(f"{parameter.opts[0]} is the embedding's own: leave it out")
 
 
-def _public_number(embedding: Embedding, terms: Terms, said: int | None) -> int:
+def _public_number(embedding: Embedding, parameters: PrivacyParameters, said: int | None) -> int:
     """The number of records as far as it is public."""
     if said is not None:
         return said
-    if terms.adjacency is Adjacency.ADD_REMOVE:
+    if parameters.adjacency is Adjacency.ADD_REMOVE:
         raise click.UsageError(
             "under add-remove the number of records is protected: say with --records what you "
             "would say of it in public"
@@ -131,10 +133,11 @@ def _public_number(embedding: Embedding, terms: Terms, said: int | None) -> int:
 
 
 def _show(planned: Plan, feature_map: FeatureMap) -> None:
-    terms = planned.terms
+    parameters = planned.parameters
     table = TextTable(
-        f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency.value}, "
-        f"{planned.records:,} records, {counted(planned.classes, 'class', 'classes')}",
+        f"epsilon {parameters.epsilon:g}, delta {parameters.delta:g}, "
+        f"{parameters.adjacency.value}, {planned.records:,} records, "
+        f"{counted(planned.classes, 'class', 'classes')}",
         header=False,
     )
     table.add_column(wrap=False)
@@ -186,7 +189,7 @@ def _about(number: float) -> str:
 
 
 def _show_budget(ledger: Ledger, planned: Plan) -> None:
-    total = total_of(ledger, planned.terms.delta)
+    total = total_of(ledger, planned.parameters.delta)
     line = f"released so far: {total.releases}"
     if total.releases:
         line += f", together epsilon {rounded_up(total.epsilon)} at delta {total.delta:g}"
@@ -195,6 +198,6 @@ def _show_budget(ledger: Ledger, planned: Plan) -> None:
     if ledger.ceiling is not None:
         out.print(
             f"ceiling: epsilon {ledger.ceiling.epsilon:g} at delta {ledger.ceiling.delta:g}; one "
-            f"more release may have up to epsilon {rounded_down(most_left(ledger))} at the same "
+            f"more release may have up to epsilon {rounded_down(remaining(ledger))} at the same "
             "delta"
         )

@@ -14,8 +14,8 @@ from ...common.text import promised, rounded_up
 from ...embed.sums.file import require_embedding
 from ..file.model import NOT_PRIVATE
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
+from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.pipeline import COST, publish
-from ..publishing.terms import ClassCounts, Terms
 from ..signing.prompts import accepts_total
 from .options import key_option, promise_options, signing_key
 
@@ -69,14 +69,16 @@ def command(
     Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
     more about them than one.
     """
-    terms = Terms(epsilon, delta, adjacency, ClassCounts(class_counts), count_weight, not_private)
+    parameters = PrivacyParameters(
+        epsilon, delta, adjacency, ClassCounts(class_counts), count_weight, not_private
+    )
     require_embedding(embedding)
     require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     key = signing_key(key_path)
     made = publish(
         embedding,
         output,
-        terms,
+        parameters,
         key,
         compose=lambda total: compose or accepts_total("release", total),
         overwrite=overwrite,

@@ -52,7 +52,7 @@ class Public:
         return share * self._largest * left.abs().amax(1)
 
 
-def relative_error(terms: int, slices: int) -> float:
+def relative_error(parameters: int, slices: int) -> float:
     """What slices leave out, relative to a product of the largest values.
 
     A slice keeps d digits of what the one before has left, so s of them leave out 2^(-d s) of
@@ -60,15 +60,15 @@ def relative_error(terms: int, slices: int) -> float:
     2^-6 is for products of what is left out, and for rounding of what the slices add to a term.
 
     Args:
-        terms: how many products make an entry.
+        parameters: how many products make an entry.
         slices: how many.
     """
-    return float((slices + 1) * 2.0 ** (-_digits(terms) * slices) * (1 + 2.0**-6))
+    return float((slices + 1) * 2.0 ** (-_digits(parameters) * slices) * (1 + 2.0**-6))
 
 
-def _digits(terms: int) -> int:
+def _digits(parameters: int) -> int:
     """So many that sums of as many products of two slices stay below 2^53."""
-    return (53 - math.ceil(math.log2(terms))) // 2
+    return (53 - math.ceil(math.log2(parameters))) // 2
 
 
 def _cut(values: Tensor, digits: int, slices: int) -> list[Tensor]:

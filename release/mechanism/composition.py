@@ -60,18 +60,18 @@ def total_of(ledger: Ledger, delta: float) -> Total:
     if not releases:
         return Total(0.0, delta, adjacency, 0)
     # Rounded up: the sum of the squares is off by a few units in the last place at most.
-    precision = _precision(ledger, adjacency) * (1 + 2.0**-40)
+    precision = _gdp_mu_squared(ledger, adjacency) * (1 + 2.0**-40)
     return Total(epsilon_for(1 / math.sqrt(precision), delta), delta, adjacency, releases)
 
 
-def _precision(ledger: Ledger, adjacency: Adjacency) -> float:
+def _gdp_mu_squared(ledger: Ledger, adjacency: Adjacency) -> float:
     """The largest sum of 1/z_i^2 over the releases that touch one record; infinite without noise.
 
     Args:
         ledger: of the releases.
         adjacency: under which the multipliers z_i are meant.
     """
-    parts = max((_precision(part, adjacency) for part in ledger.parts), default=0.0)
+    parts = max((_gdp_mu_squared(part, adjacency) for part in ledger.parts), default=0.0)
     alike = adjacency is Adjacency.ADD_REMOVE
     multipliers = [e.multiplier if alike else e.multiplier_replace_one for e in ledger.entries]
     if 0 in multipliers:
@@ -100,7 +100,7 @@ def require_below_ceiling(ledger: Ledger) -> None:
     for limited in _under_each_ceiling(ledger):
         ceiling = limited.ceiling
         assert ceiling is not None
-        if _precision_left(limited) < 0:
+        if _gdp_mu_squared_left(limited) < 0:
             total = total_of(limited, ceiling.delta)
             before = total_of(replace(limited, entries=limited.entries[:-1]), ceiling.delta)
             of_part = "" if limited is ledger else " that was set for a part of these records"
@@ -116,10 +116,10 @@ def strictest(ledger: Ledger) -> Ledger | None:
 
     None if there is no ceiling at all.
     """
-    return min(_under_each_ceiling(ledger), key=_precision_left, default=None)
+    return min(_under_each_ceiling(ledger), key=_gdp_mu_squared_left, default=None)
 
 
-def most_left(ledger: Ledger) -> float:
+def remaining(ledger: Ledger) -> float:
     """The largest epsilon that one more release may have, at the ceiling's delta; 0 if none.
 
     Args:
@@ -128,20 +128,20 @@ def most_left(ledger: Ledger) -> float:
     Raises:
         ValueError: the ledger has no ceiling.
     """
-    left = _precision_left(ledger)
+    left = _gdp_mu_squared_left(ledger)
     if ledger.ceiling is None or left <= 0:
         return 0.0
     # Rounded down, so that a release of this size is really accepted.
     return epsilon_for(1 / math.sqrt(left), ledger.ceiling.delta) * (1 - 1e-6)
 
 
-def _precision_left(ledger: Ledger) -> float:
+def _gdp_mu_squared_left(ledger: Ledger) -> float:
     """What 1/z^2 one more release may have; not above 0 if none is left."""
     if ledger.ceiling is None:
         raise ValueError("a ledger without a ceiling has no limit")
     ceiling = ledger.ceiling
     allowed = 1 / noise_multiplier(ceiling.epsilon, ceiling.delta) ** 2
-    return allowed - _precision(ledger, _adjacency(ledger))
+    return allowed - _gdp_mu_squared(ledger, _adjacency(ledger))
 
 
 def _adjacency(ledger: Ledger) -> Adjacency:

@@ -35,7 +35,7 @@ from ..mechanism.accountant import ACCOUNTANT, accountant_version, epsilon_for
 from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums, add_noise
 from ..signing.keys import SigningKey
-from .terms import ClassCounts, Terms, entry_for, noise_for
+from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
 
 COST: Final = "is a release that was paid for"
 
@@ -43,7 +43,7 @@ COST: Final = "is a release that was paid for"
 def publish(
     embedding_path: Path,
     output: Path,
-    terms: Terms,
+    parameters: PrivacyParameters,
     key: SigningKey,
     *,
     compose: Callable[[Total], bool] = lambda total: False,
@@ -59,14 +59,14 @@ def publish(
     Args:
         embedding_path: the embedding; its ledger is rewritten.
         output: where to write the release.
-        terms: what it is to promise.
+        parameters: what it is to promise.
         key: signs the file; `dpntk.release.own_key()` is this machine's.
         compose: asked, if there are releases already, whether their joint promise is acceptable.
         overwrite: whether a file at `output` may be replaced.
 
     Raises:
         EmbeddingError: there is no whole embedding.
-        BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
+        BudgetError: the parameters make no sense, exceed the ceiling, or `compose` said no.
         OutputError: a file cannot be written.
     """
     require_embedding(embedding_path)
@@ -77,9 +77,9 @@ def publish(
         if holds_magnitudes(embedding.schema, embedding.feature_map):
             raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")
         require_room(output, _size(embedding))
-        scale, entry, total = enter_release(embedding_path, embedding, terms, compose)
+        scale, entry, total = enter_release(embedding_path, embedding, parameters, compose)
         try:
-            made = _carry_out(embedding, terms, scale, entry, total)
+            made = _carry_out(embedding, parameters, scale, entry, total)
             write_release(made, output, key)
         except (KeyboardInterrupt, OutputError) as error:
             reason = str(error) or "interrupted"
@@ -96,21 +96,24 @@ def _size(embedding: Embedding) -> int:
 
 
 def enter_release(
-    path: Path, embedding: Embedding, terms: Terms, compose: Callable[[Total], bool]
+    path: Path,
+    embedding: Embedding,
+    parameters: PrivacyParameters,
+    compose: Callable[[Total], bool],
 ) -> tuple[NoiseScale, Entry, Total]:
     """Enter a release into the ledger of an embedding file, before anything is drawn for it.
 
     Args:
         path: the file, which the caller has locked; it is rewritten.
         embedding: what is in it.
-        terms: what the release is to promise.
+        parameters: what the release is to promise.
         compose: as of `publish`. What was spent on bounds that the schema carries is no reason to
             ask.
 
     Raises:
-        BudgetError: the terms make no sense, exceed the ceiling, or `compose` said no.
+        BudgetError: the parameters make no sense, exceed the ceiling, or `compose` said no.
     """
-    scale, entry, total = _planned(embedding, terms)
+    scale, entry, total = _planned(embedding, parameters)
     asked_for = set(embedding.ledger.all_entries) - set(embedding.schema.spent)
     if asked_for and not compose(total):
         raise BudgetError(
@@ -122,62 +125,68 @@ def enter_release(
     return scale, entry, total
 
 
-def _planned(embedding: Embedding, terms: Terms) -> tuple[NoiseScale, Entry, Total]:
-    """A release that nothing speaks against: the terms, no ceiling, and no reader.
+def _planned(
+    embedding: Embedding, parameters: PrivacyParameters
+) -> tuple[NoiseScale, Entry, Total]:
+    """A release that nothing speaks against: the parameters, no ceiling, and no reader.
 
     Raises:
         BudgetError: something does.
     """
-    scale = noise_for(embedding, terms)
-    entry = entry_for(embedding, terms, scale)
+    scale = noise_for(embedding, parameters)
+    entry = entry_for(embedding, parameters, scale)
     ledger = embedding.ledger.with_entry(entry)
     require_below_ceiling(ledger)
-    total = total_of(ledger, terms.delta)
+    total = total_of(ledger, parameters.delta)
     # How many records are released under add-remove is not known yet, and follows from nothing.
-    promise = _guarantee(embedding, terms, scale, entry, total, embedding.records)
+    promise = _guarantee(embedding, parameters, scale, entry, total, embedding.records)
     try:
         require_consistent(promise, embedding.feature_map, embedding.schema.spent)
     except FormatError as error:
         raise BudgetError(
-            f"--eps {terms.epsilon:g} with --delta {terms.delta:g}: no reader could confirm such a "
-            f"release, {error}: choose others"
+            f"--eps {parameters.epsilon:g} with --delta {parameters.delta:g}: no reader could "
+            f"confirm such a release, {error}: choose others"
         ) from error
     return scale, entry, total
 
 
-def unrecorded_release(embedding: Embedding, terms: Terms) -> Release:
+def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:
     """Make a differentially private release of an embedding in memory, entering it nowhere.
 
     For tests and trials: a release that leaves is made by `publish`.
 
     Guarantee:
-        The result satisfies (epsilon, delta) differential privacy under the terms' adjacency: the
-        matrix and the class counts by the Gaussian mechanism (`gaussian.calibrate`), the class
-        weights and the number of records under add-remove as functions of the noisy counts, all
-        else because it does not depend on the records beyond what is public: the schema, the
-        feature map and, under replace-one, the number of records. Every call spends the budget
-        anew; `publish` keeps account of it.
+        The result satisfies (epsilon, delta) differential privacy under the adjacency of the
+        parameters: the matrix and the class counts by the Gaussian mechanism
+        (`gaussian.calibrate`), the class weights and the number of records under add-remove as
+        functions of the noisy counts, all else because it does not depend on the records beyond
+        what is public: the schema, the feature map and, under replace-one, the number of records.
+        Every call spends the budget anew; `publish` keeps account of it.
 
     Raises:
-        BudgetError: the terms make no sense for this embedding, or exceed its ceiling.
+        BudgetError: the parameters make no sense for this embedding, or exceed its ceiling.
     """
-    return _carry_out(embedding, terms, *_planned(embedding, terms))
+    return _carry_out(embedding, parameters, *_planned(embedding, parameters))
 
 
 def _carry_out(
-    embedding: Embedding, terms: Terms, scale: NoiseScale, entry: Entry, total: Total
+    embedding: Embedding,
+    parameters: PrivacyParameters,
+    scale: NoiseScale,
+    entry: Entry,
+    total: Total,
 ) -> Release:
-    if terms.not_private:
+    if parameters.not_private:
         weighted = embedding.counts * scale.count_weight if scale.count_weight else None
         noisy = NoisySums(embedding.sums, weighted)
     else:
         noisy = add_noise(embedding.sums, embedding.counts, scale)
     classes, unit = len(embedding.schema.classes), embedding.grid.unit
     counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
-    exact_total = terms.adjacency is Adjacency.REPLACE_ONE
+    exact_total = parameters.adjacency is Adjacency.REPLACE_ONE
     records = embedding.records if exact_total else max(1, round(float(counts.sum())))
-    declared = terms.class_counts is ClassCounts.UNIFORM
-    guarantee = _guarantee(embedding, terms, scale, entry, total, records)
+    declared = parameters.class_counts is ClassCounts.UNIFORM
+    guarantee = _guarantee(embedding, parameters, scale, entry, total, records)
     return Release(
         embedding=(noisy.sums * (unit / records)).astype(np.float32),
         class_weights=np.full(classes, 1 / classes) if declared else _shares(counts, records),
@@ -194,26 +203,31 @@ def _carry_out(
 
 
 def _guarantee(
-    embedding: Embedding, terms: Terms, scale: NoiseScale, entry: Entry, total: Total, records: int
+    embedding: Embedding,
+    parameters: PrivacyParameters,
+    scale: NoiseScale,
+    entry: Entry,
+    total: Total,
+    records: int,
 ) -> Guarantee:
     """The figures of a release, of which only the number of records may depend on the noise."""
     unit = embedding.grid.unit
     return Guarantee(
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        adjacency=terms.adjacency,
+        epsilon=parameters.epsilon,
+        delta=parameters.delta,
+        adjacency=parameters.adjacency,
         noise_multiplier=scale.multiplier,
         sensitivity=scale.sensitivity * unit,
         sigma=scale.sigma * unit,
         grid=unit,
-        count_weight=terms.released_weight,
+        count_weight=parameters.released_weight,
         records=records,
-        mechanism=NO_MECHANISM if terms.not_private else MECHANISM,
+        mechanism=NO_MECHANISM if parameters.not_private else MECHANISM,
         accountant=f"{ACCOUNTANT}, {accountant_version()}",
         epsilon_replace_one=(
             None
-            if terms.adjacency is Adjacency.REPLACE_ONE
-            else epsilon_for(entry.multiplier_replace_one, terms.delta)
+            if parameters.adjacency is Adjacency.REPLACE_ONE
+            else epsilon_for(entry.multiplier_replace_one, parameters.delta)
         ),
         total_epsilon=total.epsilon,
         total_adjacency=total.adjacency,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...common.features.base import FeatureMap
 from ...embed.exact.grid import Grid
 from ..mechanism.accountant import epsilon_for
-from .terms import Terms, noise_on
+from .parameters import PrivacyParameters, noise_on
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Plan:
     noise.
 
     Attributes:
-        terms: what the release would promise.
+        parameters: what the release would promise.
         records: how many records there are.
         classes: c, the number of classes.
         dimension: d, the length of a feature.
@@ -30,7 +30,7 @@ class Plan:
         sigma: standard deviation of the noise on every sum, in the same units.
     """
 
-    terms: Terms
+    parameters: PrivacyParameters
     records: int
     classes: int
     dimension: int
@@ -74,10 +74,12 @@ class Plan:
 
     def epsilon_where(self, share: float) -> float:
         """The epsilon, other things equal, of a release with `share` times the noise."""
-        return epsilon_for(self.multiplier * share, self.terms.delta)
+        return epsilon_for(self.multiplier * share, self.parameters.delta)
 
 
-def plan(feature_map: FeatureMap, grid: Grid, classes: int, records: int, terms: Terms) -> Plan:
+def plan(
+    feature_map: FeatureMap, grid: Grid, classes: int, records: int, parameters: PrivacyParameters
+) -> Plan:
     """Work out the noise of a release from public facts.
 
     Guarantee:
@@ -89,14 +91,14 @@ def plan(feature_map: FeatureMap, grid: Grid, classes: int, records: int, terms:
         grid: that they are or would be summed on.
         classes: how many classes there are.
         records: how many records there are.
-        terms: what the release would promise.
+        parameters: what the release would promise.
 
     Raises:
-        BudgetError: the terms make no sense for so many records.
+        BudgetError: the parameters make no sense for so many records.
     """
-    noise = noise_on(feature_map, grid, records, terms)
+    noise = noise_on(feature_map, grid, records, parameters)
     return Plan(
-        terms=terms,
+        parameters=parameters,
         records=records,
         classes=classes,
         dimension=feature_map.dimension,

@@ -19,8 +19,8 @@ from ...common.storage.locks import locked
 from ...embed.sums.file import load_embedding, require_embedding
 from ..mechanism.composition import Total
 from ..mechanism.gaussian import add_noise
+from .parameters import PrivacyParameters
 from .pipeline import enter_release
-from .terms import Terms
 
 _BY_CHANCE: Final = 1e-3
 """Probability, at most, that any cell of any column which is empty counts as not empty."""
@@ -41,7 +41,10 @@ def standing_out(columns: int) -> float:
 
 
 def find_bounds(
-    path: Path, draft: Draft, terms: Terms, compose: Callable[[Total], bool] = lambda total: False
+    path: Path,
+    draft: Draft,
+    parameters: PrivacyParameters,
+    compose: Callable[[Total], bool] = lambda total: False,
 ) -> Draft:
     """Find the bounds of the columns that are marked for it, and enter what that spends.
 
@@ -58,7 +61,7 @@ def find_bounds(
     Args:
         path: the embedding of magnitudes; its ledger is rewritten.
         draft: of the schema that it was made with.
-        terms: what is to be promised; class counts are of no use here.
+        parameters: what is to be promised; class counts are of no use here.
         compose: asked, if something was spent before, whether the joint promise is acceptable.
 
     Returns:
@@ -68,9 +71,9 @@ def find_bounds(
     Raises:
         EmbeddingError: there is no whole embedding.
         SchemaError: it is not of the magnitudes of the draft's columns.
-        BudgetError: the terms make no sense; something was spent under another adjacency; or no
-            magnitude of any column stands out of the noise, and the draft has no bounds that were
-            found before.
+        BudgetError: the parameters make no sense; something was spent under another adjacency; or
+            no magnitude of any column stands out of the noise, and the draft has no bounds that
+            were found before.
     """
     require_embedding(path)
     path = followed(path)
@@ -86,13 +89,13 @@ def find_bounds(
         # Another embedding may have served to find the bounds that the draft has already.
         ledger = embedding.ledger.beginning_with(draft.schema.spent)
         for entry in ledger.all_entries:
-            if entry.adjacency is not terms.adjacency:
+            if entry.adjacency is not parameters.adjacency:
                 raise BudgetError(
                     f"something was spent on bounds under {entry.adjacency.value} before: find "
                     f"these with --adjacency {entry.adjacency.value} too, no release can count both"
                 )
         embedding = replace(embedding, ledger=ledger)
-        scale, entry, _ = enter_release(path, embedding, terms, compose)
+        scale, entry, _ = enter_release(path, embedding, parameters, compose)
         spent = embedding.ledger.with_entry(entry).all_entries
     noisy = add_noise(embedding.sums, embedding.counts, scale).sums[:, 0]
     one_record = feature_map.entry * embedding.grid.units_per_one

@@ -51,7 +51,7 @@ from dpntk.generate.tables.export import (
     write_table,
 )
 from dpntk.generate.tables.sampling import sample_rows
-from dpntk.release import Acceptance, SignedBy, Terms, open_any
+from dpntk.release import Acceptance, PrivacyParameters, SignedBy, open_any
 from dpntk.release.file.distilled_codec import serialise_distilled
 from dpntk.release.file.reader import OpenedDistilled
 from dpntk.release.file.writer import serialise
@@ -126,7 +126,7 @@ def _of_a_table(folder: Path) -> Embedding:
 def _release_seeds(folder: Path) -> list[Seed]:
     path, documents = folder / "release.h5", ["schema", "feature_map"]
     honest = bytes(serialise(make_small_release()))
-    table = bytes(serialise(unrecorded_release(_of_a_table(folder), Terms(1.0, 1e-3))))
+    table = bytes(serialise(unrecorded_release(_of_a_table(folder), PrivacyParameters(1.0, 1e-3))))
     others = [ATTACKS[name].make(honest, folder / "secret.bin") for name in REACHING_OUT]
     roomy = [_roomy(honest, path, documents), _roomy(table, path, documents)]
     return [*roomy, *(Seed(content, path) for content in (honest, honest, *others))]

@@ -10,7 +10,7 @@ import pytest
 
 from dpntk.common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
 from dpntk.embed import Embedding
-from dpntk.release import Terms, make_key, own_key
+from dpntk.release import PrivacyParameters, make_key, own_key
 from dpntk.release.file import reader as reading
 from dpntk.release.file.distilled_codec import save_distilled
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
@@ -18,8 +18,8 @@ from dpntk.release.signing.trust import add
 from tests.conftest import Command, refused
 from tests.release.file.test_distilled_codec import make_distilled
 
-NOISY = Terms(1.0, 1e-3)
-EXACT = Terms(math.inf, not_private=True)
+NOISY = PrivacyParameters(1.0, 1e-3)
+EXACT = PrivacyParameters(math.inf, not_private=True)
 LINES = {NOISY: RELEASE_MAGIC, EXACT: NOT_PRIVATE_MAGIC}
 OTHER = {RELEASE_MAGIC: NOT_PRIVATE_MAGIC, NOT_PRIVATE_MAGIC: RELEASE_MAGIC}
 
@@ -32,18 +32,18 @@ def exchange_first_line(path: Path) -> None:
     path.write_bytes(user_block(OTHER[line] + armored) + content[USER_BLOCK:])
 
 
-@pytest.mark.parametrize("terms", [NOISY, EXACT], ids=["noisy", "exact"])
+@pytest.mark.parametrize("parameters", [NOISY, EXACT], ids=["noisy", "exact"])
 @pytest.mark.parametrize("signer", ["this machine", "alice", "a stranger whose key is named"])
 def test_an_exchanged_first_line_does_not_pass(
-    dpntk: Command, embedding: Embedding, tmp_path: Path, terms: Terms, signer: str
+    dpntk: Command, embedding: Embedding, tmp_path: Path, parameters: PrivacyParameters, signer: str
 ) -> None:
     key = own_key() if signer == "this machine" else make_key(tmp_path / "key")
     if signer == "alice":
         add("alice", key.public)
     demanded = ("--key", "key.pub") if signer.startswith("a stranger") else ()
     path = tmp_path / "release.h5"
-    write_release(unrecorded_release(embedding, terms), path, key)
-    assert path.read_bytes().startswith(LINES[terms])
+    write_release(unrecorded_release(embedding, parameters), path, key)
+    assert path.read_bytes().startswith(LINES[parameters])
     assert dpntk("verify", *demanded).code == 0
     exchange_first_line(path)
     outcome = dpntk("verify", *demanded)

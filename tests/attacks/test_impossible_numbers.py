@@ -21,7 +21,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, GeneratorError
 from dpntk.embed import Embedding
 from dpntk.generate.fit.descent import Loss, descend
-from dpntk.release import Release, Terms, open_release, own_key
+from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
 
@@ -58,7 +58,7 @@ def test_a_number_that_no_owner_has_written_is_refused(
     embedding: Embedding, tmp_path: Path, name: str
 ) -> None:
     change, words = IMPOSSIBLE[name]
-    made = unrecorded_release(embedding, Terms(1.0, 1e-4))
+    made = unrecorded_release(embedding, PrivacyParameters(1.0, 1e-4))
     write_release(change(made), tmp_path / "release.h5", own_key())
     with pytest.raises(FormatError, match=words):
         open_release(tmp_path / "release.h5")
@@ -71,7 +71,7 @@ def test_whatever_an_owner_writes_is_read(
 ) -> None:
     """Of much noise and few records too: the bounds are those of the noise."""
     for number in range(5):
-        made = unrecorded_release(embedding, Terms(epsilon, 1e-4, adjacency))
+        made = unrecorded_release(embedding, PrivacyParameters(epsilon, 1e-4, adjacency))
         write_release(made, tmp_path / f"{number}.h5", own_key())
         assert open_release(tmp_path / f"{number}.h5").release.guarantee == made.guarantee
 
@@ -190,7 +190,9 @@ def test_a_generator_file_of_other_numbers_is_one_line(
 ) -> None:
     from safetensors.torch import load, save
 
-    write_release(unrecorded_release(embedding, Terms(50.0, 1e-4)), tmp_path / "r.h5", own_key())
+    write_release(
+        unrecorded_release(embedding, PrivacyParameters(50.0, 1e-4)), tmp_path / "r.h5", own_key()
+    )
     assert dpntk("generate", "r.h5", "--steps", 2, "-n", 4).code == 0
     file = tmp_path / "synthetic" / "generator.safetensors"
     content = file.read_bytes()

@@ -13,7 +13,7 @@ import pytest
 
 from dpntk.common.errors import FormatError
 from dpntk.embed import embed
-from dpntk.release import Acceptance, Terms, open_release
+from dpntk.release import Acceptance, PrivacyParameters, open_release
 from dpntk.release.file.parser import read_body
 from dpntk.release.file.writer import serialise
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -27,7 +27,9 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("table") / "a.csv"
     path.write_text(people(50))
     return bytes(
-        serialise(unrecorded_release(embed(path, table=PEOPLE, width=3), Terms(1.0, 1e-3)))
+        serialise(
+            unrecorded_release(embed(path, table=PEOPLE, width=3), PrivacyParameters(1.0, 1e-3))
+        )
     )
 
 

@@ -14,11 +14,11 @@ from pyarrow import parquet
 
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding, embed
-from dpntk.release import Terms
+from dpntk.release import PrivacyParameters
 from dpntk.release.file.writer import serialise
 from dpntk.release.mechanism.gaussian import NoisySums
+from dpntk.release.publishing import parameters
 from dpntk.release.publishing import pipeline as publishing
-from dpntk.release.publishing import terms
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import Command, refused
 from tests.helpers.tables import PEOPLE, people
@@ -221,6 +221,8 @@ def test_nothing_but_the_noisy_coordinates_reaches_the_release(
         def isoformat(self, timespec: str) -> str:
             return "2026-01-01T00:00:00+00:00"
 
-    monkeypatch.setattr(terms, "datetime", Clock)
-    bodies = [bytes(serialise(unrecorded_release(e, Terms(1.0, 1e-3)))) for e in (one, other)]
+    monkeypatch.setattr(parameters, "datetime", Clock)
+    bodies = [
+        bytes(serialise(unrecorded_release(e, PrivacyParameters(1.0, 1e-3)))) for e in (one, other)
+    ]
     assert bodies[0] == bodies[1]

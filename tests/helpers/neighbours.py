@@ -41,8 +41,8 @@ from dpntk.release.distill import pipeline as distilling
 from dpntk.release.mechanism import accountant
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
+from dpntk.release.publishing import parameters, private_bounds
 from dpntk.release.publishing import pipeline as publishing
-from dpntk.release.publishing import private_bounds, terms
 from tests.conftest import Command, Outcome
 
 Integers = NDArray[np.int64]
@@ -312,7 +312,7 @@ class Held:
 
         for module, name, held in (
             (secrets, "token_hex", held_token),
-            (terms, "datetime", Clock),
+            (parameters, "datetime", Clock),
             (mechanism, "discrete_gaussian", held_noise),
             (publishing, "add_noise", watched_add),
             (private_bounds, "add_noise", watched_add),

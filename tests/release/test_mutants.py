@@ -44,12 +44,12 @@ from dpntk.embed.run.checkpoint import Progress, Share, save_progress, split
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.embed.sums.file import Embedding, write_embedding
 from dpntk.embed.sums.totals import Totals
-from dpntk.release import Terms
+from dpntk.release import PrivacyParameters
 from dpntk.release.mechanism import accountant, composition, discrete_gaussian
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
+from dpntk.release.publishing import parameters
 from dpntk.release.publishing import pipeline as publishing
-from dpntk.release.publishing import terms
 from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
 from tests.common.sources import test_sources
@@ -323,7 +323,7 @@ def overflow_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A merged embedding begins with an empty ledger."""
-    right = composition._precision
+    right = composition._gdp_mu_squared
 
     def forgetful(ledger: Ledger, adjacency: Adjacency) -> float:
         return right(replace(ledger, parts=()), adjacency)
@@ -369,18 +369,20 @@ def roots_of_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_ceiling_with_slack(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = composition._precision_left
+    right = composition._gdp_mu_squared_left
 
     def slack(ledger: Ledger) -> float:
-        return right(ledger) + 1e-6 * composition._precision(ledger, Adjacency.REPLACE_ONE)
+        return right(ledger) + 1e-6 * composition._gdp_mu_squared(ledger, Adjacency.REPLACE_ONE)
 
     everywhere(monkeypatch, right, slack)
 
 
 def a_protected_number_in_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = terms.noise_on
+    right = parameters.noise_on
 
-    def telling(feature_map: FeatureMap, grid: Grid, records: int, wanted: Terms) -> NoiseScale:
+    def telling(
+        feature_map: FeatureMap, grid: Grid, records: int, wanted: PrivacyParameters
+    ) -> NoiseScale:
         try:
             return right(feature_map, grid, records, wanted)
         except BudgetError as error:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from dpntk.common.errors import BudgetError, EmbeddingError, OutputError
-from dpntk.common.ledger import Ceiling, Ledger
+from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.embed import Embedding, load_embedding, save_embedding
-from dpntk.release import Terms, own_key, publish
+from dpntk.release import PrivacyParameters, own_key, publish
 
 
 def release_from(path: Path, epsilon: float = 1.0) -> None:
     output = path.with_name(f"{path.stem}-{epsilon}.h5")
-    publish(path, output, Terms(epsilon, 1e-3), own_key(), compose=lambda _: True)
+    publish(path, output, PrivacyParameters(epsilon, 1e-3), own_key(), compose=lambda _: True)
 
 
 def test_an_embedding_is_not_replaced_unasked(embedding_file: Path, embedding: Embedding) -> None:
@@ -30,7 +30,7 @@ def test_what_replaces_it_takes_ledger_and_ceiling_over(
     embedding: Embedding, tmp_path: Path
 ) -> None:
     path = tmp_path / "e.h5"
-    save_embedding(embedding, path, ceiling=Ceiling(3.0, 1e-3))
+    save_embedding(embedding, path, ceiling=PrivacyBudget(3.0, 1e-3))
     release_from(path)
     spent = load_embedding(path).ledger
     assert len(spent.entries) == 1
@@ -66,18 +66,20 @@ def test_the_spendings_of_both_are_counted_once_each(embedding: Embedding, tmp_p
 
 def test_a_ceiling_is_lowered_and_not_raised(embedding: Embedding, tmp_path: Path) -> None:
     path = tmp_path / "e.h5"
-    save_embedding(embedding, path, ceiling=Ceiling(3.0, 1e-3))
-    save_embedding(embedding, path, overwrite=True, ceiling=Ceiling(4.0, 1e-3))  # nothing is spent
+    save_embedding(embedding, path, ceiling=PrivacyBudget(3.0, 1e-3))
+    save_embedding(
+        embedding, path, overwrite=True, ceiling=PrivacyBudget(4.0, 1e-3)
+    )  # nothing is spent
     release_from(path)
     made = load_embedding(path)
-    for higher in (Ceiling(5.0, 1e-3), Ceiling(4.0, 1e-2)):
+    for higher in (PrivacyBudget(5.0, 1e-3), PrivacyBudget(4.0, 1e-2)):
         with pytest.raises(BudgetError, match="it can be lowered, not raised"):
             save_embedding(embedding, path, overwrite=True, ceiling=higher)
         with pytest.raises(BudgetError, match="it can be lowered, not raised"):
             save_embedding(made, tmp_path / "other.h5", ceiling=higher)
     assert not (tmp_path / "other.h5").exists()
-    save_embedding(embedding, path, overwrite=True, ceiling=Ceiling(2.0, 1e-3))
-    assert load_embedding(path).ledger == replace(made.ledger, ceiling=Ceiling(2.0, 1e-3))
+    save_embedding(embedding, path, overwrite=True, ceiling=PrivacyBudget(2.0, 1e-3))
+    assert load_embedding(path).ledger == replace(made.ledger, ceiling=PrivacyBudget(2.0, 1e-3))
 
 
 def test_a_damaged_embedding_is_not_replaced(embedding: Embedding, tmp_path: Path) -> None:

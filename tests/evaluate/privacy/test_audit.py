@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from dpntk.common.adjacency import Adjacency
 from dpntk.embed import load_embedding
 from dpntk.evaluate.privacy.audit import Audit, audit
-from dpntk.evaluate.privacy.lower_bounds import Scores, by_counting, by_gaussian_curve
+from dpntk.evaluate.privacy.lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.discrete_gaussian import discrete_gaussian
 from tests.conftest import Command
 
 DELTA = 1e-3
 Method = Callable[[Scores, Scores, float, float], float]
-METHODS: list[Method] = [by_counting, by_gaussian_curve]
+METHODS: list[Method] = [epsilon_clopper_pearson, epsilon_from_gdp]
 
 
 def audited(path: Path, adjacency: Adjacency = Adjacency.REPLACE_ONE, canaries: int = 0) -> Audit:
@@ -69,7 +69,7 @@ def test_counting_needs_no_normal_scores() -> None:
     truth = np.exp(1) / (1 + np.exp(1))
     first = (random.random(20_000) > truth).astype(float)
     second = (random.random(20_000) < truth).astype(float)
-    assert 0.9 < by_counting(first, second, 0.0, 0.99) <= 1
+    assert 0.9 < epsilon_clopper_pearson(first, second, 0.0, 0.99) <= 1
 
 
 def test_scores_that_tell_nothing_give_nothing() -> None:

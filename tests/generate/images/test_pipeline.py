@@ -30,7 +30,7 @@ from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.inducing_points import PointSettings
 from dpntk.generate.images.initialisation import class_means
 from dpntk.generate.images.sampling import sample
-from dpntk.release import OpenedRelease, Release, Terms, open_release, own_key
+from dpntk.release import OpenedRelease, PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
 
@@ -40,7 +40,9 @@ BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
 @pytest.fixture
 def opened(embedding: Embedding, tmp_path: Path) -> OpenedRelease:
     write_release(
-        unrecorded_release(embedding, Terms(epsilon=50.0)), tmp_path / "release.h5", own_key()
+        unrecorded_release(embedding, PrivacyParameters(epsilon=50.0)),
+        tmp_path / "release.h5",
+        own_key(),
     )
     return open_release(tmp_path / "release.h5")
 
@@ -81,7 +83,7 @@ def release_of_digits(epsilon: float) -> tuple[Release, NDArray[np.float64]]:
     schema = ImageSchema(8, tuple(data.target_names.astype(str)), Origin.FORMAT, Origin.DECLARED)
     embedding = Embedding(sums.sums, sums.counts, schema, feature_map, grid)
     means = np.stack([data.data[data.target == label].mean(axis=0) / 16 for label in range(10)])
-    return unrecorded_release(embedding, Terms(epsilon=epsilon)), means
+    return unrecorded_release(embedding, PrivacyParameters(epsilon=epsilon)), means
 
 
 def test_class_means_are_read_off_the_release() -> None:

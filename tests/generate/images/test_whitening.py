@@ -18,14 +18,14 @@ from dpntk.generate.images import whitening
 from dpntk.generate.images.whitening import WhitenedDistance, factors_of
 from dpntk.generate.kernels.base import kernel_of
 from dpntk.generate.kernels.scattering import SmoothFront
-from dpntk.release import Release, Terms
+from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import CLASSES, SIDE, draw_records
 from tests.generate.kernels.test_mmd import plain_distance
 from tests.helpers.networks import NETWORKS
 
 CPU = torch.device("cpu")
-DROWNED = 1e-3
+LOW_SIGNAL = 1e-3
 """An epsilon at which the noise is larger than any variance, so that all weights are 1."""
 
 
@@ -66,7 +66,7 @@ def test_distance_equals_the_explicit_features(
 ) -> None:
     """Feature by feature in the basis, and over all pairs of different records."""
     monkeypatch.setattr(whitening, "_SMOOTHING", 1e-3)
-    made = unrecorded_release(embedding, Terms(epsilon=50.0))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=50.0))
     objective = looking_at(made, batch)
     weights = torch.cat([block.weight.flatten() for block in objective.blocks])
     assert weights.min() < 0.5 < weights.max() <= 1
@@ -87,7 +87,7 @@ def test_where_no_variance_counts_it_pulls_as_the_plain_distance(
 ) -> None:
     """All weights are 1 then, and the basis spans the records that were looked at."""
     monkeypatch.setattr(whitening, "_SMOOTHING", 1e9)
-    made = unrecorded_release(embedding, Terms(epsilon=50.0))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=50.0))
     made = made if kind == "ntk" else fourier(made)
     pulls = []
     for objective in (looking_at(made, batch), plain_distance(made)):
@@ -101,7 +101,10 @@ def test_directions_of_much_variance_weigh_less_the_less_noise_there_is(
 ) -> None:
     lightest = [
         min(float(block.weight.min()) for block in looking_at(made, batch).blocks)
-        for made in (unrecorded_release(embedding, Terms(epsilon=e)) for e in (DROWNED, 100.0, 1e5))
+        for made in (
+            unrecorded_release(embedding, PrivacyParameters(epsilon=e))
+            for e in (LOW_SIGNAL, 100.0, 1e5)
+        )
     ]
     assert lightest[0] > 0.999
     assert lightest[0] > lightest[1] > lightest[2]
@@ -113,7 +116,9 @@ def test_noise_floor_is_what_the_noise_adds(embedding: Embedding, batch: Tensor)
     shares = embedding.counts / embedding.records
     found = []
     for _ in range(20):
-        made = replace(unrecorded_release(embedding, Terms(epsilon=5.0)), class_weights=shares)
+        made = replace(
+            unrecorded_release(embedding, PrivacyParameters(epsilon=5.0)), class_weights=shares
+        )
         noisy = looking_at(made, batch)
         clean = looking_at(replace(made, embedding=exact.astype(np.float32)), batch)
         added = sum(
@@ -127,7 +132,7 @@ def test_noise_floor_is_what_the_noise_adds(embedding: Embedding, batch: Tensor)
 def test_a_rare_class_has_weights_of_its_own(embedding: Embedding, batch: Tensor) -> None:
     """Its noise is larger by its share, and does not blunt the weights of the others."""
     made = replace(
-        unrecorded_release(embedding, Terms(epsilon=1e4)),
+        unrecorded_release(embedding, PrivacyParameters(epsilon=1e4)),
         class_weights=np.array([0.998, 1e-3, 1e-3]),
     )
     for block in looking_at(made, batch).blocks[:1]:
@@ -137,7 +142,7 @@ def test_a_rare_class_has_weights_of_its_own(embedding: Embedding, batch: Tensor
 
 def test_an_exact_release_can_be_trained_on(embedding: Embedding, batch: Tensor) -> None:
     """Without noise no direction loses its weight altogether."""
-    made = unrecorded_release(embedding, Terms(epsilon=np.inf, not_private=True))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=np.inf, not_private=True))
     objective = looking_at(made, batch)
     assert min(float(block.weight.min()) for block in objective.blocks) > 1e-6
     assert objective.noise_floor == 0

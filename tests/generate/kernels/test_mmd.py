@@ -15,7 +15,7 @@ from dpntk.embed import Embedding
 from dpntk.embed.exact.reference import features
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.kernels.mmd import MeanEmbeddingDistance
-from dpntk.release import Release, Terms
+from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import CLASSES, draw_records
 
@@ -40,7 +40,7 @@ def explicit(feature_map: FeatureMap, batch: Tensor) -> Tensor:
 
 def test_loss_and_gradient_equal_the_explicit_features(embedding: Embedding, batch: Tensor) -> None:
     """The gradient reaches the records as by a second backward pass through the features."""
-    made = unrecorded_release(embedding, Terms(epsilon=50.0))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=50.0))
     objective = plain_distance(made)
     target = objective.target.double()
 
@@ -64,7 +64,7 @@ def test_loss_of_a_batch_does_not_depend_on_its_size_in_expectation(
     embedding: Embedding,
 ) -> None:
     """Averaged over all pairs of records, the loss is that of sampling them independently."""
-    made = unrecorded_release(embedding, Terms(epsilon=50.0))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=50.0))
     objective = plain_distance(made)
     pool = torch.from_numpy(draw_records(4 * CLASSES, seed=7)[0]).float() / 255
     pool = pool.view(CLASSES, 4, -1)
@@ -76,7 +76,7 @@ def test_noise_floor_is_the_expected_squared_norm_of_the_noise(embedding: Embedd
     found = []
     exact = embedding.sums * (embedding.grid.unit / embedding.records)
     for _ in range(20):
-        made: Release = unrecorded_release(embedding, Terms(epsilon=5.0))
+        made: Release = unrecorded_release(embedding, PrivacyParameters(epsilon=5.0))
         noise = (made.embedding - exact) / made.class_weights
         floor = plain_distance(made).noise_floor
         found.append(np.square(noise).sum(axis=0).mean() / floor)

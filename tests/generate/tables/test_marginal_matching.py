@@ -10,9 +10,9 @@ from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.marginal_matching import (
-    believable,
-    correct,
+    james_stein,
     make_whole,
+    match_marginals,
     spread,
     to_simplex,
 )
@@ -30,17 +30,17 @@ def test_projection_is_the_nearest_point_of_the_simplex() -> None:
 
 def test_what_the_noise_may_explain_is_left_alone() -> None:
     made = np.array([0.5, 0.3, 0.2])
-    assert believable(np.array([0.51, 0.29, 0.2]), made, 0.02) == pytest.approx(made)
+    assert james_stein(np.array([0.51, 0.29, 0.2]), made, 0.02) == pytest.approx(made)
     # squared difference 0.02, of which the noise of three cells is 0.012
-    found = believable(np.array([0.6, 0.2, 0.2]), made, 0.004**0.5)
+    found = james_stein(np.array([0.6, 0.2, 0.2]), made, 0.004**0.5)
     assert found == pytest.approx([0.54, 0.26, 0.2])
-    assert believable(made, made, 0.0) == pytest.approx(made)
+    assert james_stein(made, made, 0.0) == pytest.approx(made)
 
 
 def test_a_class_of_which_nothing_is_known_has_what_the_surest_has() -> None:
     block = BLOCKS[3]
     shares = np.array([[0.5, 0.3, 0.1, 0.1], [5.0, -3.0, 0.0, -1.0]])
-    found = ColumnMarginal(block, shares, np.array([0.001, 100.0])).likely
+    found = ColumnMarginal(block, shares, np.array([0.001, 100.0])).posterior_mean
     assert found[0] == pytest.approx(shares[0], abs=2e-3)
     assert list(np.argsort(-found[1], kind="stable")[:2]) == [0, 1]
 
@@ -53,7 +53,7 @@ def test_a_number_is_left_out_only_where_every_class_would_leave_it_out() -> Non
     shares[0, 45:48] = 0.02  # far above the noise on the first class, below that on the second
     shares[0, 20] -= 0.06
     shares[:, 60] = 0.001, -0.02
-    found = ColumnMarginal(pay, shares, np.array([0.001, 0.03])).likely
+    found = ColumnMarginal(pay, shares, np.array([0.001, 0.03])).posterior_mean
     assert found[0, 45:48] == pytest.approx(0.02, abs=0.002)
     assert (found[1, 45:48] > 0).all()
     assert found[1, 45:48].sum() < 0.03
@@ -67,7 +67,7 @@ def test_a_category_that_the_noise_hides_is_made_as_often_as_in_other_classes() 
     marginal = ColumnMarginal(town, shares, np.array([0.001, 0.1]))
     records = np.zeros((1000, PEOPLE.record_size), dtype=np.float32)
     records[:, town.shares.start] = 1  # the generator makes none of the third
-    correct(records, 1, (marginal,), np.random.default_rng(0))
+    match_marginals(records, 1, (marginal,), np.random.default_rng(0))
     # All classes have 0.2; given -0.1, with this noise, about 0.03.
     assert 10 <= records[:, town.shares][:, 2].sum() <= 60
 
@@ -87,7 +87,7 @@ def test_rows_are_corrected_to_the_marginals_and_keep_their_order() -> None:
     before = records.copy()
     for label in (0, 1):
         mine = records[labels == label]
-        correct(mine, label, marginals, random)
+        match_marginals(mine, label, marginals, random)
         records[labels == label] = mine
     for marginal in marginals:
         for label in (0, 1):
@@ -105,7 +105,7 @@ def test_rows_are_corrected_to_the_marginals_and_keep_their_order() -> None:
         assert np.diff(records[labels == label, age][order]).min() >= 0
 
 
-def test_noise_far_out_does_not_blow_up_a_column() -> None:
+def test_outliers_do_not_blow_up_a_column() -> None:
     """Its rows go where the others are; without noise nothing is lost."""
     pay = BLOCKS[1]
     cells, random = 65, np.random.default_rng(0)
@@ -115,10 +115,10 @@ def test_noise_far_out_does_not_blow_up_a_column() -> None:
         shares = np.tile(true + noise * random.standard_normal(cells), (2, 1))
         marginal = ColumnMarginal(pay, shares, np.full(2, noise))
         spreads = []
-        for likely in (False, True):
+        for posterior_mean in (False, True):
             records = np.zeros((4000, PEOPLE.record_size), dtype=np.float32)
             records[:, pay.place.start] = random.random(4000)
-            correct(records, 1, (marginal,), random, likely=likely)
+            match_marginals(records, 1, (marginal,), random, posterior_mean=posterior_mean)
             there = records[:, pay.place.stop - 1] < 0.5
             assert there.mean() == pytest.approx(0.9, abs=0.02)
             spreads.append(records[there, pay.place.start].std())
@@ -175,7 +175,7 @@ def test_a_corrected_category_has_its_rank() -> None:
     records = np.zeros((100, schema.record_size), np.float32)
     records[:, block.shares.start] = 1
     marginal = ColumnMarginal(block, np.array([[0.2, 0.3, 0.5]]), np.zeros(1))
-    correct(records, 0, (marginal,), np.random.default_rng(0))
+    match_marginals(records, 0, (marginal,), np.random.default_rng(0))
     codes = records[:, block.shares].argmax(axis=1)
     assert list(np.bincount(codes)) == [20, 30, 50]
     assert np.array_equal(records[:, block.place.start], codes / np.float32(2))

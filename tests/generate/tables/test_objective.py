@@ -15,7 +15,7 @@ from dpntk.embed import embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.objective import PairDistance, PairMarginal, TableDistance, pairs_of
-from dpntk.release import Terms
+from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.tables import PEOPLE, people
@@ -32,7 +32,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def released(data: Path) -> Release:
-    return unrecorded_release(embed(data, table=PEOPLE, width=3, pairs=PAIRS), Terms(1e5, 1e-3))
+    return unrecorded_release(
+        embed(data, table=PEOPLE, width=3, pairs=PAIRS), PrivacyParameters(1e5, 1e-3)
+    )
 
 
 def pairs_in(made: Release) -> tuple[PairMarginal, ...]:
@@ -110,7 +112,7 @@ def test_pairs_add_to_the_distance_and_one_way_marginals_stay(
     without, features = distance(released, 0.0)(records)
     assert float(without) == pytest.approx(float(features), abs=1e-6)
     pairs = PairDistance(pairs_in(released), torch.device("cpu"), 30.0)(records)
-    alone = unrecorded_release(embed(data, table=PEOPLE, width=3), Terms(1e5, 1e-3))
+    alone = unrecorded_release(embed(data, table=PEOPLE, width=3), PrivacyParameters(1e5, 1e-3))
     assert pairs_in(alone) == ()
     other, other_features = distance(alone, 30.0)(records)
     assert float(whole - features - pairs) == pytest.approx(float(other - other_features), rel=1e-2)

@@ -24,15 +24,15 @@ from dpntk.embed import embed
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.tables.marginal_matching import correct
+from dpntk.generate.tables.marginal_matching import match_marginals
 from dpntk.generate.tables.marginals import marginals_of
-from dpntk.generate.tables.refinement import Arrangement, arrangement_of
+from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.generate.tables.relu_features import ShallowTangents, has_shallow_tangents
-from dpntk.generate.tables.resample import Replacing
-from dpntk.generate.tables.reweighting import RowFeatures, Tilting, tilting_of
+from dpntk.generate.tables.resample import ResamplingMoves
+from dpntk.generate.tables.reweighting import Reweighting, RowFeatures, reweighting_of
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
-from dpntk.generate.tables.swap import Exchanging
-from dpntk.release import Terms
+from dpntk.generate.tables.swap import SwapMoves
+from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.tables import PEOPLE, people
@@ -87,7 +87,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(table: Path) -> Release:
-    return unrecorded_release(embed(table, table=PEOPLE, width=20), Terms(10.0, 1e-5))
+    return unrecorded_release(embed(table, table=PEOPLE, width=20), PrivacyParameters(10.0, 1e-5))
 
 
 @pytest.fixture
@@ -115,11 +115,11 @@ def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Pat
 
 
 def test_the_goal_is_the_mean_of_a_class_but_for_noise(made: Release, table: Path) -> None:
-    arrangement = arrangement_of(made)
-    assert arrangement is not None
+    refinement = refinement_of(made)
+    assert refinement is not None
     records, labels = read(table, PEOPLE)
     for label in range(2):
-        goal = arrangement.goal(label)
+        goal = refinement.goal(label)
         off = goal.mean - goal.tangents.mean(torch.from_numpy(records[labels == label]))
         assert float(off.square().mean()) == pytest.approx(goal.noise**2, rel=0.1)
         assert goal.floor == pytest.approx(goal.noise**2 * len(goal.mean))
@@ -162,7 +162,7 @@ def test_two_rows_exchange_what_makes_their_features_fit_better(
             if gain > 0:
                 wanted, kept = other, kept + 1
         now = torch.from_numpy(records[first : first + 2].copy())
-        tangents.exchange(now, theta, BLOCKS, np.random.default_rng(0))
+        tangents.swap(now, theta, BLOCKS, np.random.default_rng(0))
         assert not sure or np.array_equal(now.numpy(), wanted)
         compared += sure
     assert compared > 50
@@ -178,7 +178,7 @@ def test_exchanges_keep_every_columns_values_and_gain(
     tangents, random = ShallowTangents(tangent_map), np.random.default_rng(0)
     gains = [RowFeatures(tangent_map, before).inner(theta).double()]
     for _ in range(3):
-        tangents.exchange(now, theta, BLOCKS, random)
+        tangents.swap(now, theta, BLOCKS, random)
         gains.append(RowFeatures(tangent_map, now.numpy()).inner(theta).double())
     sums = [float(gain.sum()) for gain in gains]
     assert sums == sorted(sums)
@@ -207,7 +207,7 @@ def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) 
     tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
     now, found = torch.from_numpy(rows.copy()), 0
     for _ in range(4000):
-        tangents.exchange(now, theta, [BLOCKS[3]], chances)
+        tangents.swap(now, theta, [BLOCKS[3]], chances)
         apart = now[:, other.start] != now[:, town.start + 1]
         found += int(not apart.any())
     assert found / 4000 == pytest.approx(np.e / (1 + np.e), abs=0.03)
@@ -285,10 +285,10 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_pat
         lines.append(",".join(np.where(row, "yes", "no")))
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines) + "\n")
-    noisy = unrecorded_release(embed(path, table=TRAITED, width=50), Terms(1.0, 1e-5))
-    arrangement = arrangement_of(noisy)
-    assert arrangement is not None
-    assert [arrangement.exchanges(label) for label in (0, 1)] == [True, False]
+    noisy = unrecorded_release(embed(path, table=TRAITED, width=50), PrivacyParameters(1.0, 1e-5))
+    refinement = refinement_of(noisy)
+    assert refinement is not None
+    assert [refinement.swaps(label) for label in (0, 1)] == [True, False]
     marginal = marginals_of(released_mean(noisy), noisy.feature_map, TRAITED)[0]
     assert marginal.noise[1] > 0.3  # so a trait by itself is hidden
 
@@ -298,7 +298,7 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_pat
 
     done: list[int] = []
     for count in (315, 9001):
-        drawn = arrangement.draw(
+        drawn = refinement.draw(
             1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
         )
         assert drawn.shape == (count, TRAITED.record_size)
@@ -313,9 +313,9 @@ def test_what_goes_with_what_is_as_it_was(
     """Rows whose columns are independent become dependent if the released ones are, only then."""
     path = tmp_path / "a.csv"
     path.write_text(paired(20_000, dependent))
-    noisy = unrecorded_release(embed(path, table=PAIRED, width=50), Terms(100.0, 1e-5))
-    arrangement = arrangement_of(noisy)
-    assert arrangement is not None
+    noisy = unrecorded_release(embed(path, table=PAIRED, width=50), PrivacyParameters(100.0, 1e-5))
+    refinement = refinement_of(noisy)
+    assert refinement is not None
     start = shuffled(read(path, PAIRED)[0], PAIRED)
     assert agreement(start) == pytest.approx(1 / 3, abs=0.01)
     marginals = marginals_of(released_mean(noisy), noisy.feature_map, PAIRED)
@@ -323,13 +323,13 @@ def test_what_goes_with_what_is_as_it_was(
 
     def rows(label: int, count: int) -> NDArray[np.float32]:
         asked.append((label, count))
-        correct(start[:count], label, marginals, np.random.default_rng(0))
+        match_marginals(start[:count], label, marginals, np.random.default_rng(0))
         return start[:count].copy()
 
     found = []
     for seed in range(8):  # a single one of independent columns is off by .02, the mean by .007
         asked.clear()
-        drawn = arrangement.draw(0, 9001, rows, np.random.default_rng(seed))
+        drawn = refinement.draw(0, 9001, rows, np.random.default_rng(seed))
         assert drawn.shape == (9001, PAIRED.record_size)
         found.append(agreement(drawn))
     assert low < np.mean(found) < high  # of the records: .934 or 1/3
@@ -343,10 +343,10 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
     made: Release, table: Path, noise: float
 ) -> None:
     """Ten rows that are arranged by themselves could only have the mean of ten rows."""
-    found = arrangement_of(made)
+    found = refinement_of(made)
     assert found is not None
-    arrangement = replace(found, noise=np.full(2, noise))
-    assert arrangement.exchanges(1) == (noise < 0.003)
+    refinement = replace(found, noise=np.full(2, noise))
+    assert refinement.swaps(1) == (noise < 0.003)
     asked: list[int] = []
 
     def rows(label: int, count: int) -> NDArray[np.float32]:
@@ -359,7 +359,7 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
     done: list[int] = []
     for count, base in ((10, 4000), (8100, 4050)):
         done.clear()
-        drawn = arrangement.draw(
+        drawn = refinement.draw(
             1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
         )
         assert (asked.pop(), len(drawn), sum(done)) == (base, count, count)
@@ -370,14 +370,14 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
 
 def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: Path) -> None:
     """A mean feature that is nothing but noise, however large, does not move them."""
-    found = arrangement_of(made)
+    found = refinement_of(made)
     assert found is not None
     records, _ = read(table, PEOPLE)
     for noise in (50.0, 500.0):
         random = np.random.default_rng(0)
         mean = random.normal(0, noise, found.mean.shape).astype(np.float32)
-        arrangement = replace(found, mean=mean, noise=np.full(2, noise))
-        drawn = arrangement.draw(
+        refinement = replace(found, mean=mean, noise=np.full(2, noise))
+        drawn = refinement.draw(
             1, 4000, lambda _, n: np.resize(records, (n, PEOPLE.record_size)), random
         )
         assert np.abs(drawn.mean(axis=0) - records.mean(axis=0)).max() < 0.05
@@ -405,10 +405,10 @@ def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(
     made: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor do they exchange values: those of the others do, and are chosen."""
-    arrangement = arrangement_of(made)
-    assert arrangement is not None
+    refinement = refinement_of(made)
+    assert refinement is not None
     saved = saved_generator(made)
-    assert saved.tilting is not None
+    assert saved.reweighting is not None
     done: list[tuple[str, int]] = []
 
     def seen(owner: type, name: str, number: Callable[..., int]) -> None:
@@ -421,24 +421,24 @@ def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(
 
         monkeypatch.setattr(owner, name, wrapped)
 
-    def those_of_others(replacing: Replacing, records: torch.Tensor, *rest: object) -> int:
+    def those_of_others(replacing: ResamplingMoves, records: torch.Tensor, *rest: object) -> int:
         """Values are taken from rows as they were, not as they become."""
         assert torch.equal(replacing.others, records)
         assert replacing.others.data_ptr() != records.data_ptr()
         return len(records)
 
-    seen(Tilting, "draw", lambda _, label, *rest: label)
-    seen(Exchanging, "begin", lambda _, records, *rest: len(records))
-    seen(Replacing, "begin", those_of_others)
-    known, drowned = ("Exchanging.begin", 4000), ("Replacing.begin", 4000)
-    chosen = [("Tilting.draw", 0), known]
+    seen(Reweighting, "draw", lambda _, label, *rest: label)
+    seen(SwapMoves, "begin", lambda _, records, *rest: len(records))
+    seen(ResamplingMoves, "begin", those_of_others)
+    known, drowned = ("SwapMoves.begin", 4000), ("ResamplingMoves.begin", 4000)
+    chosen = [("Reweighting.draw", 0), known]
     for noise, wanted in (
-        ((0.001, 0.003), [*chosen, ("Tilting.draw", 1), known]),
+        ((0.001, 0.003), [*chosen, ("Reweighting.draw", 1), known]),
         ((0.001, 0.0031), [*chosen, drowned]),
         ((0.01, 0.01), [drowned, drowned]),
     ):
         done.clear()
-        sampled(replace(saved, arrangement=replace(arrangement, noise=np.array(noise))))
+        sampled(replace(saved, refinement=replace(refinement, noise=np.array(noise))))
         assert done == wanted
 
 
@@ -446,8 +446,10 @@ def saved_generator(made: Release) -> SavedTableGenerator:
     generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
     marginals = marginals_of(pooled_mean(made), made.feature_map, PEOPLE)
     rows = corrected_rows(generator, marginals, torch.Generator().manual_seed(0))
-    tilting, arrangement = tilting_of(made, rows), arrangement_of(made)
-    return SavedTableGenerator(generator, made.class_weights, marginals, {}, tilting, arrangement)
+    reweighting, refinement = reweighting_of(made, rows), refinement_of(made)
+    return SavedTableGenerator(
+        generator, made.class_weights, marginals, {}, reweighting, refinement
+    )
 
 
 def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
@@ -457,8 +459,8 @@ def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
         saved.class_weights,
         0,
         saved.marginals,
-        saved.tilting,
-        saved.arrangement,
+        saved.reweighting,
+        saved.refinement,
     )
 
 
@@ -469,7 +471,7 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
     write_table(tmp_path / "s", saved, rows, {})
     again = load_table_generator(tmp_path / "s" / "generator.safetensors")
     assert sampled(again).equals(rows)
-    assert not sampled(replace(saved, arrangement=None)).equals(rows)
+    assert not sampled(replace(saved, refinement=None)).equals(rows)
 
 
 def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
@@ -482,20 +484,20 @@ def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
 
 def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
     saved = saved_generator(made)
-    rows, good = sampled(saved), saved.arrangement
+    rows, good = sampled(saved), saved.refinement
     assert good is not None
-    assert isinstance(saved.tilting, Tilting)
-    wrong: tuple[Arrangement, ...] = (
+    assert isinstance(saved.reweighting, Reweighting)
+    wrong: tuple[Refinement, ...] = (
         replace(good, mean=good.mean[:1]),
         replace(good, mean=good.mean * np.float32("nan")),
         replace(good, noise=-1 - good.noise),
         replace(good, noise=good.noise[:1]),
     )
-    for number, arrangement in enumerate(wrong):
+    for number, refinement in enumerate(wrong):
         folder = tmp_path / str(number)
-        write_table(folder, replace(saved, arrangement=arrangement), rows, {})
+        write_table(folder, replace(saved, refinement=refinement), rows, {})
         with pytest.raises(GeneratorError, match="means contradict"):
             load_table_generator(folder / "generator.safetensors")
-    write_table(tmp_path / "s", replace(saved, tilting=None), rows, {})
+    write_table(tmp_path / "s", replace(saved, reweighting=None), rows, {})
     with pytest.raises(GeneratorError, match="cannot be arranged"):
         load_table_generator(tmp_path / "s" / "generator.safetensors")

@@ -24,15 +24,15 @@ from dpntk.generate.tables.export import SavedTableGenerator, load_table_generat
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
 from dpntk.generate.tables.reweighting import (
+    Reweighting,
     RowFeatures,
-    Tilting,
     best_tilt,
+    reweighting_of,
     rows_that_fit,
-    tilting_of,
 )
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
 from dpntk.generate.tables.training import train_table
-from dpntk.release import Terms
+from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.tables import HEADER, PEOPLE, people
@@ -64,7 +64,7 @@ def test_features_of_rows_are_those_that_were_embedded(
     table: Path, options: dict[str, Any]
 ) -> None:
     """The mean over a class's rows of <v, phi(x)> is <v, mean feature> of a noiseless release."""
-    made = unrecorded_release(embed(table, table=PEOPLE, **options), Terms(4e5, 1e-3))
+    made = unrecorded_release(embed(table, table=PEOPLE, **options), PrivacyParameters(4e5, 1e-3))
     records, labels = read(table)
     mean = released_mean(made)
     values = torch.from_numpy(mean.values).double()
@@ -97,7 +97,7 @@ def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
 
 def test_the_tilt_leaves_what_its_price_is_worth(table: Path) -> None:
     """Where the dual is largest, theta is (mu - E_P phi) / ridge."""
-    made = unrecorded_release(embed(table, table=PEOPLE, width=3), Terms(4e5, 1e-3))
+    made = unrecorded_release(embed(table, table=PEOPLE, width=3), PrivacyParameters(4e5, 1e-3))
     records, labels = read(table)
     mu = torch.tensor(released_mean(made).values[:, 1])
     features, ridge = RowFeatures(made.feature_map, records), 0.002
@@ -130,13 +130,13 @@ def test_rows_are_drawn_as_the_tilt_says_and_none_twice() -> None:
         return made
 
     some = np.array([1, 40])
-    tilting = Tilting(feature_map, torch.stack([theta, theta]).numpy(), some, some > 1)
-    drawn = tilting.draw(1, 400, rows, np.random.default_rng(0))
+    reweighting = Reweighting(feature_map, torch.stack([theta, theta]).numpy(), some, some > 1)
+    drawn = reweighting.draw(1, 400, rows, np.random.default_rng(0))
     assert {label for label, _ in asked} == {1}
     assert sum(count for _, count in asked) == 400 * 40
     assert len(np.unique(drawn[:, 1])) == len(drawn) == 400
     assert float(drawn[:, 0].mean()) == pytest.approx(0.75, abs=0.07)  # 3 standard deviations
-    assert float(tilting.draw(0, 400, rows, np.random.default_rng(0))[:, 0].mean()) == 0.5
+    assert float(reweighting.draw(0, 400, rows, np.random.default_rng(0))[:, 0].mean()) == 0.5
 
 
 def test_what_was_chosen_is_corrected_unless_its_candidates_are_those_of_all() -> None:
@@ -146,9 +146,9 @@ def test_what_was_chosen_is_corrected_unless_its_candidates_are_those_of_all() -
     theta[:, feature_map.places[3].start + 1] = 100 / feature_map.entry
     shares = np.full((2, 4), 0.25)
     marginals = (ColumnMarginal(town, shares, np.zeros(2)),)
-    tilting = Tilting(feature_map, theta, np.array([20, 20]), np.array([True, False]))
+    reweighting = Reweighting(feature_map, theta, np.array([20, 20]), np.array([True, False]))
     generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
-    made = sample_rows(generator, 200, np.array([0.5, 0.5]), 0, marginals, tilting)
+    made = sample_rows(generator, 200, np.array([0.5, 0.5]), 0, marginals, reweighting)
     ill = made["ill"].to_numpy()
     bonn = made["town"].to_pylist()
     found = [np.mean([t == "Bonn" for t, i in zip(bonn, ill, strict=True) if i == known])
@@ -156,7 +156,7 @@ def test_what_was_chosen_is_corrected_unless_its_candidates_are_those_of_all() -
     assert found == [1.0, 0.25]
 
 
-def test_noise_far_out_stays_only_where_rows_are_those_of_all() -> None:
+def test_outliers_stay_only_where_rows_are_those_of_all() -> None:
     """Of these the rare class may need what is rare among all."""
     pay, cells = blocks_of(PEOPLE)[1], 65
     shares = np.zeros((2, cells))
@@ -164,9 +164,9 @@ def test_noise_far_out_stays_only_where_rows_are_those_of_all() -> None:
     marginals = (ColumnMarginal(pay, shares, np.full(2, 0.004)),)
     feature_map = MarginalFeatures.of(PEOPLE)
     theta = np.zeros((2, feature_map.dimension), np.float32)
-    tilting = Tilting(feature_map, theta, np.array([1, 1]), np.array([True, False]))
+    reweighting = Reweighting(feature_map, theta, np.array([1, 1]), np.array([True, False]))
     generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
-    made = sample_rows(generator, 4000, np.array([0.5, 0.5]), 0, marginals, tilting)
+    made = sample_rows(generator, 4000, np.array([0.5, 0.5]), 0, marginals, reweighting)
     ill, paid = made["ill"].to_numpy() == "yes", made["pay"].to_numpy()
     far = pay.encoding.at(np.array([45 / 63]))[0]  # type: ignore[union-attr]
     assert np.nanmax(paid[ill]) < far < np.nanmax(paid[~ill])
@@ -184,12 +184,12 @@ def rare(count: int, ill: int) -> str:
 def drowned(tmp_path_factory: pytest.TempPathFactory) -> Release:
     path = tmp_path_factory.mktemp("table") / "rare.csv"
     path.write_text(rare(6000, 200))
-    return unrecorded_release(embed(path, table=PEOPLE, width=20), Terms(1.0, 1e-5))
+    return unrecorded_release(embed(path, table=PEOPLE, width=20), PrivacyParameters(1.0, 1e-5))
 
 
 def test_a_class_that_has_drowned_is_taken_for_the_mean_of_all(drowned: Release) -> None:
     alone, pooled = released_mean(drowned), pooled_mean(drowned)
-    assert list(alone.drowned) == [1]
+    assert list(alone.low_signal) == [1]
     assert np.array_equal(alone.values[:, 0], pooled.values[:, 0])
     assert np.allclose(pooled.values[:, 1], drowned.embedding.sum(axis=1))
     assert pooled.noise[0] == alone.noise[0]
@@ -204,16 +204,16 @@ def test_rows_of_a_rare_class_tell_it_from_the_others(
     generator = train_table(drowned, TableSettings(steps=60)).generator
     marginals = marginals_of(pooled_mean(drowned), drowned.feature_map, PEOPLE)
     rows = corrected_rows(generator, marginals, torch.Generator().manual_seed(0))
-    tilting = tilting_of(drowned, rows)
-    assert list(tilting.pooled) == [False, True]
-    assert tilting.candidates[1] > tilting.candidates[0] >= 1
+    reweighting = reweighting_of(drowned, rows)
+    assert list(reweighting.pooled) == [False, True]
+    assert reweighting.candidates[1] > reweighting.candidates[0] >= 1
 
-    made = sample_rows(generator, 4000, drowned.class_weights, 0, marginals, tilting)
-    saved = SavedTableGenerator(generator, drowned.class_weights, marginals, {}, tilting)
+    made = sample_rows(generator, 4000, drowned.class_weights, 0, marginals, reweighting)
+    saved = SavedTableGenerator(generator, drowned.class_weights, marginals, {}, reweighting)
     write_table(tmp_path / "s", saved, made, {})
     again = load_table_generator(tmp_path / "s" / "generator.safetensors")
     assert sample_rows(
-        again.generator, 4000, again.class_weights, 0, again.marginals, again.tilting
+        again.generator, 4000, again.class_weights, 0, again.marginals, again.reweighting
     ).equals(made)  # fmt: skip
 
     records, known = read(tmp_path / "s" / "table.parquet")
@@ -225,7 +225,7 @@ def test_rows_of_a_rare_class_tell_it_from_the_others(
 def test_a_generator_whose_tilt_does_not_fit_is_refused(drowned: Release, tmp_path: Path) -> None:
     generator = train_table(drowned, TableSettings(steps=1)).generator
     shares = drowned.class_weights
-    good = Tilting(
+    good = Reweighting(
         drowned.feature_map,
         np.zeros((2, drowned.feature_map.dimension), np.float32),
         np.ones(2, np.int64),
@@ -240,10 +240,10 @@ def test_a_generator_whose_tilt_does_not_fit_is_refused(drowned: Release, tmp_pa
         replace(good, pooled=good.pooled[:1]),
         replace(good, feature_map=MarginalFeatures.of(PEOPLE)),
     )
-    for number, tilting in enumerate((good, *wrong)):
+    for number, reweighting in enumerate((good, *wrong)):
         folder = tmp_path / str(number)
-        write_table(folder, SavedTableGenerator(generator, shares, (), {}, tilting), table, {})
-        if tilting is good:
+        write_table(folder, SavedTableGenerator(generator, shares, (), {}, reweighting), table, {})
+        if reweighting is good:
             load_table_generator(folder / "generator.safetensors")
             continue
         with pytest.raises(GeneratorError, match="tilts contradict"):

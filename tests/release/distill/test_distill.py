@@ -45,9 +45,9 @@ OPTIONS = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", STEPS, "--pe
 
 
 def run(folder: Path, tmp_path: Path, **options: Any) -> DistilledRelease:  # noqa: ANN401
-    terms: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-3, "settings": SETTINGS, **options}
-    output = terms.pop("output", tmp_path / "release.h5")
-    return distill(open_source(folder), output, ledger_of(folder), own_key(), **terms)
+    parameters: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-3, "settings": SETTINGS, **options}
+    output = parameters.pop("output", tmp_path / "release.h5")
+    return distill(open_source(folder), output, ledger_of(folder), own_key(), **parameters)
 
 
 def refusal(dpntk: Command, *arguments: object) -> str:
@@ -279,8 +279,8 @@ def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: 
 
 def test_a_preset_says_where_it_comes_from(dpntk: Command, folder: Path) -> None:
     """Its numbers were tuned on records, and whoever reads the release is to know."""
-    terms = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", 3, "--preset", "mnist-1")
-    assert "3 points in 3 classes" in dpntk("distill", folder, *terms).stderr
+    parameters = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", 3, "--preset", "mnist-1")
+    assert "3 points in 3 classes" in dpntk("distill", folder, *parameters).stderr
     settings = json.loads(dpntk("inspect", "--json").stdout)["settings"]
     assert settings["origin"].startswith("mnist-1: chosen on MNIST's training images")
     assert "which no guarantee covers" in settings["origin"]

@@ -106,7 +106,7 @@ def classes_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def slices_are_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "relative_error", lambda terms, slices: 0.0)
+    monkeypatch.setattr(products, "relative_error", lambda parameters, slices: 0.0)
 
 
 def noise_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from dpntk.common.errors import ReleaseError
 from dpntk.common.features.base import weights_digest
 from dpntk.common.storage.container import EMBEDDING_MAGIC, build
 from dpntk.embed import Embedding, save_embedding
-from dpntk.release import ClassCounts, Guarantee, Release, Terms, open_release, own_key
+from dpntk.release import ClassCounts, Guarantee, PrivacyParameters, Release, open_release, own_key
 from dpntk.release.file.format import ATTRIBUTES
 from dpntk.release.file.writer import serialise
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
@@ -25,7 +25,7 @@ from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 
 @pytest.fixture
 def made(embedding: Embedding) -> Release:
-    return unrecorded_release(embedding, Terms(epsilon=2.0, delta=1e-6))
+    return unrecorded_release(embedding, PrivacyParameters(epsilon=2.0, delta=1e-6))
 
 
 VARIANTS: list[dict[str, Any]] = [
@@ -46,7 +46,7 @@ def path(made: Release, tmp_path: Path) -> Path:
 def test_reading_gives_back_what_was_written(
     embedding: Embedding, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    made = unrecorded_release(embedding, Terms(epsilon=2.0, **options))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=2.0, **options))
     write_release(made, tmp_path / "release.h5", own_key())
     opened = open_release(tmp_path / "release.h5")
     again = opened.release

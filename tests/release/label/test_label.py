@@ -13,7 +13,7 @@ import yaml
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.features.base import weights_digest
 from dpntk.embed import Embedding
-from dpntk.release import Release, Terms, make_key, own_key
+from dpntk.release import PrivacyParameters, Release, make_key, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from dpntk.release.signing import prompts as asking
 from tests.conftest import Command
@@ -21,7 +21,9 @@ from tests.conftest import Command
 
 @pytest.fixture
 def made(embedding: Embedding, tmp_path: Path) -> Release:
-    made = unrecorded_release(embedding, Terms(2.0, delta=1e-4, adjacency=Adjacency.ADD_REMOVE))
+    made = unrecorded_release(
+        embedding, PrivacyParameters(2.0, delta=1e-4, adjacency=Adjacency.ADD_REMOVE)
+    )
     write_release(made, tmp_path / "release.h5", own_key())
     return made
 
@@ -40,14 +42,14 @@ def test_people_read_what_matters(dpntk: Command, made: Release) -> None:
 def test_no_figure_of_the_promise_is_below_the_one_that_is_kept(
     dpntk: Command, embedding: Embedding, tmp_path: Path, epsilon: float
 ) -> None:
-    terms = Terms(epsilon, delta=1 / 70001, adjacency=Adjacency.ADD_REMOVE)
-    made = unrecorded_release(embedding, terms)
+    parameters = PrivacyParameters(epsilon, delta=1 / 70001, adjacency=Adjacency.ADD_REMOVE)
+    made = unrecorded_release(embedding, parameters)
     write_release(made, tmp_path / "release.h5", own_key())
     shown = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
     for pattern, least in (
-        (r"satisfies \(([^ ]+), ", epsilon), (r"satisfies \([^ ]+ ([^ ]+)\)", terms.delta),
+        (r"satisfies \(([^ ]+), ", epsilon), (r"satisfies \([^ ]+ ([^ ]+)\)", parameters.delta),
         (r"record for another, epsilon is (\S+)\. ", made.guarantee.epsilon_replace_one),
-        (r"epsilon (\S+) delta", epsilon), (r"delta (\S+) adjacency", terms.delta),
+        (r"epsilon (\S+) delta", epsilon), (r"delta (\S+) adjacency", parameters.delta),
         (r"exchange epsilon (\S+) under", made.guarantee.epsilon_replace_one),
     ):  # fmt: skip
         (said,) = re.findall(pattern, shown)

@@ -16,7 +16,7 @@ from scipy import stats
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
 from dpntk.embed import Embedding
-from dpntk.release import ClassCounts, Terms
+from dpntk.release import ClassCounts, PrivacyParameters
 from dpntk.release.mechanism.accountant import noise_multiplier
 from dpntk.release.mechanism.gaussian import NoiseScale, add_noise, calibrate
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -62,7 +62,7 @@ def test_the_noise_is_what_the_release_claims(embedding: Embedding) -> None:
     noise = noisy.sums - embedding.sums
     assert noisy.sums.dtype == np.int64
 
-    made = unrecorded_release(embedding, Terms(epsilon=1.0))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=1.0))
     promise = made.guarantee
     assert promise.sigma / promise.grid == scale.sigma
     scaled = made.embedding.astype(np.float64) * promise.records / promise.grid - embedding.sums
@@ -82,7 +82,7 @@ def test_two_releases_have_different_noise_whatever_is_seeded(embedding: Embeddi
         random.seed(0)
         np.random.seed(0)  # noqa: NPY002 - a seed that must not matter
         torch.manual_seed(0)
-        made.append(unrecorded_release(embedding, Terms(epsilon=1.0)))
+        made.append(unrecorded_release(embedding, PrivacyParameters(epsilon=1.0)))
     assert (made[0].embedding != made[1].embedding).mean() > 0.99
     assert (made[0].class_weights != made[1].class_weights).any()
     assert made[0].release_id != made[1].release_id
@@ -114,21 +114,23 @@ def test_the_lowest_bits_of_large_sums_carry_noise() -> None:
 
 
 def test_class_weights_come_from_the_noisy_counts(embedding: Embedding) -> None:
-    made = unrecorded_release(embedding, Terms(epsilon=100.0))
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon=100.0))
     assert made.class_weights.sum() == pytest.approx(1)
     assert (made.class_weights > 0).all()
     exact = embedding.counts / embedding.records
     assert not np.array_equal(made.class_weights, exact)
     assert np.abs(made.class_weights - exact).max() < 0.1
     noisy = unrecorded_release(
-        embedding, Terms(epsilon=0.01)
+        embedding, PrivacyParameters(epsilon=0.01)
     )  # counts drowned in noise still give shares
     assert (noisy.class_weights > 0).all()
 
 
 def test_add_remove_publishes_the_number_of_records_with_noise(embedding: Embedding) -> None:
     made = [
-        unrecorded_release(embedding, Terms(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE)).guarantee
+        unrecorded_release(
+            embedding, PrivacyParameters(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE)
+        ).guarantee
         for _ in range(12)
     ]
     assert len({promise.records for promise in made}) > 2
@@ -141,12 +143,15 @@ def test_add_remove_publishes_the_number_of_records_with_noise(embedding: Embedd
 def test_epsilon_under_the_other_adjacency(embedding: Embedding) -> None:
     """Exchanging is taking away and adding: sqrt(2) times as far for a nonnegative map."""
     promise = unrecorded_release(
-        embedding, Terms(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE)
+        embedding, PrivacyParameters(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE)
     ).guarantee
     expected = dp_accounting.get_epsilon_gaussian(promise.noise_multiplier / math.sqrt(2), 1e-5)
     assert promise.epsilon_replace_one == pytest.approx(expected, rel=1e-6)
     # the other way round nothing is promised: the number of records is published
-    assert unrecorded_release(embedding, Terms(epsilon=1.0)).guarantee.epsilon_replace_one is None
+    assert (
+        unrecorded_release(embedding, PrivacyParameters(epsilon=1.0)).guarantee.epsilon_replace_one
+        is None
+    )
 
 
 def test_a_grid_that_tells_the_number_of_records_is_refused_under_add_remove(
@@ -154,18 +159,22 @@ def test_a_grid_that_tells_the_number_of_records_is_refused_under_add_remove(
 ) -> None:
     telling = replace(embedding, grid=replace(embedding.grid, capacity=embedding.records))
     with pytest.raises(BudgetError, match="--capacity"):
-        unrecorded_release(telling, Terms(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE))
-    unrecorded_release(telling, Terms(epsilon=1.0))  # public under replace-one
+        unrecorded_release(telling, PrivacyParameters(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE))
+    unrecorded_release(telling, PrivacyParameters(epsilon=1.0))  # public under replace-one
 
 
 def test_classes_declared_equal_need_no_counts(embedding: Embedding) -> None:
-    made = unrecorded_release(embedding, Terms(epsilon=1.0, class_counts=ClassCounts.UNIFORM))
+    made = unrecorded_release(
+        embedding, PrivacyParameters(epsilon=1.0, class_counts=ClassCounts.UNIFORM)
+    )
     assert made.class_weights.tolist() == [1 / 3] * 3
     assert made.guarantee.sensitivity == pytest.approx(math.sqrt(2))
     assert "equally frequent" in made.statement
     both = unrecorded_release(
         embedding,
-        Terms(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE, class_counts=ClassCounts.UNIFORM),
+        PrivacyParameters(
+            epsilon=1.0, adjacency=Adjacency.ADD_REMOVE, class_counts=ClassCounts.UNIFORM
+        ),
     )
     assert both.class_weights.tolist() == [1 / 3] * 3
     assert both.guarantee.count_weight == 0.25  # for the number of records
@@ -174,7 +183,7 @@ def test_classes_declared_equal_need_no_counts(embedding: Embedding) -> None:
 @pytest.mark.parametrize("weight", [0.0, -1.0, 1.5, math.nan])
 def test_count_weight_must_make_sense(embedding: Embedding, weight: float) -> None:
     with pytest.raises(BudgetError, match="--count-weight"):
-        unrecorded_release(embedding, Terms(epsilon=1.0, count_weight=weight))
+        unrecorded_release(embedding, PrivacyParameters(epsilon=1.0, count_weight=weight))
 
 
 @pytest.mark.parametrize("delta", [1 / 200, 0.5])
@@ -182,7 +191,7 @@ def test_delta_that_allows_publishing_a_record_is_refused(
     embedding: Embedding, delta: float
 ) -> None:
     with pytest.raises(BudgetError, match="not below 1/n"):
-        unrecorded_release(embedding, Terms(epsilon=1.0, delta=delta))
+        unrecorded_release(embedding, PrivacyParameters(epsilon=1.0, delta=delta))
 
 
 def test_overflow_is_refused_before_anything_is_drawn(embedding: Embedding) -> None:

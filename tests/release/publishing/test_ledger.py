@@ -26,25 +26,25 @@ from dpntk.common.errors import (
     FormatError,
     OutputError,
 )
-from dpntk.common.ledger import Ceiling, Ledger
+from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.embed import Embedding, embed, load_embedding
-from dpntk.release import Terms, open_release, own_key, publish
-from dpntk.release.mechanism.composition import Total, most_left, require_below_ceiling, total_of
+from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release.mechanism.composition import Total, remaining, require_below_ceiling, total_of
 from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing.parameters import entry_for, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.terms import entry_for, noise_for
 from tests.conftest import Command, Outcome, refused
 
-ONE = Terms(epsilon=1.0)
+ONE = PrivacyParameters(epsilon=1.0)
 
 
 def yes(_: Total) -> bool:
     return True
 
 
-def ledger_of(embedding: Embedding, *terms: Terms) -> Ledger:
+def ledger_of(embedding: Embedding, *parameters: PrivacyParameters) -> Ledger:
     ledger = Ledger()
-    for one in terms:
+    for one in parameters:
         ledger = ledger.with_entry(entry_for(embedding, one, noise_for(embedding, one)))
     return ledger
 
@@ -80,7 +80,7 @@ def test_a_total_is_taken_at_the_delta_of_the_release_that_states_it(
     embedding_file: Path, tmp_path: Path
 ) -> None:
     publish(embedding_file, tmp_path / "first.h5", ONE, own_key())
-    stricter = Terms(1.0, delta=1e-8)
+    stricter = PrivacyParameters(1.0, delta=1e-8)
     promise = publish(
         embedding_file, tmp_path / "second.h5", stricter, own_key(), compose=yes
     ).guarantee
@@ -92,7 +92,12 @@ def test_a_total_is_taken_at_the_delta_of_the_release_that_states_it(
 
 def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
     """Different releases compose as Gaussians do: compared with privacy loss distributions."""
-    ledger = ledger_of(embedding, Terms(0.5), Terms(1.0), Terms(2.0, delta=1e-7))
+    ledger = ledger_of(
+        embedding,
+        PrivacyParameters(0.5),
+        PrivacyParameters(1.0),
+        PrivacyParameters(2.0, delta=1e-7),
+    )
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
     for entry in ledger.entries:
         accountant.compose(dp_accounting.GaussianDpEvent(entry.multiplier))
@@ -101,7 +106,7 @@ def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
 
 
 def test_unlike_releases_add_up_under_replace_one(embedding: Embedding) -> None:
-    adding = Terms(1.0, adjacency=Adjacency.ADD_REMOVE)
+    adding = PrivacyParameters(1.0, adjacency=Adjacency.ADD_REMOVE)
     alike = total_of(ledger_of(embedding, adding, adding), 1e-5)
     mixed = total_of(ledger_of(embedding, adding, ONE), 1e-5)
     assert alike.adjacency is Adjacency.ADD_REMOVE
@@ -111,22 +116,22 @@ def test_unlike_releases_add_up_under_replace_one(embedding: Embedding) -> None:
 
 
 def test_the_ceiling_holds(embedding: Embedding) -> None:
-    ledger = replace(ledger_of(embedding, ONE), ceiling=Ceiling(2.0, 1e-5))
-    left = most_left(ledger)
-    fits = ledger_of(embedding, Terms(left)).entries[0]
-    exceeds = ledger_of(embedding, Terms(left * 1.001)).entries[0]
+    ledger = replace(ledger_of(embedding, ONE), ceiling=PrivacyBudget(2.0, 1e-5))
+    left = remaining(ledger)
+    fits = ledger_of(embedding, PrivacyParameters(left)).entries[0]
+    exceeds = ledger_of(embedding, PrivacyParameters(left * 1.001)).entries[0]
     require_below_ceiling(ledger.with_entry(fits))
     with pytest.raises(BudgetError, match=r"budget of epsilon 2 .* 1 is spent already"):
         require_below_ceiling(ledger.with_entry(exceeds))
-    assert most_left(replace(ledger, ceiling=Ceiling(0.9, 1e-5))) == 0.0
+    assert remaining(replace(ledger, ceiling=PrivacyBudget(0.9, 1e-5))) == 0.0
 
 
 def test_a_ceiling_has_no_slack(embedding: Embedding) -> None:
-    under = replace(embedding, ledger=Ledger(ceiling=Ceiling(1.0, 1e-5)))
+    under = replace(embedding, ledger=Ledger(ceiling=PrivacyBudget(1.0, 1e-5)))
     unrecorded_release(under, ONE)
     for epsilon in (1.0000009, 1.00000001):
         with pytest.raises(BudgetError, match=r"budget of epsilon 1 .* does not allow"):
-            unrecorded_release(under, Terms(epsilon))
+            unrecorded_release(under, PrivacyParameters(epsilon))
 
 
 def test_what_is_public_enters_every_release_into_the_ledger(embedding: Embedding) -> None:
@@ -138,7 +143,9 @@ def test_what_is_public_enters_every_release_into_the_ledger(embedding: Embeddin
         "open_release",
     }
     with pytest.raises(BudgetError, match="does not allow this release"):
-        unrecorded_release(replace(embedding, ledger=Ledger(ceiling=Ceiling(1.0))), Terms(5.0))
+        unrecorded_release(
+            replace(embedding, ledger=Ledger(ceiling=PrivacyBudget(1.0))), PrivacyParameters(5.0)
+        )
 
 
 @pytest.mark.parametrize("epsilon", ["1e6", "1e300"])
@@ -166,7 +173,7 @@ def test_a_release_that_contradicts_itself_is_not_spent(
 
 
 def test_a_refusal_does_not_tell_a_protected_number_of_records(embedding: Embedding) -> None:
-    public = Terms(1.0, delta=0.01)
+    public = PrivacyParameters(1.0, delta=0.01)
     with pytest.raises(BudgetError, match=r"1/n = 0.005: .* choose at most 5e-04"):
         unrecorded_release(embedding, public)
     with pytest.raises(BudgetError, match=r"not below one over the number") as caught:
@@ -209,7 +216,9 @@ def test_a_ceiling_is_not_raised_once_there_are_releases(
     assert (tmp_path / "embedding.h5").read_bytes() == before
     for options, ceiling in (((), 2), (("--budget-eps", "1.5"), 1.5)):
         assert embed_again(*options).code == 0
-        assert load_embedding(tmp_path / "embedding.h5").ledger.ceiling == Ceiling(ceiling, 1e-5)
+        assert load_embedding(tmp_path / "embedding.h5").ledger.ceiling == PrivacyBudget(
+            ceiling, 1e-5
+        )
 
 
 def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
@@ -279,7 +288,12 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
 
     def embed_slowly(data: Path, *, width: int, **_: object) -> Embedding:
         made = embed(data, width=width)
-        publish(tmp_path / "embedding.h5", tmp_path / "meanwhile.h5", Terms(1.0, 1e-3), own_key())
+        publish(
+            tmp_path / "embedding.h5",
+            tmp_path / "meanwhile.h5",
+            PrivacyParameters(1.0, 1e-3),
+            own_key(),
+        )
         return made
 
     monkeypatch.setattr("dpntk.embed.commands.embed.embed", embed_slowly)

@@ -11,12 +11,12 @@ import pytest
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
-from dpntk.common.ledger import Ceiling, Ledger
+from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
-from dpntk.release import Terms, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, own_key, publish
 from dpntk.release.mechanism.composition import (
     Total,
-    most_left,
+    remaining,
     require_below_ceiling,
     strictest,
     total_of,
@@ -26,18 +26,20 @@ from tests.helpers.processes import write_records
 from tests.release.publishing.test_ledger import ledger_of
 
 DELTA = 1e-5
-LOUD, QUIET, LATER = Terms(2.0), Terms(0.5), Terms(1.0)
-ADDING = Terms(1.0, adjacency=Adjacency.ADD_REMOVE)
+LOUD, QUIET, LATER = PrivacyParameters(2.0), PrivacyParameters(0.5), PrivacyParameters(1.0)
+ADDING = PrivacyParameters(1.0, adjacency=Adjacency.ADD_REMOVE)
 
 
-def epsilon_of(embedding: Embedding, *terms: Terms) -> float:
+def epsilon_of(embedding: Embedding, *parameters: PrivacyParameters) -> float:
     """Of Gaussians that all touch one record, by dp-accounting."""
-    precision = sum(1 / e.multiplier**2 for e in ledger_of(embedding, *terms).entries)
+    precision = sum(1 / e.multiplier**2 for e in ledger_of(embedding, *parameters).entries)
     epsilon: float = dp_accounting.get_epsilon_gaussian(1 / math.sqrt(precision), DELTA)
     return epsilon
 
 
-def joined(embedding: Embedding, *parts: Ledger, later: tuple[Terms, ...] = ()) -> Ledger:
+def joined(
+    embedding: Embedding, *parts: Ledger, later: tuple[PrivacyParameters, ...] = ()
+) -> Ledger:
     return replace(ledger_of(embedding, *later), parts=parts)
 
 
@@ -59,7 +61,7 @@ def test_merged_again_a_record_keeps_what_it_spent_on_its_way(embedding: Embeddi
 
 
 def test_a_part_without_noise_hides_nothing_in_the_whole(embedding: Embedding) -> None:
-    exact = ledger_of(embedding, Terms(math.inf, not_private=True))
+    exact = ledger_of(embedding, PrivacyParameters(math.inf, not_private=True))
     whole = joined(embedding, Ledger(), exact, later=(LATER,))
     assert total_of(whole, DELTA).epsilon == math.inf
 
@@ -78,22 +80,22 @@ def test_unlike_parts_are_taken_under_replace_one(embedding: Embedding) -> None:
 
 def test_every_ceiling_holds_for_its_own_records(embedding: Embedding) -> None:
     """A generous whole does not loosen what was promised to a part, and the other way round."""
-    strict = replace(ledger_of(embedding, QUIET), ceiling=Ceiling(1.0, DELTA))
-    wide = replace(ledger_of(embedding, LOUD), ceiling=Ceiling(5.0, DELTA))
+    strict = replace(ledger_of(embedding, QUIET), ceiling=PrivacyBudget(1.0, DELTA))
+    wide = replace(ledger_of(embedding, LOUD), ceiling=PrivacyBudget(5.0, DELTA))
     nested = joined(embedding, joined(embedding, strict, Ledger()), wide)
-    for whole in (nested, replace(nested, ceiling=Ceiling(9.0, DELTA))):
+    for whole in (nested, replace(nested, ceiling=PrivacyBudget(9.0, DELTA))):
         limited = strictest(whole)
         assert limited is not None
         assert limited.ceiling == strict.ceiling
-        left = most_left(limited)
-        both = epsilon_of(embedding, QUIET, Terms(left))
+        left = remaining(limited)
+        both = epsilon_of(embedding, QUIET, PrivacyParameters(left))
         assert both == pytest.approx(1.0, rel=1e-4)
-        (fits,) = ledger_of(embedding, Terms(left)).entries
-        (exceeds,) = ledger_of(embedding, Terms(left * 1.001)).entries
+        (fits,) = ledger_of(embedding, PrivacyParameters(left)).entries
+        (exceeds,) = ledger_of(embedding, PrivacyParameters(left * 1.001)).entries
         require_below_ceiling(whole.with_entry(fits))
         with pytest.raises(BudgetError, match=r"budget of epsilon 1 .* a part .* 0.5 is spent"):
             require_below_ceiling(whole.with_entry(exceeds))
-    own = replace(joined(embedding, wide, Ledger()), ceiling=Ceiling(2.1, DELTA))
+    own = replace(joined(embedding, wide, Ledger()), ceiling=PrivacyBudget(2.1, DELTA))
     (entry,) = ledger_of(embedding, LATER).entries
     with pytest.raises(BudgetError, match=r"budget of epsilon 2\.1 at delta 1e-05 does not"):
         require_below_ceiling(own.with_entry(entry))
@@ -103,7 +105,7 @@ def test_every_ceiling_holds_for_its_own_records(embedding: Embedding) -> None:
 def test_a_ledger_with_parts_survives_the_file(embedding: Embedding, tmp_path: Path) -> None:
     ledger = joined(
         embedding,
-        replace(ledger_of(embedding, LOUD), ceiling=Ceiling(3.0, DELTA)),
+        replace(ledger_of(embedding, LOUD), ceiling=PrivacyBudget(3.0, DELTA)),
         joined(embedding, ledger_of(embedding, QUIET), Ledger()),
         later=(LATER,),
     )
@@ -113,22 +115,22 @@ def test_a_ledger_with_parts_survives_the_file(embedding: Embedding, tmp_path: P
 
 def test_the_whole_way(tmp_path: Path, dpntk: Command) -> None:
     """Two sites release on their own, then merge and release together."""
-    terms = ("--delta", "1e-3")
+    parameters = ("--delta", "1e-3")
     for seed, site in enumerate("ab"):
         data = write_records(tmp_path / f"{site}.npz", count=200, seed=seed)
         made = embed(data, front="pixels", width=5, classes=3)
         save_embedding(made, tmp_path / f"{site}.h5")
-    dpntk("release", "a.h5", "--eps", "2", *terms, "-o", "ra.h5")
-    dpntk("release", "b.h5", "--eps", "0.5", *terms, "-o", "rb.h5")
+    dpntk("release", "a.h5", "--eps", "2", *parameters, "-o", "ra.h5")
+    dpntk("release", "b.h5", "--eps", "0.5", *parameters, "-o", "rb.h5")
     merged = dpntk("merge", "a.h5", "b.h5", "-o", "all.h5")
     assert "there are earlier releases from the parts" in merged.stderr
     assert "from now on release from the sum only" in merged.stderr
 
-    refused = dpntk("release", "all.h5", "--eps", "1", *terms)
+    refused = dpntk("release", "all.h5", "--eps", "1", *parameters)
     assert refused.code == 1
     assert "all.h5 was released before: with this release the total would be" in refused.stderr
     assert "--compose" in refused.stderr
-    assert dpntk("release", "all.h5", "--eps", "1", *terms, "--compose").code == 0
+    assert dpntk("release", "all.h5", "--eps", "1", *parameters, "--compose").code == 0
 
     guarantee = open_release(tmp_path / "release.h5").release.guarantee
     ledger = load_embedding(tmp_path / "all.h5").ledger
@@ -161,7 +163,7 @@ def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Com
     for seed, site in enumerate("ab"):
         data = write_records(tmp_path / f"{site}.npz", count=200, seed=seed)
         save_embedding(embed(data, front="pixels", width=5, classes=3), tmp_path / f"{site}.h5")
-    publish(tmp_path / "a.h5", tmp_path / "r.h5", Terms(1.0, 1e-3), own_key())
+    publish(tmp_path / "a.h5", tmp_path / "r.h5", PrivacyParameters(1.0, 1e-3), own_key())
     save_embedding(merge([tmp_path / "a.h5", tmp_path / "b.h5"]), tmp_path / "embedding.h5")
     assert dpntk("embed", "a.npz", "--width", "5", "--overwrite").code == 0
     (entry,) = load_embedding(tmp_path / "embedding.h5").ledger.all_entries
@@ -170,6 +172,6 @@ def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Com
     def agreed(_: Total) -> bool:
         return True
 
-    terms = Terms(1.0, 1e-3)
-    publish(tmp_path / "embedding.h5", tmp_path / "s.h5", terms, own_key(), compose=agreed)
+    parameters = PrivacyParameters(1.0, 1e-3)
+    publish(tmp_path / "embedding.h5", tmp_path / "s.h5", parameters, own_key(), compose=agreed)
     assert len(load_embedding(tmp_path / "embedding.h5").ledger.all_entries) == 2

@@ -12,17 +12,17 @@ import pytest
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError
-from dpntk.common.ledger import Ceiling, Ledger
+from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
 from dpntk.embed import Embedding, load_embedding
-from dpntk.release import ClassCounts, Terms, open_release, own_key
+from dpntk.release import ClassCounts, PrivacyParameters, open_release, own_key
 from dpntk.release.file.user_block import sign_file
-from dpntk.release.mechanism.composition import most_left, require_below_ceiling, total_of
+from dpntk.release.mechanism.composition import remaining, require_below_ceiling, total_of
+from dpntk.release.publishing.parameters import entry_for, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
-from dpntk.release.publishing.terms import entry_for, noise_for
 from tests.conftest import Command
 
-EXACT = Terms(math.inf, not_private=True)
+EXACT = PrivacyParameters(math.inf, not_private=True)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,10 @@ def test_nothing_of_the_kind_is_said_of_a_private_one(dpntk: Command, folder: Pa
 def test_it_holds_the_exact_sums_and_claims_nothing(
     embedding: Embedding, tmp_path: Path, adjacency: Adjacency, counts: ClassCounts
 ) -> None:
-    terms = Terms(math.inf, adjacency=adjacency, class_counts=counts, not_private=True)
-    write_release(unrecorded_release(embedding, terms), tmp_path / "release.h5", own_key())
+    parameters = PrivacyParameters(
+        math.inf, adjacency=adjacency, class_counts=counts, not_private=True
+    )
+    write_release(unrecorded_release(embedding, parameters), tmp_path / "release.h5", own_key())
     opened = open_release(tmp_path / "release.h5").release
     exact = embedding.sums * embedding.grid.unit / embedding.records
     assert np.array_equal(opened.embedding, exact.astype(np.float32))
@@ -114,9 +116,9 @@ def test_the_marks_cannot_be_taken_off(embedding: Embedding, tmp_path: Path) -> 
 
 def test_the_ledger_counts_it_as_infinitely_much(embedding: Embedding) -> None:
     entry = entry_for(embedding, EXACT, noise_for(embedding, EXACT))
-    ledger = Ledger((entry,), Ceiling(100.0, 1e-5))
+    ledger = Ledger((entry,), PrivacyBudget(100.0, 1e-5))
     assert Ledger.from_json(json.loads(json.dumps(ledger.to_json(), allow_nan=False))) == ledger
     assert total_of(ledger, 1e-5).epsilon == math.inf
-    assert most_left(ledger) == 0.0
+    assert remaining(ledger) == 0.0
     with pytest.raises(BudgetError, match="does not allow"):
         require_below_ceiling(ledger)

@@ -14,10 +14,10 @@ from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.schema.toml import Draft
 from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
-from dpntk.release import Terms
+from dpntk.release import PrivacyParameters
+from dpntk.release.publishing.parameters import ClassCounts
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.plan import Plan, plan
-from dpntk.release.publishing.terms import ClassCounts
 from tests.conftest import CLASSES, Command
 from tests.helpers.tables import PEOPLE, people
 
@@ -27,17 +27,17 @@ from tests.helpers.tables import PEOPLE, people
 def test_the_release_has_the_noise_that_was_planned(
     embedding: Embedding, adjacency: Adjacency, counts: ClassCounts
 ) -> None:
-    terms = Terms(3.0, 1e-3, adjacency, counts)
-    planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, terms)
-    made = unrecorded_release(embedding, terms).guarantee
+    parameters = PrivacyParameters(3.0, 1e-3, adjacency, counts)
+    planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, parameters)
+    made = unrecorded_release(embedding, parameters).guarantee
     assert planned.sigma == made.sigma
     assert planned.multiplier == made.noise_multiplier
     assert planned.sensitivity == pytest.approx(made.sensitivity)
 
 
 def test_the_noise_is_as_long_as_planned(embedding: Embedding) -> None:
-    planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, Terms(1.0))
-    made = unrecorded_release(embedding, Terms(1.0))
+    planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, PrivacyParameters(1.0))
+    made = unrecorded_release(embedding, PrivacyParameters(1.0))
     exact = embedding.sums * (embedding.grid.unit / embedding.records)
     assert np.linalg.norm(made.embedding - exact) == pytest.approx(planned.noise_norm, rel=0.1)
     assert np.linalg.norm(exact) <= planned.signal_bound * 1.1  # classes are not quite equal here
@@ -45,7 +45,7 @@ def test_the_noise_is_as_long_as_planned(embedding: Embedding) -> None:
 
 
 def paper_like(feature_map: FeatureMap, grid: Grid, epsilon: float, records: int) -> Plan:
-    return plan(feature_map, grid, CLASSES, records, Terms(epsilon))
+    return plan(feature_map, grid, CLASSES, records, PrivacyParameters(epsilon))
 
 
 def test_noise_dominates_where_the_plan_says(feature_map: TangentFeatures, grid: Grid) -> None:
@@ -76,10 +76,10 @@ def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
     (tmp_path / "people.csv").write_text(people(300))
     (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
     schema = ("--schema", "schema.toml")
-    terms = ("--eps", 1, "--delta", 1e-3)
+    parameters = ("--eps", 1, "--delta", 1e-3)
     assert dpntk("embed", "people.csv", *schema, "--width", 13).code == 0
-    one = dpntk("plan", *schema, "--records", 300, "--width", 13, *terms)
-    other = dpntk("plan", "embedding.h5", *terms)
+    one = dpntk("plan", *schema, "--records", 300, "--width", 13, *parameters)
+    other = dpntk("plan", "embedding.h5", *parameters)
     assert one.code == other.code == 0
     lines = one.stdout.splitlines()
     assert other.stdout.splitlines()[: len(lines)] == lines
@@ -142,4 +142,4 @@ def test_a_grid_by_the_number_of_records_is_refused_under_add_remove(
 ) -> None:
     grid = Grid.for_capacity(255, 2_000_000)
     with pytest.raises(BudgetError, match="capacity"):
-        plan(feature_map, grid, 3, 2_000_000, Terms(1.0, 1e-8, Adjacency.ADD_REMOVE))
+        plan(feature_map, grid, 3, 2_000_000, PrivacyParameters(1.0, 1e-8, Adjacency.ADD_REMOVE))

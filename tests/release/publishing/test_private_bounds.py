@@ -27,7 +27,7 @@ from dpntk.common.schema.toml import Draft
 from dpntk.common.text import promised, rounded_up
 from dpntk.embed import embed
 from dpntk.embed.sums.file import load_embedding
-from dpntk.release import Terms, open_any
+from dpntk.release import PrivacyParameters, open_any
 from dpntk.release.file.distilled_codec import serialise_distilled
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.accountant import epsilon_for
@@ -187,13 +187,13 @@ def test_a_ledger_without_the_bounds_is_refused(dpntk: Command, table: Path) -> 
     made = embed(table, table=schema, width=5)
     forgetful = dataclasses.replace(made, ledger=dataclasses.replace(made.ledger, entries=()))
     with pytest.raises(BudgetError, match="the ledger does not count"):
-        unrecorded_release(forgetful, Terms(1.0))
+        unrecorded_release(forgetful, PrivacyParameters(1.0))
 
 
 def test_a_reader_refuses_a_total_that_leaves_the_bounds_out(dpntk: Command, table: Path) -> None:
     find(dpntk)
     schema = Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml").settled("it")
-    made = unrecorded_release(embed(table, table=schema, width=5), Terms(1.0))
+    made = unrecorded_release(embed(table, table=schema, width=5), PrivacyParameters(1.0))
     require_consistent(made.guarantee, made.feature_map, schema.spent)
     for change in ({"total_epsilon": 1.2}, {"total_releases": 1, "total_epsilon": 1.0}):
         claimed = dataclasses.replace(made.guarantee, **change)  # type: ignore[arg-type]
@@ -221,8 +221,8 @@ def test_bounds_depend_on_the_noisy_counts_alone(
         assert dpntk("embed", "a.csv", *options).code == 0
         with monkeypatch.context() as patch:
             patch.setattr(private_bounds, "add_noise", lambda *_: NoisySums(counts, None))
-            terms = Terms(1.0)
-            read = find_bounds(Path("magnitudes.h5"), draft(), terms, lambda _: True)
+            parameters = PrivacyParameters(1.0)
+            read = find_bounds(Path("magnitudes.h5"), draft(), parameters, lambda _: True)
         found.append(read.schema.columns)
     assert found[0] == found[1]
 
@@ -383,7 +383,7 @@ def test_noise_alone_passes_for_no_magnitude(
     assert dpntk("embed", "many.csv", "--schema", "many.toml", "--private-bounds").code == 0
     for _ in range(100):
         with pytest.raises(BudgetError, match="column 'x0': no magnitude has"):
-            find_bounds(Path("magnitudes.h5"), many, Terms(1.0), lambda _: True)
+            find_bounds(Path("magnitudes.h5"), many, PrivacyParameters(1.0), lambda _: True)
     assert 5 < sum(draw.max() > 4 for draw in drawn) < 30
 
 

@@ -28,7 +28,7 @@ class ClassCounts(Enum):
 
 
 @dataclass(frozen=True)
-class Terms:
+class PrivacyParameters:
     """What a release is to promise.
 
     Attributes:
@@ -75,31 +75,33 @@ class Terms:
         return 0.0 if declared and self.adjacency is Adjacency.REPLACE_ONE else self.count_weight
 
 
-def noise_for(embedding: Embedding, terms: Terms) -> NoiseScale:
-    """Check the terms against the embedding and calibrate the noise; see `noise_on`.
+def noise_for(embedding: Embedding, parameters: PrivacyParameters) -> NoiseScale:
+    """Check the parameters against the embedding and calibrate the noise; see `noise_on`.
 
     Guarantee:
         Bounds that were found with differential privacy are counted: their entries are in the
         ledger, under the same adjacency. (docs/privacy/proofs.md, statement 20.)
 
     Raises:
-        BudgetError: the terms make no sense for this embedding.
+        BudgetError: the parameters make no sense for this embedding.
     """
     for entry in embedding.schema.spent:
         if entry not in embedding.ledger.all_entries:
             raise BudgetError(
                 "the ledger does not count what was spent on the schema's bounds: embed again"
             )
-        if entry.adjacency is not terms.adjacency:
+        if entry.adjacency is not parameters.adjacency:
             raise BudgetError(
                 f"the schema's bounds were found under {entry.adjacency.value}: release with "
                 f"--adjacency {entry.adjacency.value}, or find them anew"
             )
-    return noise_on(embedding.feature_map, embedding.grid, embedding.records, terms)
+    return noise_on(embedding.feature_map, embedding.grid, embedding.records, parameters)
 
 
-def noise_on(feature_map: FeatureMap, grid: Grid, records: int, terms: Terms) -> NoiseScale:
-    """Check the terms against what is to be released and calibrate the noise.
+def noise_on(
+    feature_map: FeatureMap, grid: Grid, records: int, parameters: PrivacyParameters
+) -> NoiseScale:
+    """Check the parameters against what is to be released and calibrate the noise.
 
     Guarantee:
         Nothing public depends on the number of records under add-remove: the grid neither
@@ -109,28 +111,28 @@ def noise_on(feature_map: FeatureMap, grid: Grid, records: int, terms: Terms) ->
         feature_map: of the embedding.
         grid: of the embedding.
         records: how many there are.
-        terms: what the release is to promise.
+        parameters: what the release is to promise.
 
     Raises:
-        BudgetError: the terms make no sense for this embedding.
+        BudgetError: the parameters make no sense for this embedding.
     """
-    if terms.not_private:
+    if parameters.not_private:
         return no_noise(
             feature_map,
             grid.units_per_one,
-            adjacency=terms.adjacency,
-            count_weight=terms.released_weight,
+            adjacency=parameters.adjacency,
+            count_weight=parameters.released_weight,
         )
-    if terms.delta >= 1 / records:
+    if parameters.delta >= 1 / records:
         # Under add-remove the number of records is secret, and messages are passed on.
-        known = terms.adjacency is Adjacency.REPLACE_ONE
+        known = parameters.adjacency is Adjacency.REPLACE_ONE
         bound = f"1/n = {1 / records:.3g}" if known else "one over the number of records"
         less = f"at most {0.1 / records:.0e}" if known else "a much smaller one"
         raise BudgetError(
-            f"--delta {terms.delta:g} is not below {bound}: such a delta allows publishing "
+            f"--delta {parameters.delta:g} is not below {bound}: such a delta allows publishing "
             f"somebody's record as it is; choose {less}"
         )
-    if terms.adjacency is Adjacency.ADD_REMOVE and grid.capacity == records:
+    if parameters.adjacency is Adjacency.ADD_REMOVE and grid.capacity == records:
         raise BudgetError(
             "the embedding's grid was chosen by the number of records, which add-remove protects: "
             "embed again with a --capacity that does not depend on it"
@@ -138,24 +140,24 @@ def noise_on(feature_map: FeatureMap, grid: Grid, records: int, terms: Terms) ->
     return calibrate(
         feature_map,
         grid.units_per_one,
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        adjacency=terms.adjacency,
-        count_weight=terms.released_weight,
+        epsilon=parameters.epsilon,
+        delta=parameters.delta,
+        adjacency=parameters.adjacency,
+        count_weight=parameters.released_weight,
     )
 
 
-def entry_for(embedding: Embedding, terms: Terms, scale: NoiseScale) -> Entry:
+def entry_for(embedding: Embedding, parameters: PrivacyParameters, scale: NoiseScale) -> Entry:
     """The ledger's entry for a release that is about to be made."""
     share = share_of_exchange(
-        embedding.feature_map, terms.adjacency, count_weight=terms.released_weight
+        embedding.feature_map, parameters.adjacency, count_weight=parameters.released_weight
     )
     return Entry(
         release_id=secrets.token_hex(16),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        adjacency=terms.adjacency,
+        epsilon=parameters.epsilon,
+        delta=parameters.delta,
+        adjacency=parameters.adjacency,
         multiplier=scale.multiplier,
         multiplier_replace_one=scale.multiplier * share,
     )
