@@ -27,8 +27,10 @@ import torch
 
 from dpntk.common.runtime.threads import use_threads
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.generate import TrainingSettings, generate
@@ -99,7 +101,7 @@ def distilled(folder: Path, run: Run, synthetic: Path) -> None:
     preset = PRESETS.get(f"{PRESET_OF.get(run.data)}-{run.per_class}", {})
     settings = Settings(**{**preset, "per_class": run.per_class, "seed": run.seed})
     if not output.exists():
-        source = open_source(folder, class_count=CLASSES)
+        source = open_source(folder, SourceOptions(classes=CLASSES))
         ledger = output.with_suffix(".ledger.json")
         distill(source, output, ledger, own_key(), epsilon=run.epsilon, settings=settings)
     opened = open_any(output)
@@ -114,7 +116,10 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
     if not trained.exists():
         with tempfile.TemporaryDirectory() as name:
             embedding, release = Path(name) / "embedding.h5", Path(name) / "release.h5"
-            save_embedding(embed(folder, classes=CLASSES, feature_seed=run.seed), embedding)
+            save_embedding(
+                embed(folder, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)),
+                embedding,
+            )
             publish(embedding, release, PrivacyParameters(run.epsilon), own_key())
             generate(open_release(release), trained, settings=TrainingSettings(seed=run.seed))
     settings = PointSettings(run.per_class, seed=run.seed)

@@ -28,8 +28,10 @@ from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import Embedding, embed, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import Records
@@ -85,30 +87,38 @@ def through_files(
 
 def default(data: Path, run: Run) -> Records:
     """What a user gets who chooses nothing."""
-    return through_files(embed(data, classes=CLASSES, feature_seed=run.seed), run)
+    return through_files(
+        embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)), run
+    )
 
 
 def pixels(data: Path, run: Run) -> Records:
     """The tangent kernel without a front."""
-    embedding = embed(data, classes=CLASSES, feature_seed=run.seed, front="pixels", width=800)
+    embedding = embed(
+        data,
+        FeatureOptions(seed=run.seed, front="pixels", width=800),
+        SourceOptions(classes=CLASSES),
+    )
     return through_files(embedding, run)
 
 
 def rff(data: Path, run: Run) -> Records:
     """Random Fourier features: DP-MERF."""
-    embedding = embed(data, classes=CLASSES, feature_seed=run.seed, features="rff")
+    embedding = embed(data, FeatureOptions("rff", seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run)
 
 
 def hermite(data: Path, run: Run) -> Records:
     """Hermite features: DP-HP."""
-    embedding = embed(data, classes=CLASSES, feature_seed=run.seed, features="hermite")
+    embedding = embed(
+        data, FeatureOptions("hermite", seed=run.seed), SourceOptions(classes=CLASSES)
+    )
     return through_files(embedding, run)
 
 
 def gaussian(data: Path, run: Run) -> Records:
     """The yardstick: the mean and covariance of each class, and no training."""
-    source = open_source(data, class_count=CLASSES)
+    source = open_source(data, SourceOptions(classes=CLASSES))
     batches = list(source.batches(4096))
     return gaussian_records(
         np.concatenate([batch.records for batch in batches]),
@@ -130,12 +140,14 @@ def pure_noise(data: Path, run: Run) -> Records:
         noise: NDArray[np.float32] = (drawn * made.noise_per_coordinate).astype(np.float32)
         return replace(opened, release=replace(made, embedding=noise))
 
-    return through_files(embed(data, classes=CLASSES, feature_seed=run.seed), run, drown)
+    return through_files(
+        embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)), run, drown
+    )
 
 
 def permuted_labels(data: Path, run: Run) -> Records:
     """A control: the labels are permuted before embedding; to be at chance."""
-    source = open_source(data, class_count=CLASSES)
+    source = open_source(data, SourceOptions(classes=CLASSES))
     batches = list(source.batches(4096))
     records = np.concatenate([batch.records for batch in batches])
     labels = np.concatenate([batch.labels for batch in batches])
@@ -144,7 +156,7 @@ def permuted_labels(data: Path, run: Run) -> Records:
         side = math.isqrt(records.shape[1])
         images = records.reshape(-1, side, side)
         np.savez(path, x=images, y=np.random.default_rng(run.seed).permutation(labels))
-        embedding = embed(path, classes=CLASSES, feature_seed=run.seed)
+        embedding = embed(path, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run)
 
 

@@ -37,6 +37,7 @@ from rich.table import Table
 from dpntk.common.runtime.ranks import Ranks
 from dpntk.common.runtime.threads import use_threads
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.run import worker as counting
 from dpntk.embed.run.checkpoint import Progress, save_progress
@@ -89,7 +90,9 @@ def one_pass(
     with WorkFolder(output, ranks, pause=pause) as work:
         try:
             made = embed(
-                data, classes=CLASSES, carry_out=partial(work.carry_out, may_write=lambda: None)
+                data,
+                source=SourceOptions(classes=CLASSES),
+                carry_out=partial(work.carry_out, may_write=lambda: None),
             )
         except NothingLeft:
             pass
@@ -145,7 +148,7 @@ def write_idx(folder: Path, count: int) -> Path:
 
 def write_pngs(folder: Path, idx: Path) -> Path:
     """The first records of an IDX data set as PNG files."""
-    batch = next(open_source(idx, class_count=CLASSES).batches(PNG_FILES))
+    batch = next(open_source(idx, SourceOptions(classes=CLASSES)).batches(PNG_FILES))
     for index, (record, label) in enumerate(zip(batch.records, batch.labels.tolist(), strict=True)):
         part = folder / str(label)
         part.mkdir(parents=True, exist_ok=True)
@@ -155,7 +158,7 @@ def write_pngs(folder: Path, idx: Path) -> Path:
 
 def write_npz(path: Path, idx: Path) -> Path:
     """An IDX data set as an archive."""
-    source = open_source(idx, class_count=CLASSES)
+    source = open_source(idx, SourceOptions(classes=CLASSES))
     batch = next(source.batches(len(source)))
     np.savez(path, x=batch.records.reshape(-1, SIDE, SIDE), y=batch.labels)
     return path
@@ -163,7 +166,7 @@ def write_npz(path: Path, idx: Path) -> Path:
 
 def read_only(data: Path) -> float:
     """Seconds to read and decode all records."""
-    source = open_source(data, class_count=CLASSES)
+    source = open_source(data, SourceOptions(classes=CLASSES))
     start = time.perf_counter()
     for _ in source.batches(CHUNK):
         pass
@@ -236,7 +239,7 @@ def reading(data: Path, room: Path, turns: int) -> None:
         (".npz", write_npz(room / "data.npz", data)),
         ("PNG files", write_pngs(room / "png", data)),
     ):
-        count = len(open_source(path, class_count=CLASSES))
+        count = len(open_source(path, SourceOptions(classes=CLASSES)))
         read = best(partial(read_only, path), turns)
         (measured,) = in_processes(path, room / "reading.h5", 1)
         table.add_row(

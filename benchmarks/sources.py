@@ -32,6 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 
 SIDE, CLASSES = 28, 10
 LARGE_SIDE, SMALL_SIDE = 256, 32
@@ -167,7 +168,7 @@ KINDS: dict[str, tuple[Writer, int | None]] = {
 def measure(path: Path, image_size: int | None) -> dict[str, float]:
     """Read all records once: how many, seconds to open and to read, and peak memory in bytes."""
     began = time.perf_counter()
-    source = open_source(path, image_size=image_size, class_count=CLASSES)
+    source = open_source(path, SourceOptions(image_size=image_size, classes=CLASSES))
     opened = time.perf_counter()
     records = sum(len(batch.labels) for batch in source.batches(BATCH))
     read = time.perf_counter()

@@ -41,10 +41,12 @@ from pyarrow import parquet
 
 from dpntk.common.schema.table import CsvFormat, TableSchema
 from dpntk.common.schema.toml import read_schema
+from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.csv import is_csv
 from dpntk.common.sources.tables.table import find_tables
 from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.schema_inference import draft_schema
 from dpntk.evaluate.tables import (
     Row,
@@ -105,7 +107,9 @@ def through_files(data: Data, run: Run, features: str) -> Table:
     """Synthetic rows, by way of the files that users have."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        embedding = embed(data.train, table=data.schema, features=features, feature_seed=run.seed)
+        embedding = embed(
+            data.train, FeatureOptions(features, seed=run.seed), SourceOptions(schema=data.schema)
+        )
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(run.epsilon, delta_for(embedding.records))
         publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())

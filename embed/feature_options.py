@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from ..common.errors import SchemaError
@@ -19,6 +20,7 @@ from ..common.features.ntk.map import TangentFeatures
 from ..common.features.ntk.scattering import Front, Pixels, make_front
 from ..common.features.registry import FEATURES
 from ..common.features.rff import RandomFourierFeatures
+from ..common.features.torchscript import PublicModule, load_module
 from ..common.schema import Schema
 from ..common.schema.encoding import blocks_of
 from ..common.schema.image import ImageSchema
@@ -39,18 +41,18 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
     "adult": {"arch": "cnn_2l", "width": "30_200"},
 }
 """Networks that the paper's authors chose for their data sets, by the name of the set: options of
-`MapOptions`, where they differ from the defaults (Yang et al., arXiv 2303.01687, Table 5; these
+`FeatureOptions`, where they differ from the defaults (Yang et al., arXiv 2303.01687, Table 5; these
 three are also in the commands that come with their code). They were tuned on the records of those
 sets: no guarantee covers what the choice of a preset says about them. For any other data they are
 public."""
 
 
 @dataclass(frozen=True)
-class MapOptions:
-    """Which feature map, by the options of `embed`; None where nothing was said.
+class FeatureOptions:
+    """Which feature map; None where nothing was said.
 
     Attributes:
-        features: "ntk", "rff" or "hermite".
+        kind: "ntk", "rff", "hermite" or "perceptual".
         arch: of "ntk": the network, one of `ARCHITECTURES`; "fc_1l" if None.
         width: of "ntk": of its hidden layers, 400 or "3000_200"; as said there if None.
         activation: of "ntk": one of `ACTIVATIONS`; "relu" if None.
@@ -63,9 +65,14 @@ class MapOptions:
             (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
         pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
             "age,pay"; or "all". They share the weight.
+        seed: of the map's random weights. Not of any noise: that has no seed.
+        module: of "perceptual": a TorchScript archive of a module that takes float32 images
+            (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.
+        module_is_public: of "perceptual": the owner's word that the module was trained on public
+            data alone. The guarantee does not cover what it was trained on.
     """
 
-    features: str = "ntk"
+    kind: str = "ntk"
     arch: str | None = None
     width: str | int | None = None
     activation: str | None = None
@@ -74,24 +81,58 @@ class MapOptions:
     length_scale: float | None = None
     marginals: float | None = None
     pairs: Sequence[str] = ()
+    seed: int = 0
+    module: Path | str | None = None
+    module_is_public: bool = False
 
-    def draw(self, schema: Schema, seed: int) -> FeatureMap:
-        """Draw the map.
+    def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule | None]:
+        """Draw the map, or find out what the module is.
 
         Args:
             schema: of the records.
-            seed: of the map's random weights. Not of any noise: that has no seed.
+
+        Returns:
+            The map, and of "perceptual" the module that computes it.
+
+        Raises:
+            SchemaError: there is no such map, or the owner has not said that the module is public.
+            ModuleError: the module cannot be used.
+        """
+        if self.kind != "perceptual":
+            self._refuse_module(f"it goes with --features perceptual, not {self.kind}")
+            return self.draw(schema), None
+        self.refuse_network(f"it goes with --features ntk, not {self.kind}")
+        self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
+        self.refuse_marginals("it goes with --features ntk")
+        if not isinstance(schema, ImageSchema):
+            raise SchemaError("--features perceptual: it is for images, not for tables")
+        if self.module is None:
+            raise SchemaError("--features perceptual: name the module's file with --module FILE")
+        if not self.module_is_public:
+            raise SchemaError(
+                f"--module {self.module}: no epsilon covers the data that it was trained on; add "
+                "--module-is-public if all of them are public"
+            )
+        shape = (1, schema.side, schema.side)
+        opened = load_module(Path(self.module), shape, schema.levels)
+        return opened.feature_map, opened
+
+    def draw(self, schema: Schema) -> FeatureMap:
+        """Draw the map, if it needs no module.
+
+        Args:
+            schema: of the records.
 
         Raises:
             SchemaError: there is no such map.
         """
-        tangent = self.features == "ntk"
-        if self.features != "rff":
-            self.refuse_fourier(f"it goes with --features rff, not {self.features}")
+        tangent = self.kind == "ntk"
+        if self.kind != "rff":
+            self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
         if not (tangent and isinstance(schema, TableSchema)):
             self.refuse_marginals("it goes with tables and --features ntk")
         if tangent:
-            network = self._network(schema, seed)
+            network = self._network(schema)
             weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
             if not weight:
                 self.refuse_marginals("it goes with a weight of --marginals above 0")
@@ -99,16 +140,29 @@ class MapOptions:
                 marginals = MarginalFeatures.of(schema, pairs=read_pairs(self.pairs, schema))
                 return JointFeatures(network, marginals, weight)
             return network
-        self.refuse_network(f"it goes with --features ntk, not {self.features}")
-        if self.features == "hermite":
-            return HermiteFeatures.draw(schema.record_size, levels=schema.levels, seed=seed)
-        if self.features == "rff":
-            return self._fourier(schema, seed)
-        if self.features == "perceptual":
+        self.refuse_network(f"it goes with --features ntk, not {self.kind}")
+        if self.kind == "hermite":
+            return HermiteFeatures.draw(schema.record_size, levels=schema.levels, seed=self.seed)
+        if self.kind == "rff":
+            return self._fourier(schema)
+        if self.kind == "perceptual":
             raise SchemaError(
                 "--features perceptual: a module's features are not drawn: embed first"
             )
-        raise SchemaError(f"--features {self.features}: known are {', '.join(FEATURES)}")
+        raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")
+
+    def refuse_all(self, why: str) -> None:
+        """Refuse all options but the seed, where no such map is drawn.
+
+        Raises:
+            SchemaError: there is one.
+        """
+        if self.kind != "ntk":
+            raise SchemaError(f"--features {self.kind}: {why}")
+        self.refuse_network(why)
+        self.refuse_fourier(why)
+        self.refuse_marginals(why)
+        self._refuse_module(why)
 
     def refuse_network(self, why: str) -> None:
         """Refuse options of a network.
@@ -142,7 +196,13 @@ class MapOptions:
         if self.pairs:
             raise SchemaError(f"--pairs {self.pairs[0]}: {why}")
 
-    def _fourier(self, schema: Schema, seed: int) -> FeatureMap:
+    def _refuse_module(self, why: str) -> None:
+        if self.module is not None:
+            raise SchemaError(f"--module {self.module}: {why}")
+        if self.module_is_public:
+            raise SchemaError(f"--module-is-public: {why}")
+
+    def _fourier(self, schema: Schema) -> FeatureMap:
         """Of images all values; of tables numbers, and categories beside them in one-hot form."""
         places: Sequence[int] = range(schema.record_size)
         categories = None
@@ -159,14 +219,14 @@ class MapOptions:
             frequencies=self.frequencies,
             length_scale=self.length_scale or math.sqrt(len(places) / _VALUES_PER_SQUARED_LENGTH),
             levels=schema.levels,
-            seed=seed,
+            seed=self.seed,
             places=places,
         )
         if categories is None:
             return numbers
         return JointFeatures(numbers, categories, math.sqrt(0.5))  # both kernels are at most 1
 
-    def _network(self, schema: Schema, seed: int) -> TangentFeatures:
+    def _network(self, schema: Schema) -> TangentFeatures:
         arch = self.arch or DEFAULT_ARCH
         usual = "" if isinstance(schema, ImageSchema) else _TABLE_WIDTHS.get(arch, "")
         widths = read_widths(usual if self.width is None else str(self.width), arch)
@@ -176,7 +236,7 @@ class MapOptions:
             layers_of(arch, widths, shape, self.activation or DEFAULT_ACTIVATION),
             outputs=len(schema.classes),
             levels=schema.levels,
-            seed=seed,
+            seed=self.seed,
             shape=shape,
         )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from dpntk.embed import embed, save_embedding
+from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.generate import TrainingSettings, generate
 from dpntk.release import PrivacyParameters, open_release, own_key, publish
@@ -29,7 +29,7 @@ def main(folder: Path) -> None:
     np.savez(folder / "test.npz", x=images[1400:], y=digits.target[1400:])
 
     # Sensitive, and never to be shared. The number of classes is declared, not looked up.
-    embedding = embed(folder / "train.npz", classes=10)
+    embedding = embed(folder / "train.npz", source=SourceOptions(classes=10))
     save_embedding(embedding, folder / "embedding.h5")
 
     # May be given to anybody. The embedding's ledger says what was spent.

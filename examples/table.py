@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from dpntk.common.schema_file import read_schema
-from dpntk.embed import embed, save_embedding
+from dpntk.common.schema.toml import read_schema
+from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate.tables import distances, read_real_table, read_synthetic_table
 from dpntk.generate import TableSettings, generate_table
 from dpntk.release import PrivacyParameters, open_release, own_key, publish
@@ -80,7 +80,9 @@ def main(folder: Path) -> None:
     schema = read_schema(folder / "schema.toml")
 
     # Sensitive, and never to be shared.
-    save_embedding(embed(folder / "train.csv", table=schema), folder / "embedding.h5")
+    save_embedding(
+        embed(folder / "train.csv", source=SourceOptions(schema=schema)), folder / "embedding.h5"
+    )
 
     # May be given to anybody. The embedding's ledger says what was spent.
     publish(

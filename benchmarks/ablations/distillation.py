@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.evaluate import Records, read_synthetic
-from dpntk.evaluate.distilled import classifiers_of
+from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.generate.distilled import export_points
 from dpntk.release import OpenedDistilled, open_any, own_key
 from dpntk.release.distill import Settings, distill
@@ -57,7 +58,7 @@ def accuracy(train: Records, test: Records, settings: Settings, epsilon: float) 
         folder = Path(name)
         images = train.pixels.reshape(-1, train.side, train.side)
         np.savez(folder / "records.npz", x=images, y=train.labels)
-        source = open_source(folder / "records.npz", class_count=train.classes)
+        source = open_source(folder / "records.npz", SourceOptions(classes=train.classes))
         output, ledger = folder / "release.h5", folder / "ledger.json"
         distill(source, output, ledger, own_key(), epsilon=epsilon, settings=settings)
         opened = open_any(output)

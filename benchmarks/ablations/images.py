@@ -24,11 +24,13 @@ from unittest.mock import patch
 import numpy as np
 
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding
 from dpntk.evaluate import Records, measure
-from dpntk.evaluate.classifiers import CLASSIFIERS
-from dpntk.generate import TrainingSettings, generator, training, whitening
-from dpntk.generate.sampling import sample
+from dpntk.evaluate.images.classifiers import CLASSIFIERS
+from dpntk.generate import TrainingSettings
+from dpntk.generate.images import generator, training, whitening
+from dpntk.generate.images.sampling import sample
 from dpntk.release import PrivacyParameters, Release, open_release, own_key, publish
 
 SEED = 0
@@ -96,7 +98,7 @@ def released(records: Records, epsilon: float) -> Release:
         folder = Path(name)
         images = records.pixels.reshape(-1, records.side, records.side)
         np.savez(folder / "records.npz", x=images, y=records.labels)
-        embedding = embed(folder / "records.npz", classes=records.classes)
+        embedding = embed(folder / "records.npz", source=SourceOptions(classes=records.classes))
         save_embedding(embedding, folder / "embedding.h5")
         publish(
             folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon), own_key()

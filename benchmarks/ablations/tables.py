@@ -11,7 +11,6 @@ Run: python -m benchmarks.ablations.tables NAME=PATH:LABEL TABLE [--epsilon E] [
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -25,16 +24,19 @@ import numpy as np
 import torch
 from pyarrow import parquet
 
-from dpntk.common.table_schema import TableSchema
+from dpntk.common.schema.table import TableSchema
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.tables import Table, evaluate_tables, read_real_table
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.utility import MOST_RECORDS, task_for
-from dpntk.generate import TableSettings, table_replacement, table_tilting, train_table
-from dpntk.generate.mean_embedding import pooled_mean
-from dpntk.generate.table_arrangement import arrangement_of
-from dpntk.generate.table_marginals import marginals_of
-from dpntk.generate.table_sampling import corrected_rows, sample_rows
+from dpntk.generate import TableSettings, train_table
+from dpntk.generate.kernels.mean_embedding import pooled_mean
+from dpntk.generate.tables import resample, reweighting
+from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.refinement import refinement_of
+from dpntk.generate.tables.sampling import corrected_rows, sample_rows
 from dpntk.release import PrivacyParameters, Release, open_release, own_key, publish
 
 from ..tables import Data, delta_for, prepare
@@ -57,7 +59,7 @@ class Variant:
         refined: whether rows are put together anew by a Markov chain.
     """
 
-    features: Mapping[str, Any] = field(default_factory=dict)
+    features: FeatureOptions = field(default_factory=FeatureOptions)
     settings: Mapping[str, Any] = field(default_factory=dict)
     constants: Mapping[tuple[ModuleType, str], float] = field(default_factory=dict)
     matched: bool = True
@@ -73,15 +75,15 @@ TABLES: dict[str, dict[str, Variant]] = {
         "refined": Variant(),
     },
     "marginals": {
-        "no marginals": Variant({"marginals": 0.0}),
+        "no marginals": Variant(FeatureOptions(marginals=0.0)),
         **{
             f"weight {weight:g} in the release, {loss:g} in training": Variant(
-                {"marginals": weight}, {"marginals_loss": float(loss)}
+                FeatureOptions(marginals=weight), {"marginals_loss": float(loss)}
             )
             for weight in (0.4, 0.7)
             for loss in (1, 10, 30, 100)
         },
-        "all pairs, weight 0.6": Variant({"marginals": 0.6, "pairs": ("all",)}),
+        "all pairs, weight 0.6": Variant(FeatureOptions(marginals=0.6, pairs=("all",))),
     },
     "training": {
         "1,500 steps of 400": Variant(),
@@ -89,11 +91,11 @@ TABLES: dict[str, dict[str, Variant]] = {
         "batches of 1,000": Variant(settings={"batch": 1000}),
     },
     "reweighting": {
-        f"k = {k:g}": Variant(constants={(table_tilting, "CAUTION"): k}, refined=False)
+        f"k = {k:g}": Variant(constants={(reweighting, "CAUTION"): k}, refined=False)
         for k in (0.05, 0.15, 0.25, 0.6, 1)
     },
     "resampling": {
-        f"k = {k:g}": Variant(constants={(table_replacement, "CAUTION"): k})
+        f"k = {k:g}": Variant(constants={(resample, "CAUTION"): k})
         for k in (0.03, 0.05, 0.07, 0.1, 0.15, 0.3)
     },
 }
@@ -110,11 +112,11 @@ def split(data: Data, rows: int | None, folder: Path) -> tuple[Path, Path]:
     return parts
 
 
-def released(train: Path, schema: TableSchema, features: Mapping[str, Any], eps: float) -> Release:
+def released(train: Path, schema: TableSchema, features: FeatureOptions, eps: float) -> Release:
     """A release of rows, by way of the files that users have."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        embedding = embed(train, table=schema, **features)
+        embedding = embed(train, features, SourceOptions(schema=schema))
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(eps, delta_for(embedding.records))
         publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
@@ -139,8 +141,8 @@ def made(release: Release, variant: Variant, folder: Path) -> Table:
             release.class_weights,
             SEED,
             marginals,
-            table_tilting.tilting_of(release, candidates) if variant.reweighted else None,
-            arrangement_of(release) if variant.refined else None,
+            reweighting.reweighting_of(release, candidates) if variant.reweighted else None,
+            refinement_of(release) if variant.refined else None,
         )
     parquet.write_table(rows, folder / "rows.parquet")
     return read_real_table(folder / "rows.parquet", "train", schema)
@@ -167,7 +169,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="embed no more than so many")
     arguments = parser.parse_args()
     name, _, place = arguments.data.partition("=")
-    releases: dict[str, Release] = {}
+    releases: dict[FeatureOptions, Release] = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         data = prepare(name, place, folder / "data")
@@ -178,12 +180,11 @@ def main() -> None:
         print("|---" * (1 + len(real)) + "|")
         show(REAL, real)
         for variant_name, variant in TABLES[arguments.table].items():
-            features = json.dumps(dict(variant.features))
-            if features not in releases:
-                releases[features] = released(
+            if variant.features not in releases:
+                releases[variant.features] = released(
                     train, data.schema, variant.features, arguments.epsilon
                 )
-            rows = made(releases[features], variant, folder)
+            rows = made(releases[variant.features], variant, folder)
             show(variant_name, figures(variant_name, rows, test))
 
 

@@ -6,5 +6,6 @@ of reach of the release and of the generator.
 
 from .base import Batch, Source, require_public_side
 from .opening import open_source
+from .options import SourceOptions
 
-__all__ = ["Batch", "Source", "open_source", "require_public_side"]
+__all__ = ["Batch", "Source", "SourceOptions", "open_source", "require_public_side"]

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import DataError, SchemaError
-from ..schema.table import TableSchema
-from ..text import counted
 from .base import Source, names_of_numbers, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files
 from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
 from .images.image_folder import ImageFolderSource
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
+from .options import SourceOptions
 from .shards import find_shards, holds_shards
 from .tables.csv import is_csv
 from .tables.table import TableSource
 
+_NOTHING_SAID: Final = SourceOptions()
 _PARQUET: Final = ".parquet"
 _TAR: Final = ".tar"
 _KINDS: Final[dict[str, Callable[[Path], bool]]] = {
@@ -29,52 +29,32 @@ _KINDS: Final[dict[str, Callable[[Path], bool]]] = {
 }
 
 
-def open_source(
-    path: Path,
-    *,
-    split: str = "train",
-    image_size: int | None = None,
-    class_count: int | None = None,
-    class_names: tuple[str, ...] | None = None,
-    table: TableSchema | None = None,
-) -> Source:
+def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Source:
     """Open a data set.
 
     A file is an .npz archive, a Parquet file or a tar shard. A folder holds IDX files, .npy files,
     Parquet files, tar shards, or one folder of images for each class; or folders `train` and `test`
-    with one of these.
+    with one of these. With a schema it is a table in CSV or Parquet files.
 
     Args:
         path: the folder or file.
-        split: "train" or "test", where the data set has both.
-        image_size: resize every image to this many pixels a side.
-        class_count: declared number of classes; of formats that name them, how many to expect.
-        class_names: declared names of all classes, those without a record too; in the order of
-            their numbers, where the format only numbers them. Looked up in the data if neither is
-            given.
-        table: the schema, if the data are a table in CSV or Parquet files.
+        options: how to read it, and what is known of it.
 
     Raises:
         DataError: nothing is there, or nothing that dpntk reads.
-        SchemaError: what is there has not the form of a data set.
+        SchemaError: what is there has not the form of a data set, or the options contradict each
+            other.
     """
+    path = Path(path)
     if path == Path("-"):
         raise DataError(
             "-: standard input is no source, because records have to be counted before they are "
             "read: give a file or a folder"
         )
-    if table is not None:
-        if (image_size, class_count, class_names) != (None, None, None):
-            raise SchemaError(
-                "--image-size, --classes and --class-names are for images: for a table the schema "
-                "says all"
-            )
-        return TableSource.open(path, table, split)
-    if class_names is not None and class_count not in (None, len(class_names)):
-        raise SchemaError(
-            f"--class-names names {counted(len(class_names), 'class', 'classes')}, but --classes "
-            f"declares {class_count}: leave out --classes"
-        )
+    if (table := options.table()) is not None:
+        return TableSource.open(path, table, options.split)
+    split, image_size = options.split, options.image_size
+    class_count, class_names = options.classes, options.class_names
     with reading(path):
         if not path.exists():
             raise DataError(f"{path}: there is no such file or folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,21 +12,23 @@ from ...common.cli.options import SEED, FiniteRange, quiet_values_option
 from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import magnitudes
+from ...common.features.base import FeatureMap
 from ...common.ledger import DEFAULT_DELTA, PrivacyBudget
 from ...common.runtime.device import AUTO
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
-from ...common.schema.table import TableSchema
 from ...common.schema.toml import read_draft
+from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
 from ...common.text import counted
-from ..feature_options import MapOptions
+from ..feature_options import FeatureOptions
 from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder
 from ..sums.file import load_embedding
 from ..sums.saving import COST, require_not_raised, save_embedding
-from .options import given_schema, map_options, say_what_was_looked_up, source_options
+from .feature_options import feature_options
+from .source_options import say_what_was_looked_up, source_options, with_schema
 
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
@@ -47,7 +50,7 @@ from .options import given_schema, map_options, say_what_was_looked_up, source_o
     "--budget-delta", type=float, metavar="DELTA",
     help=f"Delta at which the ceiling is taken [default: {DEFAULT_DELTA}]",
 )  # fmt: skip
-@map_options
+@feature_options
 @click.option(
     "--feature-seed", type=SEED, default=0, show_default=True,
     help="Seed of its random weights (never of noise: noise has no seed).",
@@ -87,7 +90,8 @@ from .options import given_schema, map_options, say_what_was_looked_up, source_o
 )  # fmt: skip
 def command(
     data: Path,
-    options: MapOptions,
+    features: FeatureOptions,
+    source: SourceOptions,
     output: Path | None,
     overwrite: bool,
     budget_eps: float | None,
@@ -96,15 +100,10 @@ def command(
     module: Path | None,
     module_is_public: bool,
     device: str,
-    split: str,
-    image_size: int | None,
-    classes: int | None,
-    class_names: tuple[str, ...] | None,
     capacity: int | None,
     restart: bool,
     checkpoint_every: float | None,
     threads: int | None,
-    schema_path: Path | None,
     accept_from_data: bool,
     private_bounds: bool,
 ) -> None:
@@ -120,16 +119,20 @@ def command(
     """
     ceiling = _ceiling(budget_eps, budget_delta)
     output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
-    table: TableSchema | None
-    own_map = None
+    features = replace(
+        features, seed=feature_seed, module=module, module_is_public=module_is_public
+    )
+    chosen: FeatureOptions | FeatureMap = features
+    schema_path = source.schema
     if private_bounds:
-        if schema_path is None:
+        if not isinstance(schema_path, Path):
             raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
         table = draft.of_magnitudes(str(schema_path), accept_from_data=accept_from_data)
-        own_map = magnitudes(table)
+        features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
+        source, chosen = replace(source, schema=table), magnitudes(table)
     else:
-        table = given_schema(schema_path, accept_from_data=accept_from_data)
+        source = with_schema(source, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
     may_write = partial(
         require_absent, output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS
@@ -142,17 +145,10 @@ def command(
         try:
             embedding = embed(
                 data,
-                **vars(options) | ({} if own_map is None else {"features": own_map}),
-                feature_seed=feature_seed,
-                module=module,
-                module_is_public=module_is_public,
+                chosen,
+                source,
                 device=device,
-                split=split,
-                image_size=image_size,
-                classes=classes,
-                class_names=class_names,
                 capacity=capacity,
-                table=table,
                 carry_out=partial(work.carry_out, may_write=may_write),
             )
         except NothingLeft as reason:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...common.errors import DataError
 from ...common.outline import Outlined
-from ...common.sources import Source, open_source
+from ...common.sources import Source, SourceOptions, open_source
 from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
 from ..provenance import read_provenance
 from ..unpacked import require_plausible
@@ -72,7 +72,7 @@ def read_synthetic(path: Path) -> Records:
             names = tuple(map(str, provenance.pop("classes")))
         except (KeyError, TypeError) as error:
             raise DataError(f"{path / PROVENANCE}: damaged; generate the records again") from error
-    source = open_source(images, class_count=len(names) if names else None)
+    source = open_source(images, SourceOptions(classes=len(names) if names else None))
     require_plausible(images, len(source) * source.schema.record_size)
     records = _collect(source, names, provenance)
     if len(np.unique(records.labels)) < 2:
@@ -87,13 +87,10 @@ def read_real(path: Path, split: str, like: Records) -> Records:
         DataError: they cannot be read.
         SchemaError: they do not fit.
     """
-    source = open_source(
-        path,
-        split=split,
-        image_size=like.side,
-        class_count=like.classes,
-        class_names=like.class_names,
+    known = SourceOptions(
+        split=split, image_size=like.side, classes=like.classes, class_names=like.class_names
     )
+    source = open_source(path, known)
     return _collect(source, like.class_names, {})
 
 

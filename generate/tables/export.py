@@ -273,7 +273,7 @@ def _serialise(saved: SavedTableGenerator) -> bytes:
             weights[_MAP + name] = torch.from_numpy(array.copy())
         for name in _TILTS:
             weights[f"{_REWEIGHTING}.{name}"] = torch.from_numpy(getattr(saved.reweighting, name))
-    if saved.arrangement is not None:
+    if saved.refinement is not None:
         for name in _MEANS:
             weights[f"{_REFINEMENT}.{name}"] = torch.from_numpy(getattr(saved.refinement, name))
     return generator_file.serialise(description, weights)

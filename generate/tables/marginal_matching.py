@@ -15,7 +15,7 @@ from .marginals import ColumnMarginal
 _EMPTY: Final = 1e-12
 
 
-def correct(
+def match_marginals(
     records: NDArray[np.float32],
     label: int,
     marginals: tuple[ColumnMarginal, ...],

@@ -91,7 +91,7 @@ class ShallowTangents:
             tilt.swap(here, random)
             records[rows] = here
 
-    def replace(
+    def resample(
         self,
         records: Tensor,
         others: Tensor,
@@ -183,7 +183,7 @@ class _Change:
             sums[both], square[both] = new_sums[both], new_square[both]
             value[both] = new_value[both]
 
-    def replace(self, records: Tensor, others: Tensor, random: np.random.Generator) -> None:
+    def resample(self, records: Tensor, others: Tensor, random: np.random.Generator) -> None:
         """Rows take values of others, in place."""
         sums = records @ self._weights + self._biases
         square = torch.linalg.vecdot(records, records)

@@ -12,9 +12,9 @@ from ...common.adjacency import Adjacency
 from ...common.cli.options import SEED, count_from, quiet_values_option
 from ...common.console import console
 from ...common.runtime.threads import use_threads
-from ...common.sources import open_source
+from ...common.sources import SourceOptions, open_source
 from ...common.text import promised, rounded_up
-from ...embed.commands.options import given_schema, say_what_was_looked_up, source_options
+from ...embed.commands.source_options import say_what_was_looked_up, source_options, with_schema
 from ..distill.ledger import ledger_of
 from ..distill.pipeline import distill
 from ..distill.settings import PRESETS, Settings
@@ -94,11 +94,7 @@ def command(
     compose: bool,
     overwrite: bool,
     restart: bool,
-    split: str,
-    image_size: int | None,
-    classes: int | None,
-    class_names: tuple[str, ...] | None,
-    schema_path: Path | None,
+    source: SourceOptions,
     accept_from_data: bool,
     threads: int | None,
     key_path: Path | None,
@@ -119,18 +115,10 @@ def command(
     if preset and set(given) - {"seed"}:
         names = ", ".join(sorted(given))
         settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
-    table = given_schema(schema_path, accept_from_data=accept_from_data)
+    source = with_schema(source, accept_from_data=accept_from_data)
     use_threads(threads)
-    source = open_source(
-        data,
-        split=split,
-        image_size=image_size,
-        class_count=classes,
-        class_names=class_names,
-        table=table,
-    )
     made = distill(
-        source,
+        open_source(data, source),
         output,
         ledger or ledger_of(data),
         signing_key(key_path),

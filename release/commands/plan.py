@@ -17,9 +17,9 @@ from ...common.schema.image import ImageSchema, numbered
 from ...common.schema.origin import Origin
 from ...common.schema.toml import read_schema
 from ...common.text import counted, rounded_down, rounded_up
-from ...embed.commands.options import OF_THE_MAP, map_options
+from ...embed.commands.feature_options import OF_THE_MAP, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
-from ...embed.feature_options import MapOptions
+from ...embed.feature_options import FeatureOptions
 from ...embed.sums.file import Embedding, load_embedding
 from ..mechanism.composition import remaining, total_of
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
@@ -50,7 +50,7 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
     "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
     help="Weight of the class counts.",
 )  # fmt: skip
-@map_options
+@feature_options
 @click.option(
     "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
     help="Height and width of an image [default: 28]",
@@ -70,7 +70,7 @@ def command(
     adjacency: Adjacency,
     class_counts: str,
     count_weight: float,
-    options: MapOptions,
+    features: FeatureOptions,
     image_size: int | None,
     schema_path: Path | None,
 ) -> None:
@@ -83,7 +83,7 @@ def command(
         epsilon, delta, adjacency, ClassCounts(class_counts), count_weight
     )
     if embedding is not None:
-        _refuse_map_options(context)
+        _refuse_feature_options(context)
         loaded = load_embedding(embedding)
         number = _public_number(loaded, parameters, records)
         feature_map, grid = loaded.feature_map, loaded.grid
@@ -92,7 +92,7 @@ def command(
         schema = _schema(schema_path, classes, image_size)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        feature_map = options.draw(schema, seed=0)
+        feature_map = features.draw(schema)
         grid = Grid.for_capacity(schema.levels, max(records, DEFAULT_CAPACITY))
         planned = plan(feature_map, grid, len(schema.classes), records, parameters)
     _show(planned, feature_map)
@@ -112,7 +112,7 @@ def _schema(path: Path | None, classes: int | None, image_size: int | None) -> S
     return read_schema(path, accept_from_data=True)
 
 
-def _refuse_map_options(context: click.Context) -> None:
+def _refuse_feature_options(context: click.Context) -> None:
     for parameter in context.command.params:
         if parameter.name not in _OF_THE_EMBEDDING:
             continue

@@ -31,10 +31,12 @@ import torch
 
 from dpntk.common.console import console
 from dpntk.common.errors import DpntkError
+from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage import sandbox
 from dpntk.common.storage.sandbox import Parser
 from dpntk.common.storage.synthetic_folder import PROVENANCE
 from dpntk.embed import Embedding, embed, load_embedding, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.distilled import is_distilled, read_points
 from dpntk.evaluate.images.records import read_synthetic
 from dpntk.evaluate.provenance import described, is_private
@@ -120,7 +122,7 @@ def _roomy(honest: bytes, path: Path, documents: list[str]) -> Seed:
 
 def _of_a_table(folder: Path) -> Embedding:
     (folder / "a.csv").write_text(people(50))
-    return embed(folder / "a.csv", table=PEOPLE, width=1)
+    return embed(folder / "a.csv", FeatureOptions(width=1), SourceOptions(schema=PEOPLE))
 
 
 def _release_seeds(folder: Path) -> list[Seed]:

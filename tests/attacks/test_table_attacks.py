@@ -12,7 +12,9 @@ import h5py
 import pytest
 
 from dpntk.common.errors import FormatError
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.release import Acceptance, PrivacyParameters, open_release
 from dpntk.release.file.parser import read_body
 from dpntk.release.file.writer import serialise
@@ -28,7 +30,10 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path.write_text(people(50))
     return bytes(
         serialise(
-            unrecorded_release(embed(path, table=PEOPLE, width=3), PrivacyParameters(1.0, 1e-3))
+            unrecorded_release(
+                embed(path, FeatureOptions(width=3), SourceOptions(schema=PEOPLE)),
+                PrivacyParameters(1.0, 1e-3),
+            )
         )
     )
 

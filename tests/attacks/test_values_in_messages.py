@@ -20,6 +20,7 @@ from dpntk.common.errors import DpntkError
 from dpntk.common.schema.table import CsvFormat
 from dpntk.common.schema.toml import Draft, read_draft
 from dpntk.common.sources import Batch, open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding
 from dpntk.embed.run.checkpoint import Progress, Share
 from dpntk.embed.schema_inference import draft_schema
@@ -151,7 +152,7 @@ def test_an_error_about_a_table_quotes_no_value(dpntk: Command, tmp_path: Path, 
     make, value = TABLES[kind]
     path = make(tmp_path)
     with pytest.raises(DpntkError) as caught:
-        list(open_source(path, table=PEOPLE).batches(3))
+        list(open_source(path, SourceOptions(schema=PEOPLE)).batches(3))
     require_silent(caught.value, value, path.name)
     (tmp_path / "s.toml").write_text(Draft(PEOPLE).to_toml())
     arguments = ("embed", path, "--schema", "s.toml", "--width", "2")
@@ -164,7 +165,7 @@ def test_an_error_about_images_quotes_no_label(dpntk: Command, tmp_path: Path, k
     make, value, classes = IMAGE_SETS[kind]
     path = make(tmp_path)
     with pytest.raises(DpntkError) as caught:
-        list(open_source(path, class_count=3 if classes else None).batches(3))
+        list(open_source(path, SourceOptions(classes=3 if classes else None)).batches(3))
     require_silent(caught.value, value, path.name)
     distill = ("distill", path, "--eps", 1, "--delta", 1e-3, "--per-class", 1, "--steps", 1)
     for command in (("embed", path, "--width", 2), distill):

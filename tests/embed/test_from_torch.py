@@ -50,14 +50,12 @@ def test_the_features_are_the_gradients_of_the_network() -> None:
 def test_it_embeds(folder: Path) -> None:
     network = nn.Sequential(nn.Linear(SIDE**2, 4), nn.Softsign(), nn.Linear(4, 3))
     own = tangent_features_of(network, (SIDE**2,))
-    made = embed(folder, features=own)
+    made = embed(folder, own)
     assert made.sums.shape == (own.dimension, 3)
     assert made.feature_map is own
     small = tangent_features_of(nn.Sequential(nn.Linear(63, 3), nn.Linear(3, 1)), (63,))
     with pytest.raises(SchemaError, match="64 values, but the feature map takes 63"):
-        embed(folder, features=small)
-    with pytest.raises(SchemaError, match="width"):
-        embed(folder, features=own, width=7)
+        embed(folder, small)
 
 
 @pytest.mark.parametrize("layer", [0, 2])

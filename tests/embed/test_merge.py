@@ -8,14 +8,17 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dpntk.common.errors import MergeError, SchemaError
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
 from dpntk.embed.commands import merge as merge_cli
 from dpntk.embed.exact.grid import Grid
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.file import write_embedding
 from dpntk.embed.sums.totals import Totals
 from dpntk.release import PrivacyParameters, own_key, publish
@@ -30,10 +33,18 @@ def write(path: Path, rows: slice) -> Path:
     return path
 
 
-def embedded(folder: Path, name: str, rows: slice, **options: object) -> Path:
+def embedded(
+    folder: Path,
+    name: str,
+    rows: slice,
+    capacity: int | None = None,
+    **options: Any,  # noqa: ANN401 - of either kind
+) -> Path:
     data = write(folder / f"{name}.npz", rows)
-    how: dict[str, object] = {"width": 5, "classes": 3, "image_size": SIDE, **options}
-    save_embedding(embed(data, **how), folder / f"{name}.h5")  # type: ignore[arg-type]
+    known = {name: options.pop(name) for name in ("classes", "image_size") if name in options}
+    source = replace(SourceOptions(classes=3, image_size=SIDE), **known)
+    made = embed(data, replace(FeatureOptions(width=5), **options), source, capacity=capacity)
+    save_embedding(made, folder / f"{name}.h5")
     return folder / f"{name}.h5"
 
 
@@ -123,8 +134,8 @@ def test_the_same_records_twice_are_refused(tmp_path: Path, dpntk: Command) -> N
     ("options", "words"),
     [
         ({"width": 6}, 'feature map width is "6" and not "5"; embed'),
-        ({"feature_seed": 1}, "the random weights are others (--feature-seed)"),
-        ({"features": "hermite", "width": None}, 'feature map features is "hermite" and not "ntk"'),
+        ({"seed": 1}, "the random weights are others (--feature-seed)"),
+        ({"kind": "hermite", "width": None}, 'feature map features is "hermite" and not "ntk"'),
         ({"capacity": 3_000_000}, "grid capacity is 3000000 and not 1048576"),
         ({"classes": 4}, "feature map outputs is 4 and not 3"),
         ({"classes": None}, 'schema classes origin is "from-data" and not "declared"'),
@@ -135,7 +146,7 @@ def test_another_plan_is_refused_and_named(
     shards: list[Path],
     tmp_path: Path,
     dpntk: Command,
-    options: dict[str, object],
+    options: dict[str, Any],
     words: str,
 ) -> None:
     other = embedded(tmp_path, "other", slice(120, 300), **options)

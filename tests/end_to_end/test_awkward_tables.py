@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from tests.conftest import Command, refused
 from tests.end_to_end.test_tables import confirm
 
@@ -26,7 +27,9 @@ def go_through(dpntk: Command, file: str, *options: str) -> None:
     generated = dpntk("generate", "release.h5", "--steps", "2", "-n", "50")
     assert generated.code == 0, generated.stderr
     for name in ("table.csv", "table.parquet"):
-        source = open_source(Path("synthetic") / name, table=read_schema(Path("schema.toml")))
+        source = open_source(
+            Path("synthetic") / name, SourceOptions(schema=read_schema(Path("schema.toml")))
+        )
         assert sum(len(batch.records) for batch in source.batches(100)) == 50
 
 

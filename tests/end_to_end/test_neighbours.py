@@ -30,6 +30,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import pipeline
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.embed.sums.file import Embedding
@@ -693,9 +694,9 @@ class Leak:
             embeddings.append(load(path))
             return embeddings[-1]
 
-        def opened(path: Path, **options: Any) -> Any:  # noqa: ANN401
+        def opened(path: Path, options: SourceOptions) -> Any:  # noqa: ANN401
             places.append(path)
-            return open_source(path, **options)
+            return open_source(path, options)
 
         def leaking(made: Release) -> memoryview:
             content: memoryview = serialise(self.plant(made, embeddings[-1], places[-1]))

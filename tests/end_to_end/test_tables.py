@@ -13,7 +13,9 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.schema.table import TableSchema
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.writer import serialise
 from dpntk.release.mechanism.gaussian import NoisySums
@@ -186,7 +188,7 @@ def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
 def embedded(path: Path, lines: list[str], pairs: tuple[str, ...]) -> Embedding:
     path.write_text("\n".join(["id,age,pay,grade,town,ill", *lines]) + "\n")
     schema: TableSchema = PEOPLE
-    return embed(path, table=schema, width=7, pairs=pairs)
+    return embed(path, FeatureOptions(width=7, pairs=pairs), SourceOptions(schema=schema))
 
 
 @pytest.mark.parametrize("pairs", [(), ("age,pay", "grade,town")], ids=["columns", "pairs"])

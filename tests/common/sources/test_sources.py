@@ -17,7 +17,9 @@ from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import Source, open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
+from dpntk.embed.feature_options import FeatureOptions
 from tests.conftest import SIDE, Command, refused
 from tests.helpers.data_sets import (
     IMAGES,
@@ -52,16 +54,16 @@ def test_idx_files(tmp_path: Path) -> None:
     assert source.schema.classes == ("0", "1", "2")
     assert isinstance(source.schema, ImageSchema)
     assert source.schema.classes_origin is Origin.FROM_DATA
-    assert len(open_source(tmp_path, split="test")) == 5
+    assert len(open_source(tmp_path, SourceOptions(split="test"))) == 5
 
 
 def test_declared_classes_are_not_looked_up(tmp_path: Path) -> None:
-    schema = open_source(write_idx(tmp_path), class_count=7).schema
+    schema = open_source(write_idx(tmp_path), SourceOptions(classes=7)).schema
     assert len(schema.classes) == 7
     assert isinstance(schema, ImageSchema)
     assert schema.classes_origin is Origin.DECLARED
     with pytest.raises(SchemaError, match=r"too large, for the labels of 2 classes are 0 to 1"):
-        read(open_source(tmp_path, class_count=2))
+        read(open_source(tmp_path, SourceOptions(classes=2)))
 
 
 @pytest.mark.parametrize("shape", [(SIDE, SIDE), (SIDE, SIDE, 1), (1, SIDE, SIDE), (SIDE * SIDE,)])
@@ -83,7 +85,7 @@ def test_npz_with_both_parts(tmp_path: Path) -> None:
     path = tmp_path / "data.npz"
     np.savez(path, x_train=IMAGES, y_train=LABELS, x_test=IMAGES[:4], y_test=LABELS[:4])
     assert len(open_source(path)) == 20
-    assert len(open_source(path, split="test")) == 4
+    assert len(open_source(path, SourceOptions(split="test"))) == 4
 
 
 def test_class_folders(tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ def test_class_folders_in_two_parts(tmp_path: Path) -> None:
     (tmp_path / "test" / "cat").rename(tmp_path / "test" / "ape")
     assert open_source(tmp_path).schema.classes == ("cat", "dog", "eel")
     with pytest.raises(DataError, match="ape is not one of the classes cat, dog, eel"):
-        open_source(tmp_path, split="test", class_names=("cat", "dog", "eel"))
+        open_source(tmp_path, SourceOptions(split="test", class_names=("cat", "dog", "eel")))
 
 
 def test_a_train_part_alone(tmp_path: Path) -> None:
@@ -146,13 +148,13 @@ def test_labels_follow_the_expected_classes_even_if_one_is_missing(tmp_path: Pat
     for file in (tmp_path / "cat").iterdir():
         file.unlink()
     (tmp_path / "cat").rmdir()
-    _, labels = read(open_source(tmp_path, class_names=("cat", "dog", "eel")))
+    _, labels = read(open_source(tmp_path, SourceOptions(class_names=("cat", "dog", "eel"))))
     assert set(labels.tolist()) == {1, 2}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_gives_the_records_in_order(tmp_path: Path, kind: str) -> None:
-    source = open_source(KINDS[kind](tmp_path / "data"), class_count=3)
+    source = open_source(KINDS[kind](tmp_path / "data"), SourceOptions(classes=3))
     records, labels = read(source)
     order = np.argsort(LABELS, kind="stable") if kind == "folder" else np.arange(20)
     assert len(source) == 20
@@ -177,9 +179,9 @@ def test_classes_without_a_record_can_be_declared(tmp_path: Path, kind: str) -> 
             open_source(path)
         (path / "yak").rmdir()
         with pytest.raises(SchemaError, match=r"name 3 classes, but 5 are declared: .*-names"):
-            open_source(path, class_count=5)
+            open_source(path, SourceOptions(classes=5))
         (path / "yak").mkdir()
-    with_it = open_source(path, class_names=names)
+    with_it = open_source(path, SourceOptions(class_names=names))
     assert with_it.schema.classes == names
     assert with_it.schema.from_data == ()
     assert isinstance(with_it.schema, ImageSchema)
@@ -187,16 +189,16 @@ def test_classes_without_a_record_can_be_declared(tmp_path: Path, kind: str) -> 
     _, labels = read(with_it)
     assert set(labels.tolist()) == {0, 1, 2}
     with pytest.raises((SchemaError, DataError), match=r"eel is not one of|labels of 2 classes"):
-        read(open_source(path, class_names=("cat", "dog")))
+        read(open_source(path, SourceOptions(class_names=("cat", "dog"))))
     with pytest.raises(SchemaError, match=r"--class-names names 4 classes, but --classes .* 3"):
-        open_source(path, class_names=names, class_count=3)
+        open_source(path, SourceOptions(class_names=names, classes=3))
 
 
 def test_numbered_class_folders_are_declared_by_their_number(tmp_path: Path) -> None:
     write_folder(tmp_path)
     for number, name in enumerate(("cat", "dog", "eel")):
         (tmp_path / name).rename(tmp_path / str(number))
-    source = open_source(tmp_path, class_count=12)
+    source = open_source(tmp_path, SourceOptions(classes=12))
     assert source.schema.classes == tuple(map(str, range(12)))
     assert source.schema.from_data == ()
     assert open_source(tmp_path).schema.from_data == ("number and names of the classes",)
@@ -205,7 +207,7 @@ def test_numbered_class_folders_are_declared_by_their_number(tmp_path: Path) -> 
 def test_class_folders_need_an_image_somewhere(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     with pytest.raises(DataError, match="no class folder holds a PNG or JPEG file"):
-        open_source(tmp_path, class_names=("cat", "dog"))
+        open_source(tmp_path, SourceOptions(class_names=("cat", "dog")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -217,7 +219,7 @@ def test_images_are_resized_one_by_one(tmp_path: Path, kind: str) -> None:
     if kind != "parquet lists":
         with pytest.raises(SchemaError, match=r"16x24 pixels are not square: --image-size 16"):
             open_source(path)
-    source = open_source(path, image_size=8)
+    source = open_source(path, SourceOptions(image_size=8))
     expected = [np.asarray(Image.fromarray(i).resize((8, 8), 2)).ravel() for i in large]
     assert isinstance(source.schema, ImageSchema)
     assert source.schema.side_origin is Origin.DECLARED
@@ -299,7 +301,7 @@ def test_stopping_early_leaves_nothing_open(tmp_path: Path, kind: str) -> None:
 def test_a_label_beyond_the_declared_classes_is_refused(tmp_path: Path, kind: str) -> None:
     path = KINDS[kind](tmp_path / "data")
     with pytest.raises(SchemaError, match=r"record \d+ has a label that is too large") as caught:
-        read(open_source(path, class_count=2))
+        read(open_source(path, SourceOptions(classes=2)))
     assert str(tmp_path) in str(caught.value)
 
 
@@ -338,7 +340,11 @@ def test_files_are_sorted_by_the_bytes_of_their_names(tmp_path: Path) -> None:
 
 def test_every_kind_is_embedded_to_the_same_bits(tmp_path: Path) -> None:
     sums = {
-        kind: embed(writer(tmp_path / kind.replace(" ", "-")), width=5, front="pixels", classes=3)
+        kind: embed(
+            writer(tmp_path / kind.replace(" ", "-")),
+            FeatureOptions(width=5, front="pixels"),
+            SourceOptions(classes=3),
+        )
         for kind, writer in KINDS.items()
     }
     for kind, embedding in sums.items():

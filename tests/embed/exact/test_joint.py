@@ -23,9 +23,10 @@ from dpntk.common.features.ntk.scattering import Pixels
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
-from dpntk.embed.feature_options import MapOptions, read_pairs
+from dpntk.embed.feature_options import FeatureOptions, read_pairs
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.helpers.tables import PEOPLE, people
 
@@ -35,14 +36,14 @@ MARGINALS = MarginalFeatures.of(PEOPLE)
 JOINT = JointFeatures(TANGENT, MARGINALS, 0.6)
 PAIRS = (("pay", "town"), ("grade", "age"))
 PAIRED = MarginalFeatures.of(PEOPLE, pairs=PAIRS)
-FOURIER = MapOptions("rff", frequencies=4000).draw(PEOPLE, seed=0)
+FOURIER = FeatureOptions("rff", frequencies=4000).draw(PEOPLE)
 assert isinstance(FOURIER, JointFeatures)
 
 
 @pytest.fixture
 def rows(tmp_path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     (tmp_path / "a.csv").write_text(people(300))
-    (batch,) = open_source(tmp_path / "a.csv", table=PEOPLE).batches(300)
+    (batch,) = open_source(tmp_path / "a.csv", SourceOptions(schema=PEOPLE)).batches(300)
     return batch.records, batch.labels
 
 
@@ -120,17 +121,17 @@ def test_a_record_more_changes_marginals_by_no_more_than_their_weight(
 )
 def test_pairs_of_other_columns_are_refused(said: str, message: str) -> None:
     with pytest.raises(SchemaError, match=f"--pairs {said}: .*{message}"):
-        MapOptions(pairs=[said]).draw(PEOPLE, seed=0)
+        FeatureOptions(pairs=[said]).draw(PEOPLE)
 
 
 def test_pairs_without_marginals_or_twice_are_refused() -> None:
     for options in (
-        MapOptions(pairs=["age,pay"], marginals=0.0),
-        MapOptions("rff", pairs=["age,pay"]),
-        MapOptions(pairs=["age,pay", "pay,age"]),
+        FeatureOptions(pairs=["age,pay"], marginals=0.0),
+        FeatureOptions("rff", pairs=["age,pay"]),
+        FeatureOptions(pairs=["age,pay", "pay,age"]),
     ):
         with pytest.raises(SchemaError, match=r"--pairs|there twice"):
-            options.draw(PEOPLE, seed=0)
+            options.draw(PEOPLE)
 
 
 def test_a_name_with_a_comma_may_be_in_a_pair() -> None:

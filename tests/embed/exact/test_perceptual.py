@@ -26,6 +26,7 @@ from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.features.torchscript import PublicModule, load_module, module_for
 from dpntk.embed import embed, merge, save_embedding
 from dpntk.embed.exact.grid import Grid
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.base import kernel_of
 from dpntk.release import open_release
@@ -240,23 +241,23 @@ def test_a_module_that_changes_later_is_noticed(
         sums_of(module, grid, records, labels)
 
 
-def test_a_map_that_was_made_before_embeds_the_same(
+def test_a_module_is_named_and_said_to_be_public(
     module: PublicModule, folder: Path, file: Path
 ) -> None:
-    by_name = embed(folder, features="perceptual", module=file, module_is_public=True)
-    by_map = embed(folder, features=module.feature_map, module=file, module_is_public=True)
-    assert np.array_equal(by_name.sums, by_map.sums)
-    assert by_name.plan_digest == by_map.plan_digest
+    with pytest.raises(SchemaError, match="features need their module"):
+        embed(folder, module.feature_map)
     with pytest.raises(SchemaError, match="name the module's file"):
-        embed(folder, features=module.feature_map)
+        embed(folder, FeatureOptions("perceptual"))
     with pytest.raises(SchemaError, match="add --module-is-public"):
-        embed(folder, features=module.feature_map, module=file)
+        embed(folder, FeatureOptions("perceptual", module=file))
+    with pytest.raises(SchemaError, match="it goes with --features perceptual, not ntk"):
+        embed(folder, FeatureOptions(module=file))
 
 
 def test_shards_are_merged_if_the_module_computed_the_same(
     module: PublicModule, folder: Path, file: Path, tmp_path: Path
 ) -> None:
-    whole = embed(folder, features="perceptual", module=file, module_is_public=True)
+    whole = embed(folder, FeatureOptions("perceptual", module=file, module_is_public=True))
     records, labels = draw_records(7, seed=5)
     shard = replace(
         whole,
@@ -281,7 +282,7 @@ def test_what_is_not_finite_is_refused(folder: Path, file: Path, grid: Grid) -> 
     with pytest.raises(DataError, match="of a record is not finite"):
         sums_of(module, grid, dark, np.zeros(1, dtype=np.int64))
     with pytest.raises(DataError, match="of a record is not finite"):
-        embed(folder, features="perceptual", module=file, module_is_public=True)
+        embed(folder, FeatureOptions("perceptual", module=file, module_is_public=True))
 
 
 class Evil:

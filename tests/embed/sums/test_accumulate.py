@@ -17,9 +17,9 @@ from dpntk.common.features.ntk.scattering import Pixels
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.reference import features, features_one_by_one
 from dpntk.embed.exact.tangent import (
+    DenseFeatures,
     ExactTangentFeatures,
     IntegerFeatures,
-    Written,
 )
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.conftest import CLASSES, draw_records
@@ -183,7 +183,7 @@ def test_a_feature_longer_than_its_bound_is_refused(
     def wrong(self: ExactTangentFeatures, records: torch.Tensor) -> IntegerFeatures:
         made = right(self, records)
         for part in made.pieces[-1]:
-            (part.values if isinstance(part, Written) else part.pairs[0][0])[-1] *= factor
+            (part.values if isinstance(part, DenseFeatures) else part.pairs[0][0])[-1] *= factor
         return made
 
     monkeypatch.setattr(ExactTangentFeatures, "features", wrong)

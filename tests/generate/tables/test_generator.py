@@ -17,6 +17,7 @@ from dpntk.common.errors import GeneratorError
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.tables.sampling import sample_rows
 from tests.helpers.tables import PEOPLE, random_generator, random_marginals, require_valid, schemas
@@ -40,7 +41,7 @@ def test_every_table_is_valid_and_can_be_read_as_its_source_was(
     # Both files are read back as any table of this schema is, and give the same records.
     records = []
     for name in ("table.csv", "table.parquet"):
-        (batch,) = open_source(folder / name, table=schema).batches(100)
+        (batch,) = open_source(folder / name, SourceOptions(schema=schema)).batches(100)
         records.append(batch.records)
     if not any(_ambiguous(column.categories, schema) for column in schema.columns):
         assert np.array_equal(records[0], records[1])

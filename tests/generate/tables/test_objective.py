@@ -11,7 +11,9 @@ import torch
 
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.objective import PairDistance, PairMarginal, TableDistance, pairs_of
@@ -33,7 +35,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def released(data: Path) -> Release:
     return unrecorded_release(
-        embed(data, table=PEOPLE, width=3, pairs=PAIRS), PrivacyParameters(1e5, 1e-3)
+        embed(data, FeatureOptions(width=3, pairs=PAIRS), SourceOptions(schema=PEOPLE)),
+        PrivacyParameters(1e5, 1e-3),
     )
 
 
@@ -49,7 +52,7 @@ def distance(made: Release, marginals_loss: float) -> TableDistance:
 def test_a_release_with_hardly_any_noise_has_the_shares_of_the_rows(
     data: Path, released: Release
 ) -> None:
-    (batch,) = open_source(data, table=PEOPLE).batches(300)
+    (batch,) = open_source(data, SourceOptions(schema=PEOPLE)).batches(300)
     found = {(pair.first, pair.second): pair.shares for pair in pairs_in(released)}
     age, pay, grade, town = ((b.shares.start, b.shares.stop) for b in blocks_of(PEOPLE))
     assert list(found) == [(age, grade), (age, town), (pay, grade)]
@@ -112,7 +115,10 @@ def test_pairs_add_to_the_distance_and_one_way_marginals_stay(
     without, features = distance(released, 0.0)(records)
     assert float(without) == pytest.approx(float(features), abs=1e-6)
     pairs = PairDistance(pairs_in(released), torch.device("cpu"), 30.0)(records)
-    alone = unrecorded_release(embed(data, table=PEOPLE, width=3), PrivacyParameters(1e5, 1e-3))
+    alone = unrecorded_release(
+        embed(data, FeatureOptions(width=3), SourceOptions(schema=PEOPLE)),
+        PrivacyParameters(1e5, 1e-3),
+    )
     assert pairs_in(alone) == ()
     other, other_features = distance(alone, 30.0)(records)
     assert float(whole - features - pairs) == pytest.approx(float(other - other_features), rel=1e-2)

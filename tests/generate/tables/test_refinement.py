@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,9 @@ from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
@@ -61,7 +62,7 @@ PAIRED = TableSchema(
 
 
 def read(path: Path, schema: TableSchema) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    (batch,) = open_source(path, table=schema).batches(1 << 20)
+    (batch,) = open_source(path, SourceOptions(schema=schema)).batches(1 << 20)
     return (batch.records / np.float32(255)).astype(np.float32), batch.labels
 
 
@@ -87,7 +88,10 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(table: Path) -> Release:
-    return unrecorded_release(embed(table, table=PEOPLE, width=20), PrivacyParameters(10.0, 1e-5))
+    return unrecorded_release(
+        embed(table, FeatureOptions(width=20), SourceOptions(schema=PEOPLE)),
+        PrivacyParameters(10.0, 1e-5),
+    )
 
 
 @pytest.fixture
@@ -231,7 +235,7 @@ def test_a_row_takes_what_makes_its_features_fit_better(
             if gain > 0:
                 wanted, taken = new, taken + 1
         now = torch.from_numpy(records[first : first + 2].copy())
-        tangents.replace(now[:1], now[1:], theta, BLOCKS, np.random.default_rng(0))
+        tangents.resample(now[:1], now[1:], theta, BLOCKS, np.random.default_rng(0))
         assert not sure or np.array_equal(now[:1].numpy(), wanted)
         assert np.array_equal(now[1:].numpy(), other)
         compared += sure
@@ -253,11 +257,11 @@ def test_replaced_values_are_as_likely_as_others_and_theta_say(
     others = torch.from_numpy(both[[0, 1, 1, 1]])
     now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
     for _ in range(30):
-        tangents.replace(now, others, theta, [BLOCKS[3]], chances)
+        tangents.resample(now, others, theta, [BLOCKS[3]], chances)
     found = float(now[:, town.start].mean())
     assert found == pytest.approx(0.25 * np.e / (0.25 * np.e + 0.75), abs=0.03)
     now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
-    tangents.replace(now, others, 0 * theta, BLOCKS, chances)
+    tangents.resample(now, others, 0 * theta, BLOCKS, chances)
     assert float(now[:, town.start].mean()) == pytest.approx(0.25, abs=0.03)
 
 
@@ -285,7 +289,10 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_pat
         lines.append(",".join(np.where(row, "yes", "no")))
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines) + "\n")
-    noisy = unrecorded_release(embed(path, table=TRAITED, width=50), PrivacyParameters(1.0, 1e-5))
+    noisy = unrecorded_release(
+        embed(path, FeatureOptions(width=50), SourceOptions(schema=TRAITED)),
+        PrivacyParameters(1.0, 1e-5),
+    )
     refinement = refinement_of(noisy)
     assert refinement is not None
     assert [refinement.swaps(label) for label in (0, 1)] == [True, False]
@@ -313,7 +320,10 @@ def test_what_goes_with_what_is_as_it_was(
     """Rows whose columns are independent become dependent if the released ones are, only then."""
     path = tmp_path / "a.csv"
     path.write_text(paired(20_000, dependent))
-    noisy = unrecorded_release(embed(path, table=PAIRED, width=50), PrivacyParameters(100.0, 1e-5))
+    noisy = unrecorded_release(
+        embed(path, FeatureOptions(width=50), SourceOptions(schema=PAIRED)),
+        PrivacyParameters(100.0, 1e-5),
+    )
     refinement = refinement_of(noisy)
     assert refinement is not None
     start = shuffled(read(path, PAIRED)[0], PAIRED)
@@ -386,19 +396,22 @@ def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: P
 @pytest.mark.parametrize(
     ("options", "suited"),
     [
-        ({"width": 3}, True),
-        ({"width": 3, "marginals": 0.0}, False),
-        ({"width": 3, "pairs": ["age,town"]}, False),
-        ({"width": 3, "activation": "relu6"}, False),
-        ({"arch": "fc_2l", "width": "3_3"}, False),
-        ({"features": "rff", "frequencies": 20}, False),
-        ({"features": "hermite"}, False),
+        (FeatureOptions(width=3), True),
+        (FeatureOptions(width=3, marginals=0.0), False),
+        (FeatureOptions(width=3, pairs=["age,town"]), False),
+        (FeatureOptions(width=3, activation="relu6"), False),
+        (FeatureOptions(arch="fc_2l", width="3_3"), False),
+        (FeatureOptions("rff", frequencies=20), False),
+        (FeatureOptions("hermite"), False),
     ],
 )
 def test_rows_are_arranged_by_features_of_one_kind(
-    table: Path, options: dict[str, Any], suited: bool
+    table: Path, options: FeatureOptions, suited: bool
 ) -> None:
-    assert has_shallow_tangents(embed(table, table=PEOPLE, **options).feature_map) == suited
+    assert (
+        has_shallow_tangents(embed(table, options, SourceOptions(schema=PEOPLE)).feature_map)
+        == suited
+    )
 
 
 def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(

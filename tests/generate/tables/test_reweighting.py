@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +13,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from dpntk.common.errors import GeneratorError
+from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
@@ -38,12 +40,12 @@ from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.tables import HEADER, PEOPLE, people
 
 MAPS = {
-    "tangent features beside marginals": {"width": 3},
-    "with a pair": {"width": 3, "pairs": ["age,town"]},
-    "tangent features alone": {"width": 3, "marginals": 0.0},
-    "marginals alone": {"features": MarginalFeatures.of(PEOPLE)},
-    "random Fourier features": {"features": "rff", "frequencies": 20},
-    "Hermite features": {"features": "hermite"},
+    "tangent features beside marginals": FeatureOptions(width=3),
+    "with a pair": FeatureOptions(width=3, pairs=["age,town"]),
+    "tangent features alone": FeatureOptions(width=3, marginals=0.0),
+    "marginals alone": MarginalFeatures.of(PEOPLE),
+    "random Fourier features": FeatureOptions("rff", frequencies=20),
+    "Hermite features": FeatureOptions("hermite"),
 }
 
 
@@ -55,23 +57,25 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    (batch,) = open_source(path, table=PEOPLE).batches(1 << 20)
+    (batch,) = open_source(path, SourceOptions(schema=PEOPLE)).batches(1 << 20)
     return (batch.records / np.float32(255)).astype(np.float32), batch.labels
 
 
-@pytest.mark.parametrize("options", MAPS.values(), ids=MAPS)
+@pytest.mark.parametrize("features", MAPS.values(), ids=MAPS)
 def test_features_of_rows_are_those_that_were_embedded(
-    table: Path, options: dict[str, Any]
+    table: Path, features: FeatureOptions | FeatureMap
 ) -> None:
     """The mean over a class's rows of <v, phi(x)> is <v, mean feature> of a noiseless release."""
-    made = unrecorded_release(embed(table, table=PEOPLE, **options), PrivacyParameters(4e5, 1e-3))
+    made = unrecorded_release(
+        embed(table, features, SourceOptions(schema=PEOPLE)), PrivacyParameters(4e5, 1e-3)
+    )
     records, labels = read(table)
     mean = released_mean(made)
     values = torch.from_numpy(mean.values).double()
     v = torch.randn(len(values), generator=torch.Generator().manual_seed(0))
     for label in range(2):
-        features = RowFeatures(made.feature_map, records[labels == label])
-        found = float(features.inner(v).double().mean())
+        rows = RowFeatures(made.feature_map, records[labels == label])
+        found = float(rows.inner(v).double().mean())
         # Classes differ by more than 0.1.
         close = 1e-3 + 5 * float(mean.noise[label]) * float(v.norm())
         assert close < 0.02
@@ -80,8 +84,12 @@ def test_features_of_rows_are_those_that_were_embedded(
 
 def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
     """Gradients of convolutions are written out, those of linear layers are not."""
-    dense = embed(table, table=PEOPLE, width=3, marginals=0.0).feature_map
-    convolution = embed(table, table=PEOPLE, arch="cnn_1l", width=64, marginals=0.0).feature_map
+    dense = embed(
+        table, FeatureOptions(width=3, marginals=0.0), SourceOptions(schema=PEOPLE)
+    ).feature_map
+    convolution = embed(
+        table, FeatureOptions(arch="cnn_1l", width=64, marginals=0.0), SourceOptions(schema=PEOPLE)
+    ).feature_map
     held = {}
     for name, feature_map in (("dense", dense), ("convolution", convolution)):
         for rows in (1, 3):
@@ -97,7 +105,10 @@ def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
 
 def test_the_tilt_leaves_what_its_price_is_worth(table: Path) -> None:
     """Where the dual is largest, theta is (mu - E_P phi) / ridge."""
-    made = unrecorded_release(embed(table, table=PEOPLE, width=3), PrivacyParameters(4e5, 1e-3))
+    made = unrecorded_release(
+        embed(table, FeatureOptions(width=3), SourceOptions(schema=PEOPLE)),
+        PrivacyParameters(4e5, 1e-3),
+    )
     records, labels = read(table)
     mu = torch.tensor(released_mean(made).values[:, 1])
     features, ridge = RowFeatures(made.feature_map, records), 0.002
@@ -184,7 +195,10 @@ def rare(count: int, ill: int) -> str:
 def drowned(tmp_path_factory: pytest.TempPathFactory) -> Release:
     path = tmp_path_factory.mktemp("table") / "rare.csv"
     path.write_text(rare(6000, 200))
-    return unrecorded_release(embed(path, table=PEOPLE, width=20), PrivacyParameters(1.0, 1e-5))
+    return unrecorded_release(
+        embed(path, FeatureOptions(width=20), SourceOptions(schema=PEOPLE)),
+        PrivacyParameters(1.0, 1e-5),
+    )
 
 
 def test_a_class_that_has_drowned_is_taken_for_the_mean_of_all(drowned: Release) -> None:

@@ -23,6 +23,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import RunError
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.common.text import rounded_up
 from dpntk.evaluate.distilled import read_points
@@ -467,7 +468,7 @@ def test_points_learn_what_tells_the_classes_apart(tmp_path: Path) -> None:
         images[labels == label, 2 * label : 2 * label + 2] = 220
     np.savez(tmp_path / "data.npz", x=images, y=labels)
     made = distill(
-        open_source(tmp_path / "data.npz", class_count=3),
+        open_source(tmp_path / "data.npz", SourceOptions(classes=3)),
         tmp_path / "release.h5",
         tmp_path / "ledger.json",
         own_key(),

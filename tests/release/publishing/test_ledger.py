@@ -28,6 +28,7 @@ from dpntk.common.errors import (
 )
 from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.embed import Embedding, embed, load_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.release import PrivacyParameters, open_release, own_key, publish
 from dpntk.release.mechanism.composition import Total, remaining, require_below_ceiling, total_of
 from dpntk.release.publishing import pipeline as publishing
@@ -287,7 +288,7 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
     dpntk("embed", folder, "--width", "5")
 
     def embed_slowly(data: Path, *, width: int, **_: object) -> Embedding:
-        made = embed(data, width=width)
+        made = embed(data, FeatureOptions(width=width))
         publish(
             tmp_path / "embedding.h5",
             tmp_path / "meanwhile.h5",

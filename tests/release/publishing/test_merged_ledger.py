@@ -12,7 +12,9 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
 from dpntk.common.ledger import Ledger, PrivacyBudget
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.release import PrivacyParameters, open_release, own_key, publish
 from dpntk.release.mechanism.composition import (
     Total,
@@ -118,7 +120,7 @@ def test_the_whole_way(tmp_path: Path, dpntk: Command) -> None:
     parameters = ("--delta", "1e-3")
     for seed, site in enumerate("ab"):
         data = write_records(tmp_path / f"{site}.npz", count=200, seed=seed)
-        made = embed(data, front="pixels", width=5, classes=3)
+        made = embed(data, FeatureOptions(front="pixels", width=5), SourceOptions(classes=3))
         save_embedding(made, tmp_path / f"{site}.h5")
     dpntk("release", "a.h5", "--eps", "2", *parameters, "-o", "ra.h5")
     dpntk("release", "b.h5", "--eps", "0.5", *parameters, "-o", "rb.h5")
@@ -162,7 +164,10 @@ def test_a_ceiling_of_a_part_stops_a_release_of_the_whole(tmp_path: Path, dpntk:
 def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Command) -> None:
     for seed, site in enumerate("ab"):
         data = write_records(tmp_path / f"{site}.npz", count=200, seed=seed)
-        save_embedding(embed(data, front="pixels", width=5, classes=3), tmp_path / f"{site}.h5")
+        save_embedding(
+            embed(data, FeatureOptions(front="pixels", width=5), SourceOptions(classes=3)),
+            tmp_path / f"{site}.h5",
+        )
     publish(tmp_path / "a.h5", tmp_path / "r.h5", PrivacyParameters(1.0, 1e-3), own_key())
     save_embedding(merge([tmp_path / "a.h5", tmp_path / "b.h5"]), tmp_path / "embedding.h5")
     assert dpntk("embed", "a.npz", "--width", "5", "--overwrite").code == 0

@@ -14,6 +14,7 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from tests.helpers.data_sets import (
     CLASS_NAMES,
     IMAGES,
@@ -76,12 +77,12 @@ def test_class_names_are_read_from_the_metadata(tmp_path: Path) -> None:
     assert schema.classes == CLASS_NAMES
     assert isinstance(schema, ImageSchema)
     assert schema.classes_origin is Origin.FORMAT
-    declared = open_source(path, class_count=3, class_names=CLASS_NAMES).schema
+    declared = open_source(path, SourceOptions(classes=3, class_names=CLASS_NAMES)).schema
     assert declared == replace(schema, classes_origin=Origin.DECLARED)
     with pytest.raises(SchemaError, match=r"it names 3 classes, but 4 are declared"):
-        open_source(path, class_count=4)
+        open_source(path, SourceOptions(classes=4))
     with pytest.raises(SchemaError, match=r"its classes are cat, dog, eel, not dog, cat, eel"):
-        open_source(path, class_names=("dog", "cat", "eel"))
+        open_source(path, SourceOptions(class_names=("dog", "cat", "eel")))
 
 
 @pytest.mark.parametrize("document", [b"no JSON", b"[]", b'{"info": {"features": []}}'])
@@ -101,7 +102,7 @@ def test_a_range_reads_its_row_groups_alone(tmp_path: Path) -> None:
     for group in (0, 3):
         begin = parquet.ParquetFile(path).metadata.row_group(group).column(1).data_page_offset
         content[begin : begin + 40] = b"\xff" * 40
-    source = open_source(path, class_count=3)
+    source = open_source(path, SourceOptions(classes=3))
     path.write_bytes(content)
     batches = list(source.batches(4, 6, 14))
     assert np.array_equal(np.concatenate([b.records for b in batches]), RECORDS[6:14])

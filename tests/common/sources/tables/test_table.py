@@ -22,11 +22,12 @@ from dpntk.common.schema.column import Column, ColumnKind, Missing, Transform
 from dpntk.common.schema.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
 from dpntk.common.schema.table import CsvFormat, TableSchema
 from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from tests.helpers.tables import CSV, HEADER, PEOPLE, ROWS, people
 
 
 def read(path: Path, schema: TableSchema = PEOPLE) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    batches = list(open_source(path, table=schema).batches(3))
+    batches = list(open_source(path, SourceOptions(schema=schema)).batches(3))
     return (
         np.concatenate([batch.records for batch in batches]),
         np.concatenate([batch.labels for batch in batches]),
@@ -89,7 +90,7 @@ def test_all_forms_give_the_same_records(tmp_path: Path, form: Callable[[Path], 
     found, found_labels = read(path)
     assert np.array_equal(found, wanted)
     assert np.array_equal(found_labels, labels)
-    source = open_source(path, table=PEOPLE)
+    source = open_source(path, SourceOptions(schema=PEOPLE))
     assert len(source) == 4
     some = list(source.batches(2, start=1, stop=3))
     assert np.array_equal(np.concatenate([batch.records for batch in some]), wanted[1:3])
@@ -191,9 +192,9 @@ def test_a_table_needs_a_schema_and_nothing_of_images(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"'dpntk schema .*a.csv' drafts one"):
         open_source(path)
     with pytest.raises(SchemaError, match="--image-size, --classes and --class-names are for"):
-        open_source(path, table=PEOPLE, class_count=2)
+        open_source(path, SourceOptions(schema=PEOPLE, classes=2))
     with pytest.raises(DataError, match=r"a.txt: not a kind of table"):
-        open_source(write(tmp_path / "a.txt"), table=PEOPLE)
+        open_source(write(tmp_path / "a.txt"), SourceOptions(schema=PEOPLE))
 
 
 def test_damaged_files_are_named(tmp_path: Path) -> None:

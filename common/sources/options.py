@@ -1,0 +1,57 @@
+"""What is said of a data set beforehand: how to read it, and what is publicly known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import SchemaError
+from ..schema.table import TableSchema
+from ..schema.toml import read_schema
+from ..text import counted
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """How to read a data set, and what is publicly known of it.
+
+    Attributes:
+        schema: of a table: what is known of its columns, or the TOML file that says so. Data in CSV
+            files, and tables in Parquet files, need one; images have none.
+        split: "train" or "test", where the data set has both.
+        image_size: resize every image to this many pixels a side.
+        classes: declared number of classes of images; of formats that name them, how many to
+            expect.
+        class_names: declared names of all classes of images, those without a record too; in the
+            order of their numbers, where the format only numbers them. What is not declared is
+            looked up in the data, and every release says so.
+    """
+
+    schema: TableSchema | Path | str | None = None
+    split: str = "train"
+    image_size: int | None = None
+    classes: int | None = None
+    class_names: tuple[str, ...] | None = None
+
+    def table(self) -> TableSchema | None:
+        """The schema; None if the data are images.
+
+        Raises:
+            SchemaError: it cannot be read or used, or something is said that is for images.
+        """
+        if self.schema is None:
+            names, classes = self.class_names, self.classes
+            if names is not None and classes not in (None, len(names)):
+                raise SchemaError(
+                    f"--class-names names {counted(len(names), 'class', 'classes')}, but --classes "
+                    f"declares {classes}: leave out --classes"
+                )
+            return None
+        if (self.image_size, self.classes, self.class_names) != (None, None, None):
+            raise SchemaError(
+                "--image-size, --classes and --class-names are for images: for a table the schema "
+                "says all"
+            )
+        return (
+            self.schema if isinstance(self.schema, TableSchema) else read_schema(Path(self.schema))
+        )

@@ -1,0 +1,115 @@
+"""Options of the data that are read, which several commands share."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ...common.console import notice
+from ...common.errors import SchemaError
+from ...common.schema import Schema
+from ...common.schema.image import ImageSchema, numbered
+from ...common.schema.toml import read_schema
+from ...common.sources.options import SourceOptions
+
+
+def _names(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    """The names in a line of comma-separated values."""
+    if text is None:
+        return None
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise click.BadParameter("write it as in cat,dog,'\"eel, moray\"'") from error
+    names = [name.strip() for name in names]
+    if not all(names):
+        raise click.BadParameter("a class without a name: write it as in cat,dog,eel")
+    return tuple(names)
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
+        help="Which part to read, where the data have both.",
+    ),
+    click.option(
+        "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
+        help="Resize every image to this many pixels a side.",
+    ),
+    click.option(
+        "--classes", type=click.IntRange(1, 10_000), metavar="N",
+        help="Declare the number of classes of images whose labels are numbers; otherwise it is "
+        "looked up in the labels, and the release says that it was.",
+    ),
+    click.option(
+        "--class-names", metavar="NAME,NAME,...", callback=_names,
+        help="Declare the names of all classes of images, those without a record too; otherwise "
+        "they are looked up in the folders, or are numbers. A name with a comma is put in double "
+        "quotes.",
+    ),
+    click.option(
+        "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
+        help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts "
+        "it.",
+    ),
+    click.option(
+        "--accept-from-data", is_flag=True,
+        help="Take the schema as it was drafted from the data; every release will say that "
+        "what it says of the columns is outside the guarantee.",
+    ),
+    click.option(
+        "--threads", type=click.IntRange(1, 4096), metavar="N",
+        help="Threads to compute with [default: this process's share of the cores]",
+    ),
+)  # fmt: skip
+
+
+def source_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --split, --classes and so on, and hand their meaning over as `source`."""
+
+    @functools.wraps(command)
+    def with_options(
+        split: str, image_size: int | None, classes: int | None,
+        class_names: tuple[str, ...] | None, schema_path: Path | None,
+        **given: Any,  # noqa: ANN401 - handed on
+    ) -> None:  # fmt: skip
+        source = SourceOptions(schema_path, split, image_size, classes, class_names)
+        command(source=source, **given)
+
+    for option in reversed(_OPTIONS):
+        with_options = option(with_options)
+    return with_options
+
+
+def with_schema(source: SourceOptions, *, accept_from_data: bool) -> SourceOptions:
+    """The options with the schema that --schema and --accept-from-data speak of, if there is one.
+
+    Raises:
+        SchemaError: it cannot be used as it is, or there is nothing to accept.
+    """
+    if isinstance(source.schema, Path):
+        return replace(source, schema=read_schema(source.schema, accept_from_data=accept_from_data))
+    if accept_from_data:
+        raise SchemaError("--accept-from-data means nothing without --schema")
+    return source
+
+
+def say_what_was_looked_up(schema: Schema) -> None:
+    """Tell the owner what the guarantee does not cover because it was read off the data."""
+    if schema.from_data:
+        declared = "--schema"
+        if isinstance(schema, ImageSchema):
+            by_number = schema.classes == numbered(len(schema.classes))
+            declared = "--classes" if by_number else "--class-names"
+        notice(
+            f"looked up in the data, so outside the guarantee: {', '.join(schema.from_data)}; "
+            f"declare with {declared}"
+        )
