@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from dpntk.common.cli.app import dpntk
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -109,3 +113,28 @@ def test_examples_run(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert done.stdout.count("\n") >= 3
     for name in ("embedding.h5", "release.h5", "synthetic/provenance.json"):
         assert (tmp_path / "folder" / name).is_file()
+
+
+def commands_in(page: Path) -> list[str]:
+    """What a page tells its readers to type."""
+    found = []
+    for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            typed = re.sub(r"^(\$ |.* --no-python )", "", line)
+            if typed.startswith("dpntk "):
+                found.append(typed)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_in_a_page_are_understood(page: Path) -> None:
+    """They are parsed, and not run: options are there, and have values that they can have."""
+    for typed in commands_in(page):
+        command: click.Command = dpntk
+        words = shlex.split(typed, comments=True)[1:]
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            found = command.get_command(click.Context(dpntk), words.pop(0))
+            assert found is not None, typed
+            command = found
+        if "--help" not in words:
+            command.make_context(command.name, words)
