@@ -80,9 +80,10 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
         source = SourceOptions(schema, split, image_size, classes, class_names)
         command(source=source, **given)
 
+    whole: Callable[..., None] = with_options
     for option in reversed(_OPTIONS):
-        with_options = option(with_options)
-    return with_options
+        whole = option(whole)
+    return whole
 
 
 def with_schema(source: SourceOptions, *, accept_from_data: bool) -> SourceOptions:

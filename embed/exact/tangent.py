@@ -31,7 +31,7 @@ from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
 from ...common.outline import Outlined
 from .affine import ExactAffine
-from .base import SAFETY
+from .base import EXACT_FORMS, SAFETY
 from .grid import Grid
 from .scattering import ExactFront
 
@@ -139,6 +139,7 @@ class IntegerFeatures(Outlined):
                 some[0][0].add_up(column[place], some)
 
 
+@EXACT_FORMS.add(TangentFeatures)
 class ExactTangentFeatures:
     """`TangentFeatures` in whole grid units, in float64 with every bit defined.
 

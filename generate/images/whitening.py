@@ -19,7 +19,8 @@ from torch import Tensor
 from ...common.features.torchscript import PublicModule
 from ...release.file.model import Release
 from ..fit.descent import require_finite
-from ..kernels.base import ExplicitFeatures, Features, kernel_of
+from ..kernels.base import ExplicitFeatures, Features
+from ..kernels.registry import kernel_of
 from ..kernels.tangent import Gradients
 
 _SMOOTHING: Final = 2000.0

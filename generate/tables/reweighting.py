@@ -34,8 +34,9 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...release.file.model import Release
 from ..fit.descent import require_finite
-from ..kernels.base import Features, kernel_of
+from ..kernels.base import Features
 from ..kernels.mean_embedding import released_mean
+from ..kernels.registry import kernel_of
 
 CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
@@ -180,7 +181,7 @@ def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:
 class RowFeatures:
     """phi(x) of rows, for all kinds of maps that tables have.
 
-    `dpntk.generate.kernels.base` has them as functions of the records; here they are held.
+    `dpntk.generate.kernels` has them as functions of the records; here they are held.
     Marginals are taken of rows as they would be read back.
 
     Args:
