@@ -19,7 +19,7 @@ from ...common.cli.options import (
 )
 from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
-from ...common.features.approx_bounds import magnitudes
+from ...common.features.approx_bounds import approx_bounds_map
 from ...common.features.base import FeatureMap
 from ...common.ledger import DEFAULT_DELTA, PrivacyBudget
 from ...common.runtime.ranks import Ranks
@@ -127,9 +127,9 @@ def command(
         if not isinstance(schema_path, Path):
             raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
-        table = draft.of_magnitudes(str(schema_path), accept_from_data=accept_from_data)
+        table = draft.approx_bounds_schema(str(schema_path), accept_from_data=accept_from_data)
         features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
-        source, chosen = replace(source, schema=table), magnitudes(table)
+        source, chosen = replace(source, schema=table), approx_bounds_map(table)
     else:
         source = with_schema(source, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)

@@ -15,7 +15,8 @@ from ...common.cli.options import schema_option, threads_option
 from ...common.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
-from ...common.schema.image import ImageSchema, numbered
+from ...common.schema.classes import numbered
+from ...common.schema.image import ImageSchema
 from ...common.schema.toml import read_schema
 from ...common.sources.options import SourceOptions
 

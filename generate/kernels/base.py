@@ -42,7 +42,7 @@ a module computes needs the `module`, too."""
 
 
 @dataclass(frozen=True, eq=False)
-class ExplicitFeatures:
+class FeatureMatrix:
     """Features that are few enough to be written out.
 
     Attributes:

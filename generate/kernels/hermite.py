@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...common.features.hermite import HermiteFeatures
-from .base import KERNELS, ExplicitFeatures
+from .base import KERNELS, FeatureMatrix
 
 
 @KERNELS.add(HermiteFeatures)
@@ -25,7 +25,7 @@ class HermiteKernel:
         pairs = torch.as_tensor(feature_map.pairs, device=device).to(torch.int64)
         self._first, self._second = pairs[:, 0], pairs[:, 1]
 
-    def features(self, records: Tensor) -> ExplicitFeatures:
+    def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
         count = max(self._map.order, self._map.pair_order) + 1
         terms = self._terms(records, count)
@@ -34,7 +34,7 @@ class HermiteKernel:
         first = several[:, :, self._first] / math.sqrt(2 * len(self._first))
         products = first[..., :, None] * several[:, :, self._second, None, :]
         single = single / math.sqrt(2 * self._map.record_size)
-        return ExplicitFeatures(torch.cat([single, products.flatten(2)], dim=-1))
+        return FeatureMatrix(torch.cat([single, products.flatten(2)], dim=-1))
 
     def _terms(self, values: Tensor, count: int) -> Tensor:
         """h_0, h_1, ... at every value, (*values.shape, count)."""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.features.torchscript import PublicModule, require_module
-from .base import KERNELS, ExplicitFeatures
+from .base import KERNELS, FeatureMatrix
 
 
 @KERNELS.add(PerceptualFeatures)
@@ -27,9 +27,9 @@ class PerceptualKernel:
     ) -> None:
         self._module = require_module(feature_map, module).to(device)
 
-    def features(self, records: Tensor) -> ExplicitFeatures:
+    def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
         said = self._module(records.flatten(0, 1))
         size = torch.linalg.vector_norm(said, dim=1, keepdim=True)
         values = said / size.clamp_min(torch.finfo(torch.float32).tiny)
-        return ExplicitFeatures(values.view(*records.shape[:2], -1))
+        return FeatureMatrix(values.view(*records.shape[:2], -1))

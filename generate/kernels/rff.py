@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...common.features.rff import RandomFourierFeatures
-from .base import KERNELS, ExplicitFeatures
+from .base import KERNELS, FeatureMatrix
 
 
 @KERNELS.add(RandomFourierFeatures)
@@ -25,7 +25,7 @@ class FourierKernel:
         self._frequencies = turns.T * (2 * math.pi * feature_map.levels)
         self._size = 1 / math.sqrt(feature_map.frequencies)
 
-    def features(self, records: Tensor) -> ExplicitFeatures:
+    def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
         phases = records @ self._frequencies
-        return ExplicitFeatures(torch.cat([phases.cos(), phases.sin()], dim=-1) * self._size)
+        return FeatureMatrix(torch.cat([phases.cos(), phases.sin()], dim=-1) * self._size)

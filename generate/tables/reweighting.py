@@ -44,9 +44,9 @@ how far the noise alone can tilt a row. Chosen on held-out rows (docs/design/tab
 _LEAST: Final = 5e-4
 """lambda is at least twice this: the pool of rows that theta is found on is too small for less."""
 _POOL: Final = 40_000
-"""So many rows, of all classes together, but"""
+"""Rows in the pool, of all classes together; but see `_LEAST_POOL`."""
 _LEAST_POOL: Final = 2_000
-"""at least so many of each."""
+"""Rows in the pool of each class, at least."""
 _ROUNDS: Final = 30
 _SPARE: Final = 2
 """Without replacement, the last rows to be drawn are less likely ones than the first: there are

@@ -14,7 +14,8 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
-from ...common.schema.image import ImageSchema, numbered
+from ...common.schema.classes import numbered
+from ...common.schema.image import ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.toml import read_schema
 from ...common.text import counted, rounded_down, rounded_up
