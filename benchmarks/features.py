@@ -44,7 +44,7 @@ from dpntk.common.features.rff import RandomFourierFeatures
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.reference import features, features_one_by_one, network_of
 from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.generate.kernels.base import kernel_of
+from dpntk.generate.kernels.registry import kernel_of
 from dpntk.generate.kernels.scattering import SmoothFront
 
 CLASSES, LEVELS, TURNS = 10, 255, 5

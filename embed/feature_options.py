@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..common.errors import SchemaError
-from ..common.features.base import FeatureMap
-from ..common.features.hermite import HermiteFeatures
+from ..common.features.base import FEATURE_MAPS, Drawn, FeatureMap
 from ..common.features.joint import JointFeatures
 from ..common.features.marginals import MarginalFeatures
 from ..common.features.ntk.architectures import layers_of, read_widths, takes_vectors
@@ -141,15 +140,16 @@ class FeatureOptions:
                 return JointFeatures(network, marginals, weight)
             return network
         self.refuse_network(f"it goes with --features ntk, not {self.kind}")
-        if self.kind == "hermite":
-            return HermiteFeatures.draw(schema.record_size, levels=schema.levels, seed=self.seed)
         if self.kind == "rff":
             return self._fourier(schema)
         if self.kind == "perceptual":
             raise SchemaError(
                 "--features perceptual: a module's features are not drawn: embed first"
             )
-        raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")
+        kind = FEATURE_MAPS.entries().get(self.kind)
+        if self.kind not in FEATURES or not isinstance(kind, Drawn):
+            raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")
+        return kind.draw(schema.record_size, levels=schema.levels, seed=self.seed)
 
     def refuse_all(self, why: str) -> None:
         """Refuse all options but the seed, where no such map is drawn.

@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from ..common.errors import DataError
-from ..common.features.infinite_ntk import KernelRidge, ReluKernel, class_targets
+from ..common.features.infinite_ntk import ReluKernel
+from ..common.features.kernel_ridge import KernelRidge, class_targets
 from ..common.outline import Outlined
 from ..common.schema.image import PIXEL_LEVELS
 from ..common.sources.images.npy import ArrayFile

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
-SEED: Final = click.IntRange(0, 2**32 - 1)
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+"""What adds an option to the function of a command."""
+
+_SEED: Final = click.IntRange(0, 2**32 - 1)
 """What every library takes for one."""
+_PATH: Final = click.Path(path_type=Path)
 _MOST: Final = 2**31 - 1
 
 
@@ -40,6 +46,68 @@ quiet_values_option: Final = click.option(
     help="Leave what the records hold out of error messages, for logs.",
 )  # fmt: skip
 """For all commands that read records."""
+
+
+def output_option(what: str, default: str | None = None) -> Decorator:
+    """Add -o and --output; the command gets `output`, a path or None.
+
+    Args:
+        what: the help.
+        default: where to write if nothing is said; None if the command finds a place.
+    """
+    return click.option(
+        "-o", "--output", type=_PATH, default=default, show_default=True, help=what
+    )  # fmt: skip
+
+
+def overwrite_option(what: str) -> Decorator:
+    """Add --overwrite; the command gets `overwrite`.
+
+    Args:
+        what: the help.
+    """
+    return click.option("--overwrite", is_flag=True, help=what)
+
+
+def schema_option(what: str, *, required: bool = False) -> Decorator:
+    """Add --schema; the command gets `schema`, a path or None.
+
+    Args:
+        what: the help.
+        required: whether nothing can be done without.
+    """
+    return click.option("--schema", type=_PATH, required=required, metavar="SCHEMA.TOML", help=what)
+
+
+def module_option(what: str) -> Decorator:
+    """Add --module, of perceptual features; the command gets `module`, a path or None.
+
+    Args:
+        what: the help.
+    """
+    return click.option("--module", type=_PATH, metavar="FILE", help=what)
+
+
+def seed_option(what: str, default: int | None = None, name: str = "--seed") -> Decorator:
+    """Add --seed; the command gets `seed`. No noise has one.
+
+    Args:
+        what: the help.
+        default: the seed if none is given.
+        name: of the option, if another.
+    """
+    return click.option(name, type=_SEED, default=default, show_default=True, help=what)
+
+
+device_option: Final = click.option(
+    "--device", default="auto", show_default=True, help="auto, cpu or cuda."
+)
+"""For all commands that compute much (`dpntk.common.runtime.device`)."""
+threads_option: Final = click.option(
+    "--threads", type=click.IntRange(1, 4096), metavar="N",
+    help="Threads to compute with [default: this process's share of the cores]",
+)  # fmt: skip
+"""For all commands that read many records."""
 
 
 class FiniteRange(click.FloatRange):

@@ -21,21 +21,21 @@ from .base import FeatureMap
 from .marginals import MOST_CELLS, MarginalFeatures
 
 
-def magnitudes(schema: TableSchema) -> MarginalFeatures:
+def approx_bounds_map(schema: TableSchema) -> MarginalFeatures:
     """The feature map that counts magnitudes.
 
     Args:
-        schema: as `schema_of_magnitudes` makes it.
+        schema: as `approx_bounds_schema` makes it.
     """
     return MarginalFeatures.of(schema, MOST_CELLS)
 
 
-def holds_magnitudes(schema: Schema, feature_map: FeatureMap) -> bool:
+def is_approx_bounds(schema: Schema, feature_map: FeatureMap) -> bool:
     """Whether sums under a schema and a map are counts of magnitudes."""
     return (
         isinstance(schema, TableSchema)
         and all(column.kind.numeric for column in schema.columns)
-        and feature_map == magnitudes(schema)
+        and feature_map == approx_bounds_map(schema)
     )
 
 
@@ -45,7 +45,7 @@ def bounds_from(
     """Bounds that the cells with enough records are between; None if there is no such cell.
 
     Args:
-        column: as in `schema_of_magnitudes`.
+        column: as in `approx_bounds_schema`.
         counts: how many records are in each cell, about, float64 (at least 128,); what follows,
             missing values, is passed over.
         least: how many are enough.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..adjacency import Adjacency
+from ..registry import Registry
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -50,6 +51,37 @@ class FeatureMap(Protocol):
     def weights(self) -> Weights:
         """The drawn weights by name; they travel in the release file."""
         ...
+
+
+class Rebuilt(Protocol):
+    """A class of feature maps."""
+
+    def from_spec(self, spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]) -> FeatureMap:
+        """Rebuild a map from its `spec()` and `weights()`, which a stranger may have written.
+
+        Raises:
+            SchemaError: they do not describe such a map.
+        """
+        ...
+
+
+@runtime_checkable
+class Drawn(Rebuilt, Protocol):
+    """A class of feature maps of which a record's form and a seed say all."""
+
+    def draw(self, record_size: int, *, levels: int, seed: int) -> FeatureMap:
+        """Draw a map, without looking at any record.
+
+        Args:
+            record_size: number of values in a record.
+            levels: largest integer in a record.
+            seed: of the map's weights alone.
+        """
+        ...
+
+
+FEATURE_MAPS: Final[Registry[str, Rebuilt]] = Registry(__package__ or "")
+"""Classes of feature maps, by what their `spec` calls `features`."""
 
 
 def weights_digest(feature_map: FeatureMap) -> str:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from .base import FEATURE_MAPS
 
 DEFAULT_RHO: Final = 0.7
 DEFAULT_ORDER: Final = 20
@@ -49,6 +50,7 @@ def hermite(values: NDArray[np.float64], order: int, rho: float) -> NDArray[np.f
     return np.stack(terms[: order + 1], axis=-1)
 
 
+@FEATURE_MAPS.add("hermite")
 @dataclass(frozen=True, eq=False)
 class HermiteFeatures:
     """The feature map `hermite`.

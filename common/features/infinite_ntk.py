@@ -29,7 +29,6 @@ from torch import Tensor
 
 from ..numerics.square_root import square_root
 
-_ROWS: Final = 1000
 _SMALLEST_SINE: Final = 1e-9
 """Records that are the same up to rounding have a kernel whose slope is not defined."""
 _NUMERATOR: Final = (
@@ -110,40 +109,6 @@ class ReluKernel:
     def own_slope(self) -> float:
         """The s of d k(x, x) / dx = s x."""
         return 8.0 / self.inputs
-
-
-def class_targets(labels: Tensor, classes: int) -> Tensor:
-    """What a regression is to predict: one-hot less 1 / classes, float64 (n, classes).
-
-    Args:
-        labels: int64 (n,).
-        classes: how many there are.
-    """
-    return torch.nn.functional.one_hot(labels, classes).double() - 1 / classes
-
-
-class KernelRidge:
-    """Kernel ridge regression, solved by Cholesky.
-
-    Args:
-        kernel: the kernel.
-        points: what to learn from, float64 (m, D).
-        targets: float64 (m, c).
-        ridge: relative to the kernel's mean on the diagonal.
-    """
-
-    def __init__(self, kernel: ReluKernel, points: Tensor, targets: Tensor, ridge: float) -> None:
-        self._kernel, self._points = kernel, points
-        system = torch.empty(len(points), len(points), dtype=points.dtype)
-        for part, rows in zip(points.split(_ROWS), system.split(_ROWS), strict=True):
-            rows.copy_(kernel(part, points))  # which takes ten times the room on its way
-        own = kernel.own((points * points).sum(1))
-        system.diagonal().copy_(own + ridge * own.mean())
-        self._solution = torch.cholesky_solve(targets, torch.linalg.cholesky(system))
-
-    def predict(self, records: Tensor) -> Tensor:
-        """Predicted targets, float64 (n, c), of records (n, D)."""
-        return self._kernel(records, self._points) @ self._solution
 
 
 def arccos(cosine: Tensor) -> Tensor:

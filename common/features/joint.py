@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
-from .base import FeatureMap
+from .base import FEATURE_MAPS, FeatureMap
 from .marginals import MarginalFeatures
 from .ntk.map import TangentFeatures
 from .rff import RandomFourierFeatures
@@ -55,6 +55,7 @@ def parts_of(feature_map: FeatureMap) -> Parts:
     return Parts(feature_map, 1.0, None, 1.0)
 
 
+@FEATURE_MAPS.add("joint")
 @dataclass(frozen=True, eq=False)
 class JointFeatures:
     """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1: chi are marginals.

@@ -20,6 +20,7 @@ from ..errors import SchemaError
 from ..schema.column import ColumnKind, Missing, Transform
 from ..schema.encoding import Block, blocks_of
 from ..schema.table import LEVELS, TableSchema
+from .base import FEATURE_MAPS
 
 CELLS: Final = 64
 MOST_CELLS: Final = 128
@@ -92,6 +93,7 @@ class MarginalPair:
         return rows * self.second.dimension + columns
 
 
+@FEATURE_MAPS.add("marginals")
 @dataclass(frozen=True)
 class MarginalFeatures:
     """For each column, and each pair, 1 / sqrt(columns + pairs) at the record's cell, else 0.

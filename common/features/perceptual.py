@@ -21,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from .base import FEATURE_MAPS
 from .ntk.layers import Shape
 
 _LARGEST: Final = 1 << 24
 _ROUNDING: Final = 1e-3
 
 
+@FEATURE_MAPS.add("perceptual")
 @dataclass(frozen=True, eq=False)
 class PerceptualFeatures:
     """The feature map `perceptual`.

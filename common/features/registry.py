@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
-from .base import FeatureMap
-from .hermite import HermiteFeatures
-from .joint import JointFeatures
-from .marginals import MarginalFeatures
-from .ntk.map import TangentFeatures
-from .perceptual import PerceptualFeatures
-from .rff import RandomFourierFeatures
+from .base import FEATURE_MAPS, FeatureMap
 
-_Rebuild = Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], FeatureMap]
-
-_KINDS: Final[dict[str, _Rebuild]] = {
-    "ntk": TangentFeatures.from_spec,
-    "rff": RandomFourierFeatures.from_spec,
-    "hermite": HermiteFeatures.from_spec,
-    "marginals": MarginalFeatures.from_spec,
-    "joint": JointFeatures.from_spec,
-    "perceptual": PerceptualFeatures.from_spec,
-}
-
-FEATURES: Final = tuple(kind for kind in _KINDS if kind not in ("marginals", "joint"))
+_BESIDE_OTHERS: Final = ("joint", "marginals")
+DEFAULT_FEATURES: Final = "ntk"
+FEATURES: Final = (
+    DEFAULT_FEATURES,
+    *sorted({*FEATURE_MAPS.entries()} - {DEFAULT_FEATURES, *_BESIDE_OTHERS}),
+)
 """Those that are chosen by name."""
 
 
@@ -39,6 +27,7 @@ def feature_map_from_spec(spec: object, weights: Mapping[str, NDArray[Any]]) -> 
     """
     if isinstance(spec, Mapping):
         kind = spec.get("features")
-        if isinstance(kind, str) and kind in _KINDS:
-            return _KINDS[kind](spec, weights)
+        known = FEATURE_MAPS.entries()
+        if isinstance(kind, str) and kind in known:
+            return known[kind].from_spec(spec, weights)
     raise SchemaError("feature map: not one that this dpntk knows")

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from .base import FEATURE_MAPS
 from .ntk.map import EXACT
 
 TURN: Final = 2**32
@@ -26,6 +27,7 @@ TURN: Final = 2**32
 _LARGEST: Final = 2**24
 
 
+@FEATURE_MAPS.add("rff")
 @dataclass(frozen=True, eq=False)
 class RandomFourierFeatures:
     """The feature map `rff`.

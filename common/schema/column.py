@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import SchemaError
-from .image import MOST_CLASSES
+from .classes import MOST_CLASSES
 from .origin import Origin
 
 LARGEST: Final = 2.0**53

@@ -13,13 +13,12 @@ from typing import Any
 
 from ..errors import SchemaError
 from ..ledger import Entry
-from ..text import counted
+from .classes import MOST_CLASSES, some_classes
 from .origin import Origin
 
 SMALLEST_SIDE = 8
 LARGEST_SIDE = 64
 PIXEL_LEVELS = 255
-MOST_CLASSES = 10_000
 
 
 @dataclass(frozen=True)
@@ -124,17 +123,6 @@ class ImageSchema:
         if schema.to_json() != dict(document):
             raise SchemaError("not a schema that this dpntk reads: unknown entries")
         return schema
-
-
-def numbered(count: int) -> tuple[str, ...]:
-    """The names of classes that have none: "0", "1", ..."""
-    return tuple(map(str, range(count)))
-
-
-def some_classes(names: tuple[str, ...]) -> str:
-    """How many classes there are, and what the first ones are called."""
-    many = counted(len(names), "class", "classes")
-    return f"{many}: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
 
 
 def _integer(value: object) -> int:

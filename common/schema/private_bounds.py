@@ -25,7 +25,7 @@ def widest_bounds(kind: ColumnKind, dtype: str, transform: Transform) -> tuple[f
     return (int(lower), int(upper)) if kind is ColumnKind.INTEGER else (float(lower), float(upper))
 
 
-def schema_of_magnitudes(schema: TableSchema, names: Iterable[str]) -> TableSchema:
+def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSchema:
     """The schema under which magnitudes are counted: some columns, without the others.
 
     Args:

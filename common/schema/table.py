@@ -15,8 +15,8 @@ from typing import Any, Final
 from ..errors import SchemaError
 from ..ledger import Entry
 from ..text import counted
+from .classes import some_classes
 from .column import Column, ColumnKind, Missing, Transform, require_name
-from .image import some_classes
 from .origin import Origin
 from .text_encodings import require_encoding
 

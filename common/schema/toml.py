@@ -17,7 +17,7 @@ from ..storage import door
 from ..storage.plain import parse_toml
 from .column import DTYPES, Column, ColumnKind, Transform
 from .origin import Origin
-from .private_bounds import schema_of_magnitudes, widest_bounds
+from .private_bounds import approx_bounds_schema, widest_bounds
 from .table import TableSchema
 
 _LARGEST_FILE: Final = 1 << 26
@@ -80,7 +80,7 @@ class Draft:
         chosen = self.schema.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
         return replace(self.schema, columns=columns, left_out_origin=chosen)
 
-    def of_magnitudes(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
+    def approx_bounds_schema(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
         """The schema under which magnitudes of the columns in `private` are counted.
 
         Their kinds and types shape what is counted, so they have to be settled.
@@ -96,7 +96,7 @@ class Draft:
             self._require_confirmed(
                 where, tuple(name for name in self.private if name in self.unconfirmed)
             )
-        return schema_of_magnitudes(self.schema, self.private)
+        return approx_bounds_schema(self.schema, self.private)
 
     def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
         if unconfirmed:

@@ -4,7 +4,8 @@ Only `dpntk.embed` and `dpntk.evaluate` may import this package; an import contr
 of reach of the release and of the generator.
 """
 
-from .base import Batch, Source, require_public_side
+from .base import Batch, Source
+from .images.sizes import require_public_side
 from .opening import open_source
 from .options import SourceOptions
 

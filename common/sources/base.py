@@ -13,17 +13,12 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from ..errors import DataError, SchemaError
 from ..outline import Outlined
 from ..schema import Schema
-from ..schema.image import MOST_CLASSES, ImageSchema, numbered
-from ..schema.origin import Origin
 from .prefetch import decoding_workers, in_order
 
-MOST_PIXELS: Final = 1 << 26
-"""No image of at most 64 pixels a side begins as one of more than 64 million pixels."""
 _PIECE_BYTES: Final = 1 << 24
 
 Piece = TypeVar("Piece")
@@ -158,98 +153,9 @@ def _joined(pieces: list[Batch]) -> Batch:
     )
 
 
-def square_side(height: int, width: int, image_size: int | None, where: str) -> tuple[int, Origin]:
-    """The side of the images of a source, and where it came from.
-
-    Raises:
-        SchemaError: the images are not square and no size to resize them to was given.
-    """
-    if image_size is not None:
-        return image_size, Origin.DECLARED
-    if height != width:
-        raise SchemaError(
-            f"{where}: images of {height}x{width} pixels are not square: "
-            f"--image-size {min(height, width)} resizes every image to "
-            f"{min(height, width)}x{min(height, width)}"
-        )
-    return height, Origin.FORMAT
-
-
-def resize(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    """Resize images (b, height, width) to (b, side, side), one by one, each from itself alone."""
-    if images.shape[1:] == (side, side):
-        return images
-    resized = [
-        np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BILINEAR))
-        for image in images
-    ]
-    return np.stack(resized) if resized else np.empty((0, side, side), dtype=np.uint8)
-
-
-def names_of_numbers(
-    class_count: int | None, class_names: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
-    """The declared classes of a source that only numbers them; None if nothing is declared."""
-    return numbered(class_count) if class_names is None and class_count else class_names
-
-
-def numbered_classes(
-    declared: tuple[str, ...] | None, labels: Iterable[NDArray[np.int64]], where: str
-) -> tuple[tuple[str, ...], Origin]:
-    """The classes of a source that only numbers them: as declared, or up to the largest label.
-
-    Args:
-        declared: their names, if the user declared them.
-        labels: all labels, in pieces; read only where nothing is declared.
-        where: the data, for the message.
-
-    Raises:
-        SchemaError: a label is too large for any number of classes that is supported.
-    """
-    if declared is not None:
-        return declared, Origin.DECLARED
-    largest = max((int(piece.max()) for piece in labels if piece.size), default=0)
-    if largest >= MOST_CLASSES:
-        raise SchemaError(
-            f"{where}: there is a label that is too large: labels are 0 to {MOST_CLASSES - 1} at "
-            "most",
-            str(largest),
-        )
-    return numbered(largest + 1), Origin.FROM_DATA
-
-
 def records_at_a_time(size: int, record_bytes: int) -> int:
     """How many records of a batch of `size` to read at a time: one at least, 16 MiB at most."""
     return max(1, min(size, _PIECE_BYTES // record_bytes))
-
-
-def require_public_side(source: Source) -> None:
-    """Refuse a single image whose size is known from nothing but itself.
-
-    Two images have one size, or are refused, so exchanging one of them does not change it.
-
-    Raises:
-        SchemaError: its size was not declared.
-    """
-    schema = source.schema
-    undeclared = isinstance(schema, ImageSchema) and schema.side_origin is not Origin.DECLARED
-    if undeclared and len(source) == 1:
-        raise SchemaError(
-            "there is a single image, so that its size is known from nothing but itself: declare "
-            "it with --image-size"
-        )
-
-
-def require_image(height: int, width: int, where: str) -> None:
-    """Refuse images that cannot be, or are too large to be read one by one.
-
-    Raises:
-        SchemaError: no pixels, or more than 64 million.
-    """
-    if height < 1 or width < 1 or height * width > MOST_PIXELS:
-        raise SchemaError(
-            f"{where}: images of {height}x{width} pixels: 1 to {MOST_PIXELS} are read"
-        )
 
 
 def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: str) -> None:

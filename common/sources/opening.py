@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import DataError, SchemaError
-from .base import Source, names_of_numbers, reading, require_regular
+from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files
 from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
 from .images.image_folder import ImageFolderSource
+from .images.numbers import names_of_numbers
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from . import sandbox
 from .container import USER_BLOCK
-from .hdf5 import outline, outline_as_json
-from .layout import INTEGER, NUMBER, TEXT, Layout, Outline, Place, Value
+from .hdf5 import inventory, inventory_as_json
+from .layout import INTEGER, NUMBER, TEXT, Inventory, Layout, Place, Value
 from .sandbox import Refused
 
 _TYPES: Final = {TEXT: str, INTEGER: int, NUMBER: float}
@@ -48,12 +48,12 @@ def contents_of(content: bytes, layouts: Sequence[Layout], *, ours: bool = False
         Refused: there is something in it that is not on the list, or reading it went wrong.
     """
     if ours:
-        found = outline(content, layouts)
+        found = inventory(content, layouts)
     else:
-        allowed = [asdict(layout) for layout in layouts]
-        said = sandbox.parse_in_child(outline_as_json, content, allowed)
+        allowed = [layout.as_json for layout in layouts]
+        said = sandbox.parse_in_child(inventory_as_json, content, allowed)
         try:
-            found = Outline.from_json(said)
+            found = Inventory.from_json(said)
             fits = any(_fits(found, layout) for layout in layouts)
         except (AttributeError, TypeError, ValueError) as error:
             raise Refused("damaged: reading it gave no result") from error
@@ -62,8 +62,8 @@ def contents_of(content: bytes, layouts: Sequence[Layout], *, ours: bool = False
     return Contents(found.attributes, _arrays(content, found.places))
 
 
-def _fits(found: Outline, layout: Layout) -> bool:
-    """Whether an outline is one that a layout allows, whatever a child has said."""
+def _fits(found: Inventory, layout: Layout) -> bool:
+    """Whether an inventory is one that a layout allows, whatever a child has said."""
     for path, (dtype, shape, offset) in found.places.items():
         group, _, name = path.rpartition("/")
         rule = layout.groups.get(group) if group else layout.datasets.get(name)

@@ -28,8 +28,8 @@ from .layout import (
     NUMBER,
     TEXT,
     UINT8,
+    Inventory,
     Layout,
-    Outline,
     Place,
     Rule,
     Value,
@@ -50,7 +50,7 @@ _STORED: Final = {
 }
 
 
-def outline(content: bytes, layouts: Sequence[Layout]) -> Outline:
+def inventory(content: bytes, layouts: Sequence[Layout]) -> Inventory:
     """Find out what is in a file.
 
     Args:
@@ -67,7 +67,7 @@ def outline(content: bytes, layouts: Sequence[Layout]) -> Outline:
         with h5py.File(io.BytesIO(content), "r") as file:
             if file.userblock_size != USER_BLOCK:
                 raise Refused(f"the HDF5 file does not begin at byte {USER_BLOCK}")
-            return _outline(file, layouts, len(content))
+            return _inventory(file, layouts, len(content))
     except Refused:
         raise
     except MemoryError as error:
@@ -77,12 +77,12 @@ def outline(content: bytes, layouts: Sequence[Layout]) -> Outline:
         raise Refused(f"damaged: {plain}") from error
 
 
-def outline_as_json(content: bytes, layouts: Sequence[Mapping[str, Any]]) -> Outline:
-    """`outline` as `sandbox` calls it, with layouts as JSON has them."""
-    return outline(content, [Layout.from_json(layout) for layout in layouts])
+def inventory_as_json(content: bytes, layouts: Sequence[Mapping[str, Any]]) -> Inventory:
+    """`inventory` as `sandbox` calls it, with layouts as JSON has them."""
+    return inventory(content, [Layout.from_json(layout) for layout in layouts])
 
 
-def _outline(file: h5py.File, layouts: Sequence[Layout], size: int) -> Outline:
+def _inventory(file: h5py.File, layouts: Sequence[Layout], size: int) -> Inventory:
     names = _names(file)
     layout = next(
         (each for each in layouts if each.allows(set(names), {*each.datasets, *each.groups})), None
@@ -104,7 +104,7 @@ def _outline(file: h5py.File, layouts: Sequence[Layout], size: int) -> Outline:
     for name, rule in layout.groups.items():
         group = _member(file, name, h5py.Group)
         wanted += [(group, member, rule) for member in _names(group)]
-    return Outline(attributes, _places(wanted, layout, size))
+    return Inventory(attributes, _places(wanted, layout, size))
 
 
 def _names(group: h5py.Group) -> list[str]:

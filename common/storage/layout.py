@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 FLOAT32: Final = "<f4"
@@ -63,6 +64,11 @@ class Layout:
         }
         return cls(**{**document, **rules})
 
+    @cached_property
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, for `from_json`."""
+        return asdict(self)
+
     def allows(self, names: set[str], known: set[str]) -> bool:
         """Whether names are the known ones, but perhaps for some that a file may lack."""
         return known - set(self.optional) <= names <= known
@@ -82,7 +88,7 @@ class Place(NamedTuple):
     offset: int
 
 
-class Outline(NamedTuple):
+class Inventory(NamedTuple):
     """What is in a file, and where.
 
     Attributes:
@@ -94,7 +100,7 @@ class Outline(NamedTuple):
     places: dict[str, Place]
 
     @classmethod
-    def from_json(cls, document: Any) -> Outline:  # noqa: ANN401 - of whatever shape
+    def from_json(cls, document: Any) -> Inventory:  # noqa: ANN401 - of whatever shape
         """From its fields, in which JSON has made lists of tuples."""
         attributes, places = document
         return cls(

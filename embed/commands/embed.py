@@ -8,13 +8,20 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import SEED, FiniteRange, quiet_values_option
+from ...common.cli.options import (
+    FiniteRange,
+    device_option,
+    module_option,
+    output_option,
+    overwrite_option,
+    quiet_values_option,
+    seed_option,
+)
 from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
-from ...common.features.approx_bounds import magnitudes
+from ...common.features.approx_bounds import approx_bounds_map
 from ...common.features.base import FeatureMap
 from ...common.ledger import DEFAULT_DELTA, PrivacyBudget
-from ...common.runtime.device import AUTO
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
 from ...common.schema.toml import read_draft
@@ -33,15 +40,11 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path),
-    help="Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "
-    "embedding.h5; magnitudes.h5 with --private-bounds]",
-)  # fmt: skip
-@click.option(
-    "--overwrite", is_flag=True,
-    help="Replace an embedding that is already there; the new one takes over its ledger.",
-)  # fmt: skip
+@output_option(
+    "Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "
+    "embedding.h5; magnitudes.h5 with --private-bounds]"
+)
+@overwrite_option("Replace an embedding that is already there; the new one takes over its ledger.")
 @click.option(
     "--budget-eps", type=float, metavar="EPSILON",
     help="Set a ceiling: all releases from this embedding together may not spend more.",
@@ -51,22 +54,18 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
     help=f"Delta at which the ceiling is taken [default: {DEFAULT_DELTA}]",
 )  # fmt: skip
 @feature_options
-@click.option(
-    "--feature-seed", type=SEED, default=0, show_default=True,
-    help="Seed of its random weights (never of noise: noise has no seed).",
-)  # fmt: skip
-@click.option(
-    "--module", type=click.Path(path_type=Path), metavar="FILE",
-    help="For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), "
+@seed_option("Seed of its random weights (never of noise: noise has no seed).", 0, "--feature-seed")
+@module_option(
+    "For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), "
     "that takes float32 images (b, 1, side, side), 0 to 1, to numbers (b, ...). It is a program "
-    "and will be run. Whoever is to generate needs the same file.",
-)  # fmt: skip
+    "and will be run. Whoever is to generate needs the same file."
+)
 @click.option(
     "--module-is-public", is_flag=True,
     help="For perceptual: your word that the module was trained on public data alone. The "
     "guarantee does not cover what it was trained on.",
 )  # fmt: skip
-@click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
+@device_option
 @source_options
 @click.option(
     "--capacity", type=click.IntRange(1, 2**62), metavar="N",
@@ -128,9 +127,9 @@ def command(
         if not isinstance(schema_path, Path):
             raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
-        table = draft.of_magnitudes(str(schema_path), accept_from_data=accept_from_data)
+        table = draft.approx_bounds_schema(str(schema_path), accept_from_data=accept_from_data)
         features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
-        source, chosen = replace(source, schema=table), magnitudes(table)
+        source, chosen = replace(source, schema=table), approx_bounds_map(table)
     else:
         source = with_schema(source, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.options import output_option, overwrite_option
 from ...common.console import console, notice, warning
 from ...common.errors import OutputError
 from ...common.storage.atomic import followed, require_absent
@@ -18,14 +19,10 @@ from ..sums.saving import COST
 
 @click.command("merge", short_help="Add up the embeddings of shards or sites.")
 @click.argument("embeddings", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="embedding.h5", show_default=True,
-    help="Where to write the sum. It is as SENSITIVE as its parts.",
-)  # fmt: skip
-@click.option(
-    "--overwrite", is_flag=True,
-    help="Replace an embedding that is already there, if nothing has been released from it.",
-)  # fmt: skip
+@output_option("Where to write the sum. It is as SENSITIVE as its parts.", "embedding.h5")
+@overwrite_option(
+    "Replace an embedding that is already there, if nothing has been released from it."
+)
 def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None:
     """Add up EMBEDDINGS of different records: what one pass over all of them would have given.
 

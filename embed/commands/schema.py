@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import quiet_values_option
+from ...common.cli.options import output_option, overwrite_option, quiet_values_option
 from ...common.console import console, warning
 from ...common.schema.table import CsvFormat
 from ...common.schema.toml import SCHEMA_BEGINS
@@ -32,11 +32,8 @@ from ..schema_inference import MISSING_TEXTS, draft_schema
     help="Which part to read, where a folder has both.",
 )  # fmt: skip
 @quiet_values_option
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="schema.toml", show_default=True,
-    help="Where to write the draft.",
-)  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace a schema that is already there.")
+@output_option("Where to write the draft.", "schema.toml")
+@overwrite_option("Replace a schema that is already there.")
 def command(
     data: Path,
     label: str | None,

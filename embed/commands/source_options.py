@@ -11,10 +11,12 @@ from typing import Any, Final
 
 import click
 
+from ...common.cli.options import schema_option, threads_option
 from ...common.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
-from ...common.schema.image import ImageSchema, numbered
+from ...common.schema.classes import numbered
+from ...common.schema.image import ImageSchema
 from ...common.schema.toml import read_schema
 from ...common.sources.options import SourceOptions
 
@@ -55,20 +57,15 @@ _OPTIONS: Final = (
         "they are looked up in the folders, or are numbers. A name with a comma is put in double "
         "quotes.",
     ),
-    click.option(
-        "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
-        help="DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts "
-        "it.",
+    schema_option(
+        "DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts it."
     ),
     click.option(
         "--accept-from-data", is_flag=True,
         help="Take the schema as it was drafted from the data; every release will say that "
         "what it says of the columns is outside the guarantee.",
     ),
-    click.option(
-        "--threads", type=click.IntRange(1, 4096), metavar="N",
-        help="Threads to compute with [default: this process's share of the cores]",
-    ),
+    threads_option,
 )  # fmt: skip
 
 
@@ -78,15 +75,16 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(
         split: str, image_size: int | None, classes: int | None,
-        class_names: tuple[str, ...] | None, schema_path: Path | None,
+        class_names: tuple[str, ...] | None, schema: Path | None,
         **given: Any,  # noqa: ANN401 - handed on
     ) -> None:  # fmt: skip
-        source = SourceOptions(schema_path, split, image_size, classes, class_names)
+        source = SourceOptions(schema, split, image_size, classes, class_names)
         command(source=source, **given)
 
+    whole: Callable[..., None] = with_options
     for option in reversed(_OPTIONS):
-        with_options = option(with_options)
-    return with_options
+        whole = option(whole)
+    return whole
 
 
 def with_schema(source: SourceOptions, *, accept_from_data: bool) -> SourceOptions:

@@ -7,13 +7,16 @@ statements 3 and 4.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import torch
 from torch import Tensor
 
+from ...common.features.base import FeatureMap
 from ...common.outline import Outlined
+from ...common.registry import Registry
 
 SAFETY: Final = 1.0 - 2.0**-40
 """Tables are shortened by this, far more than their error, before they are cut to integers."""
@@ -42,6 +45,13 @@ class ExactMap(Protocol):
     def features(self, records: Tensor) -> BatchFeatures:
         """Features of a batch of float64 records (b, record size), integers 0..levels."""
         ...
+
+
+EXACT_FORMS: Final[Registry[type[FeatureMap], Callable[..., ExactMap]]] = Registry(
+    __package__ or ""
+)
+"""What makes the exact form of a map from the map, a grid and a device, by the map's class. A map
+that a module computes needs the `module`, too."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

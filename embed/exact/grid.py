@@ -60,5 +60,5 @@ class Grid:
 
     @property
     def unit(self) -> float:
-        """G."""
+        """g: the value that one grid unit stands for."""
         return 1.0 / self.units_per_one

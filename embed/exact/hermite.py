@@ -16,12 +16,13 @@ from torch import Tensor
 
 from ...common.errors import SchemaError
 from ...common.features.hermite import MARGIN, HermiteFeatures, hermite
-from .base import SAFETY, ExplicitFeatures
+from .base import EXACT_FORMS, SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _CHUNK: Final = 256
 
 
+@EXACT_FORMS.add(HermiteFeatures)
 class ExactHermite:
     """`HermiteFeatures` in whole grid units.
 

@@ -12,7 +12,7 @@ from ...common.features.joint import JointFeatures
 from ...common.features.marginals import MarginalFeatures
 from ...common.features.rff import RandomFourierFeatures
 from ...common.outline import Outlined
-from .base import SAFETY, ExplicitFeatures
+from .base import EXACT_FORMS, SAFETY, ExplicitFeatures
 from .grid import Grid
 from .rff import ExactRFF
 from .tangent import ExactTangentFeatures, IntegerFeatures
@@ -45,6 +45,7 @@ class SparseFeatures(Outlined):
         column += counts * self.entry
 
 
+@EXACT_FORMS.add(MarginalFeatures)
 class ExactMarginals:
     """`MarginalFeatures` in whole grid units.
 
@@ -108,6 +109,7 @@ class _Both(Outlined):
         self.second.add_to(column[self.border :], rows)
 
 
+@EXACT_FORMS.add(JointFeatures)
 class ExactJoint:
     """`JointFeatures` in whole grid units.
 

@@ -17,7 +17,7 @@ from ...common.features.perceptual import PerceptualFeatures
 from ...common.features.torchscript import PublicModule, require_module
 from ...common.numerics.exact import sum_of_squares
 from ...common.numerics.square_root import square_root
-from .base import SAFETY, ExplicitFeatures
+from .base import EXACT_FORMS, SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _LARGEST_CHUNK: Final = 64
@@ -25,6 +25,7 @@ _CHUNK_VALUES: Final = 1 << 23
 """Numbers that a chunk's features are made of, at most (64 MiB)."""
 
 
+@EXACT_FORMS.add(PerceptualFeatures)
 class ExactPerceptual:
     """`PerceptualFeatures` in whole grid units.
 
@@ -43,7 +44,7 @@ class ExactPerceptual:
         feature_map: PerceptualFeatures,
         grid: Grid,
         device: torch.device,
-        module: PublicModule | None,
+        module: PublicModule | None = None,
     ) -> None:
         self._module = require_module(feature_map, module)
         self._dimension, self._levels = feature_map.dimension, feature_map.levels

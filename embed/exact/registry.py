@@ -6,20 +6,9 @@ import torch
 
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
-from ...common.features.hermite import HermiteFeatures
-from ...common.features.joint import JointFeatures
-from ...common.features.marginals import MarginalFeatures
-from ...common.features.ntk.map import TangentFeatures
-from ...common.features.perceptual import PerceptualFeatures
-from ...common.features.rff import RandomFourierFeatures
 from ...common.features.torchscript import PublicModule
-from .base import ExactMap
+from .base import EXACT_FORMS, ExactMap
 from .grid import Grid
-from .hermite import ExactHermite
-from .joint import ExactJoint, ExactMarginals
-from .perceptual import ExactPerceptual
-from .rff import ExactRFF
-from .tangent import ExactTangentFeatures
 
 
 def exact_map(
@@ -41,16 +30,8 @@ def exact_map(
     """
     if grid.levels != feature_map.levels:
         raise SchemaError("the grid and the feature map disagree about the records' levels")
-    if isinstance(feature_map, TangentFeatures):
-        return ExactTangentFeatures(feature_map, grid, device)
-    if isinstance(feature_map, JointFeatures):
-        return ExactJoint(feature_map, grid, device)
-    if isinstance(feature_map, MarginalFeatures):
-        return ExactMarginals(feature_map, grid, device)
-    if isinstance(feature_map, RandomFourierFeatures):
-        return ExactRFF(feature_map, grid, device)
-    if isinstance(feature_map, HermiteFeatures):
-        return ExactHermite(feature_map, grid, device)
-    if isinstance(feature_map, PerceptualFeatures):
-        return ExactPerceptual(feature_map, grid, device, module)
-    raise TypeError(f"no exact form of {feature_map!r} is known")
+    form = EXACT_FORMS.entries().get(type(feature_map))
+    if form is None:
+        raise TypeError(f"no exact form of {feature_map!r} is known")
+    computed_by = {} if module is None else {"module": module}
+    return form(feature_map, grid, device, **computed_by)

@@ -16,13 +16,14 @@ import torch
 from torch import Tensor
 
 from ...common.features.rff import TURN, RandomFourierFeatures
-from .base import SAFETY, ExplicitFeatures
+from .base import EXACT_FORMS, SAFETY, ExplicitFeatures
 from .grid import Grid
 
 _TABLE: Final = 2**20
 _CHUNK: Final = 1024
 
 
+@EXACT_FORMS.add(RandomFourierFeatures)
 class ExactRFF:
     """`RandomFourierFeatures` in whole grid units.
 

@@ -31,7 +31,7 @@ from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
 from ...common.outline import Outlined
 from .affine import ExactAffine
-from .base import SAFETY
+from .base import EXACT_FORMS, SAFETY
 from .grid import Grid
 from .scattering import ExactFront
 
@@ -39,9 +39,10 @@ LARGEST_CHUNK: Final = 4096
 _AT_ONCE: Final = 1 << 18
 """Values of the widest layer that are in work at a time (2 MiB): what a processor's cache holds."""
 _FEW: Final = 128
-"""Records that are in work at a time all the same, lest large weights be fetched too often ..."""
+"""Records that are in work at a time all the same, lest large weights be fetched too often; but see
+`_AT_MOST`."""
 _AT_MOST: Final = 1 << 22
-"""... if their values are no more than this (32 MiB)."""
+"""Values of the widest layer of `_FEW` records, at most (32 MiB)."""
 _AT_ONCE_CUDA: Final = 1 << 25
 _CHUNK_VALUES: Final = 1 << 26
 """Numbers that a chunk's features are made of, at most (512 MiB)."""
@@ -139,6 +140,7 @@ class IntegerFeatures(Outlined):
                 some[0][0].add_up(column[place], some)
 
 
+@EXACT_FORMS.add(TangentFeatures)
 class ExactTangentFeatures:
     """`TangentFeatures` in whole grid units, in float64 with every bit defined.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import FiniteRange, count_from
+from ...common.cli.options import FiniteRange, count_from, module_option
 from ...common.console import TextTable, out, show
 from ...common.errors import AuditError
 from ...release.commands.options import promise_options
@@ -32,10 +32,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
     "--confidence", type=FiniteRange(0.5, 1, max_open=True), default=DEFAULT_CONFIDENCE,
     show_default=True, help="Of each lower bound.",
 )  # fmt: skip
-@click.option(
-    "--module", type=click.Path(path_type=Path), metavar="FILE",
-    help="For perceptual features: the module that EMBEDDING was made with.",
-)  # fmt: skip
+@module_option("For perceptual features: the module that EMBEDDING was made with.")
 def command(
     embedding: Path,
     epsilon: float,

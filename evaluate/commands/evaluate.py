@@ -9,7 +9,14 @@ from typing import Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from ...common.cli.options import SEED, FiniteRange, count_from, quiet_values_option
+from ...common.cli.options import (
+    FiniteRange,
+    count_from,
+    output_option,
+    quiet_values_option,
+    schema_option,
+    seed_option,
+)
 from ...common.console import show, warning
 from ...common.errors import SchemaError
 from ...common.storage.atomic import require_absent
@@ -44,10 +51,7 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     "--baseline", type=click.Path(path_type=Path), metavar="DATA",
     help="Real records to train on, for comparison; their train part, where they have one.",
 )  # fmt: skip
-@click.option(
-    "--schema", type=click.Path(path_type=Path), metavar="FILE",
-    help="Tables: the schema.toml, where SYNTHETIC does not say it.",
-)  # fmt: skip
+@schema_option("Tables: what is publicly known of them, where SYNTHETIC does not say it.")
 @click.option(
     "--positive", metavar="CLASS",
     help="Tables with two classes: the one that ROC and PRC are about (default: the rarer one of "
@@ -69,11 +73,8 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 )  # fmt: skip
 @quiet_values_option
 @acceptance_options
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the classifiers.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="evaluation.json",
-    show_default=True, help="Where to write the figures; an earlier file is replaced.",
-)  # fmt: skip
+@seed_option("Of the classifiers.", 0)
+@output_option("Where to write the figures; an earlier file is replaced.", "evaluation.json")
 @click.pass_context
 def command(
     context: click.Context,

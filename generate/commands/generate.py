@@ -8,10 +8,16 @@ from typing import Any
 
 import click
 
-from ...common.cli.options import SEED, FiniteRange, count_from
+from ...common.cli.options import (
+    FiniteRange,
+    count_from,
+    device_option,
+    module_option,
+    output_option,
+    seed_option,
+)
 from ...common.console import console
 from ...common.errors import GeneratorError
-from ...common.runtime.device import AUTO
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
@@ -65,26 +71,21 @@ _FOR_TABLES = TableSettings()
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
     f"{_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
-@click.option(
-    "--seed", type=SEED, default=_DEFAULTS.seed, show_default=True,
-    help="Of training and sampling; another seed gives other records.",
-)  # fmt: skip
-@click.option(
-    "--module", type=click.Path(path_type=Path), metavar="FILE",
-    help="For a release with perceptual features: the module that they were made with. It is a "
-    "program and will be run; the release says which SHA-256 the file must have.",
-)  # fmt: skip
+@seed_option("Of training and sampling; another seed gives other records.", _DEFAULTS.seed)
+@module_option(
+    "For a release with perceptual features: the module that they were made with. It is a "
+    "program and will be run; the release says which SHA-256 the file must have."
+)
 @click.option(
     "--safe-csv", is_flag=True,
     help="Tables: in table.csv, put a single quote before texts that a spreadsheet would take for "
     "formulas. They are other texts then; table.parquet keeps them as they are.",
 )  # fmt: skip
 @acceptance_options
-@click.option("--device", default=AUTO, show_default=True, help="auto, cpu or cuda.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="synthetic", show_default=True,
-    help="Folder to write; an earlier result there is replaced, if nothing else is in it.",
-)  # fmt: skip
+@device_option
+@output_option(
+    "Folder to write; an earlier result there is replaced, if nothing else is in it.", "synthetic"
+)
 def command(
     release: Path | None,
     generator: Path | None,

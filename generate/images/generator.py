@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ...common.errors import GeneratorError
-from ...common.schema.image import LARGEST_SIDE, MOST_CLASSES, SMALLEST_SIDE
+from ...common.schema.classes import MOST_CLASSES
+from ...common.schema.image import LARGEST_SIDE, SMALLEST_SIDE
 
 _MOST_CODE: Final = 1000
 _FACTOR_SCALE: Final = 0.1

@@ -20,7 +20,8 @@ from torch import Tensor
 
 from ...common.console import progress
 from ...common.errors import GeneratorError
-from ...common.features.infinite_ntk import ReluKernel, Slopes, class_targets
+from ...common.features.infinite_ntk import ReluKernel, Slopes
+from ...common.features.kernel_ridge import class_targets
 from ..fit.descent import require_finite
 from .generator import ConditionalGenerator
 

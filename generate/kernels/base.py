@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-import torch
 from torch import Tensor
 
 from ...common.features.base import FeatureMap
-from ...common.features.hermite import HermiteFeatures
-from ...common.features.ntk.map import TangentFeatures
-from ...common.features.perceptual import PerceptualFeatures
-from ...common.features.rff import RandomFourierFeatures
-from ...common.features.torchscript import PublicModule, require_module
-from .tangent import TangentKernel
+from ...common.registry import Registry
 
 
 class Features(Protocol):
@@ -42,36 +36,13 @@ class Kernel(Protocol):
         ...
 
 
-def kernel_of(
-    feature_map: FeatureMap,
-    device: torch.device,
-    dtype: torch.dtype = torch.float32,
-    module: PublicModule | None = None,
-) -> Kernel:
-    """A feature map as the generator sees it.
-
-    Args:
-        feature_map: the map.
-        device: where records are.
-        dtype: of records, where the map leaves a choice.
-        module: what `module_for` gives for the map.
-
-    Raises:
-        SchemaError: the map's module is missing.
-    """
-    if isinstance(feature_map, TangentFeatures):
-        return TangentKernel(feature_map, device, dtype)
-    if isinstance(feature_map, RandomFourierFeatures):
-        return FourierKernel(feature_map, device, dtype)
-    if isinstance(feature_map, HermiteFeatures):
-        return HermiteKernel(feature_map, device)
-    if isinstance(feature_map, PerceptualFeatures):
-        return PerceptualKernel(feature_map, device, module)
-    raise TypeError(f"no differentiable form of {feature_map!r} is known")
+KERNELS: Final[Registry[type[FeatureMap], Callable[..., Kernel]]] = Registry(__package__ or "")
+"""What makes the kernel of a map from the map, a device and a dtype, by the map's class. A map that
+a module computes needs the `module`, too."""
 
 
 @dataclass(frozen=True, eq=False)
-class ExplicitFeatures:
+class FeatureMatrix:
     """Features that are few enough to be written out.
 
     Attributes:
@@ -92,81 +63,3 @@ class ExplicitFeatures:
     def numbers(self) -> int:
         """See `Features`."""
         return self.values.numel()
-
-
-class FourierKernel:
-    """`RandomFourierFeatures` in floating point."""
-
-    def __init__(
-        self,
-        feature_map: RandomFourierFeatures,
-        device: torch.device,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        turns = torch.as_tensor(feature_map.turns, device=device, dtype=dtype)
-        self._frequencies = turns.T * (2 * math.pi * feature_map.levels)
-        self._size = 1 / math.sqrt(feature_map.frequencies)
-
-    def features(self, records: Tensor) -> ExplicitFeatures:
-        """See `Kernel`."""
-        phases = records @ self._frequencies
-        return ExplicitFeatures(torch.cat([phases.cos(), phases.sin()], dim=-1) * self._size)
-
-
-class HermiteKernel:
-    """`HermiteFeatures` in floating point."""
-
-    def __init__(
-        self,
-        feature_map: HermiteFeatures,
-        device: torch.device,
-    ) -> None:
-        self._map = feature_map
-        pairs = torch.as_tensor(feature_map.pairs, device=device).to(torch.int64)
-        self._first, self._second = pairs[:, 0], pairs[:, 1]
-
-    def features(self, records: Tensor) -> ExplicitFeatures:
-        """See `Kernel`."""
-        count = max(self._map.order, self._map.pair_order) + 1
-        terms = self._terms(records, count)
-        single = terms[..., : self._map.order + 1].flatten(2)
-        several = terms[..., : self._map.pair_order + 1]
-        first = several[:, :, self._first] / math.sqrt(2 * len(self._first))
-        products = first[..., :, None] * several[:, :, self._second, None, :]
-        single = single / math.sqrt(2 * self._map.record_size)
-        return ExplicitFeatures(torch.cat([single, products.flatten(2)], dim=-1))
-
-    def _terms(self, values: Tensor, count: int) -> Tensor:
-        """h_0, h_1, ... at every value, (*values.shape, count)."""
-        rho = self._map.rho
-        first = (1 - rho**2) ** 0.25 * torch.exp(-rho / (1 + rho) * values.square())
-        terms = [first, math.sqrt(2 * rho) * values * first]
-        for c in range(1, count - 1):
-            terms.append(
-                math.sqrt(2 * rho / (c + 1)) * values * terms[c]
-                - rho * math.sqrt(c / (c + 1)) * terms[c - 1]
-            )
-        return torch.stack(terms[:count], dim=-1)
-
-
-class PerceptualKernel:
-    """`PerceptualFeatures` in floating point.
-
-    Raises:
-        SchemaError: the module is missing, or another one.
-    """
-
-    def __init__(
-        self,
-        feature_map: PerceptualFeatures,
-        device: torch.device,
-        module: PublicModule | None,
-    ) -> None:
-        self._module = require_module(feature_map, module).to(device)
-
-    def features(self, records: Tensor) -> ExplicitFeatures:
-        """See `Kernel`."""
-        said = self._module(records.flatten(0, 1))
-        size = torch.linalg.vector_norm(said, dim=1, keepdim=True)
-        values = said / size.clamp_min(torch.finfo(torch.float32).tiny)
-        return ExplicitFeatures(values.view(*records.shape[:2], -1))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from ...common.features.base import FeatureMap
-from .base import Features, kernel_of
+from .base import Features
+from .registry import kernel_of
 
 
 class MeanEmbeddingDistance:

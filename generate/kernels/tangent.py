@@ -12,6 +12,7 @@ from torch import Tensor
 from ...common.features.ntk.backprop import forward_and_back
 from ...common.features.ntk.layers import Convolution
 from ...common.features.ntk.map import AffineLayer, TangentFeatures
+from .base import KERNELS
 from .scattering import SmoothFront
 
 
@@ -108,6 +109,7 @@ class Gradients:
         ]
 
 
+@KERNELS.add(TangentFeatures)
 class TangentKernel:
     """`TangentFeatures` in floating point, differentiable with respect to the records.
 

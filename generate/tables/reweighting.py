@@ -34,8 +34,9 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...release.file.model import Release
 from ..fit.descent import require_finite
-from ..kernels.base import Features, kernel_of
+from ..kernels.base import Features
 from ..kernels.mean_embedding import released_mean
+from ..kernels.registry import kernel_of
 
 CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
@@ -43,9 +44,9 @@ how far the noise alone can tilt a row. Chosen on held-out rows (docs/design/tab
 _LEAST: Final = 5e-4
 """lambda is at least twice this: the pool of rows that theta is found on is too small for less."""
 _POOL: Final = 40_000
-"""So many rows, of all classes together, but"""
+"""Rows in the pool, of all classes together; but see `_LEAST_POOL`."""
 _LEAST_POOL: Final = 2_000
-"""at least so many of each."""
+"""Rows in the pool of each class, at least."""
 _ROUNDS: Final = 30
 _SPARE: Final = 2
 """Without replacement, the last rows to be drawn are less likely ones than the first: there are
@@ -180,7 +181,7 @@ def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:
 class RowFeatures:
     """phi(x) of rows, for all kinds of maps that tables have.
 
-    `dpntk.generate.kernels.base` has them as functions of the records; here they are held.
+    `dpntk.generate.kernels` has them as functions of the records; here they are held.
     Marginals are taken of rows as they would be read back.
 
     Args:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.options import output_option, overwrite_option, schema_option
 from ...common.console import console, warning
 from ...common.schema.toml import SCHEMA_BEGINS, read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
@@ -20,10 +21,7 @@ _COST = "is a schema that was paid for"
 
 @click.command("bounds", short_help="Find bounds of a table's columns with privacy.")
 @click.argument("magnitudes", type=click.Path(path_type=Path), default="magnitudes.h5")
-@click.option(
-    "--schema", "schema_path", type=click.Path(path_type=Path), required=True,
-    metavar="SCHEMA.TOML", help="In which the columns have bounds = \"private\".",
-)  # fmt: skip
+@schema_option('In which the columns have bounds = "private".', required=True)
 @promise_options(
     epsilon="Privacy loss to spend on bounds, a small part of all, such as 0.1.",
     delta="Likewise.",
@@ -32,14 +30,11 @@ _COST = "is a schema that was paid for"
 @click.option(
     "--compose", is_flag=True, help="Spend again although something was spent on bounds before."
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="bounded.toml", show_default=True,
-    help="Where to write the schema with the bounds that were found.",
-)  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace a schema that is already there.")
+@output_option("Where to write the schema with the bounds that were found.", "bounded.toml")
+@overwrite_option("Replace a schema that is already there.")
 def command(
     magnitudes: Path,
-    schema_path: Path,
+    schema: Path,
     epsilon: float,
     delta: float,
     adjacency: Adjacency,
@@ -55,7 +50,7 @@ def command(
     """
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
     parameters = PrivacyParameters(epsilon, delta, adjacency, ClassCounts.UNIFORM)
-    draft = read_draft(schema_path)
+    draft = read_draft(schema)
     found = find_bounds(magnitudes, draft, parameters, lambda total: compose)
     write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
     for column in found.schema.columns:

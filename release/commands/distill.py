@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import SEED, count_from, quiet_values_option
+from ...common.cli.options import (
+    count_from,
+    output_option,
+    overwrite_option,
+    quiet_values_option,
+    seed_option,
+)
 from ...common.console import console
 from ...common.runtime.threads import use_threads
 from ...common.sources import SourceOptions, open_source
@@ -62,11 +68,8 @@ _DEFAULTS = Settings()
     help="For images: smooth noisy gradients with a Gaussian of this width; 0 for not at all "
     f"[default: {_DEFAULTS.smoothing:g}]",
 )  # fmt: skip
-@click.option("--seed", type=SEED, help="Of the random start, which is public. Noise has none.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
-    help="Where to write the release. It may be given to anybody.",
-)  # fmt: skip
+@seed_option("Of the random start, which is public. Noise has none.")
+@output_option("Where to write the release. It may be given to anybody.", "release.h5")
 @click.option(
     "--ledger", type=click.Path(path_type=Path), metavar="FILE",
     help="What has been spent on these records [default: DATA.ledger.json, beside DATA]",
@@ -75,7 +78,7 @@ _DEFAULTS = Settings()
     "--compose", is_flag=True,
     help="Go on although the ledger has other entries; the total is printed.",
 )  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
+@overwrite_option("Replace a release that is already there.")
 @click.option(
     "--restart", is_flag=True,
     help="Throw away what an interrupted run has left. What it has spent stays spent.",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.options import output_option
 from ...common.console import console
 from ...common.storage.atomic import write_failures
 from ..signing.keys import default_key_path, make_key, public_path
@@ -14,11 +15,10 @@ from ..signing.trust import remember_own
 
 
 @click.command("keygen", short_help="Make a key to sign releases with.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help="Where to write the private half; the public one gets .pub at the end "
-    "[default: the key that 'dpntk release' uses]",
-)  # fmt: skip
+@output_option(
+    "Where to write the private half; the public one gets .pub at the end "
+    "[default: the key that 'dpntk release' uses]"
+)
 @click.option("--passphrase", "wanted", is_flag=True, help="Ask for a passphrase to protect it.")
 def command(output: Path | None, wanted: bool) -> None:
     """Make an OpenSSH ed25519 key. 'ssh-keygen -t ed25519' makes keys of the same kind.

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.options import Decorator
 from ...common.console import notice
 from ...common.errors import OutputError
 from ...common.ledger import DEFAULT_DELTA
@@ -18,7 +19,6 @@ from ..signing.policy import Acceptance
 from ..signing.prompts import accepts_signer, ask_passphrase
 from ..signing.trust import remember_own
 
-_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 key_option: Final = click.option(
     "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE",
     help="OpenSSH ed25519 private key to sign with, such as ~/.ssh/id_ed25519 [default: this "
@@ -32,7 +32,7 @@ def promise_options(
     delta: str = "Chance, roughly, that the guarantee fails; must be below 1/n.",
     adjacency: str,
     default: Adjacency = Adjacency.REPLACE_ONE,
-) -> _Decorator:
+) -> Decorator:
     """Add --eps, --delta and --adjacency; the command gets `epsilon`, `delta`, `adjacency`.
 
     Args:

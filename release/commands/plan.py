@@ -8,12 +8,14 @@ from typing import Final
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.options import schema_option
 from ...common.console import TextTable, out, show
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
-from ...common.schema.image import ImageSchema, numbered
+from ...common.schema.classes import numbered
+from ...common.schema.image import ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.toml import read_schema
 from ...common.text import counted, rounded_down, rounded_up
@@ -27,7 +29,7 @@ from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from .options import promise_options
 
-_OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
+_OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema", *OF_THE_MAP)
 
 
 @click.command("plan", short_help="Say how much noise a release would have.")
@@ -55,10 +57,7 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema_path", *OF_THE_MAP)
     "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
     help="Height and width of an image [default: 28]",
 )  # fmt: skip
-@click.option(
-    "--schema", "schema_path", type=click.Path(path_type=Path), metavar="SCHEMA.TOML",
-    help="The data are a table, and this says what is publicly known of it.",
-)  # fmt: skip
+@schema_option("The data are a table, and this says what is publicly known of it.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -72,7 +71,7 @@ def command(
     count_weight: float,
     features: FeatureOptions,
     image_size: int | None,
-    schema_path: Path | None,
+    schema: Path | None,
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
@@ -89,18 +88,18 @@ def command(
         feature_map, grid = loaded.feature_map, loaded.grid
         planned = plan(feature_map, grid, len(loaded.schema.classes), number, parameters)
     else:
-        schema = _schema(schema_path, classes, image_size)
+        known = _known(schema, classes, image_size)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        feature_map = features.draw(schema)
-        grid = Grid.for_capacity(schema.levels, max(records, DEFAULT_CAPACITY))
-        planned = plan(feature_map, grid, len(schema.classes), records, parameters)
+        feature_map = features.draw(known)
+        grid = Grid.for_capacity(known.levels, max(records, DEFAULT_CAPACITY))
+        planned = plan(feature_map, grid, len(known.classes), records, parameters)
     _show(planned, feature_map)
     if embedding is not None:
         _show_budget(loaded.ledger, planned)
 
 
-def _schema(path: Path | None, classes: int | None, image_size: int | None) -> Schema:
+def _known(path: Path | None, classes: int | None, image_size: int | None) -> Schema:
     """What is known of the records; a draft will do, for nothing of it is released."""
     if path is None:
         if classes is None:

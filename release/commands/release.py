@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.options import output_option, overwrite_option
 from ...common.console import console, warning
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS
@@ -36,10 +37,7 @@ from .options import key_option, promise_options, signing_key
     "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
     help="Weight of the class counts: more makes them more exact and the rest noisier.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="release.h5", show_default=True,
-    help="Where to write the release. It may be given to anybody.",
-)  # fmt: skip
+@output_option("Where to write the release. It may be given to anybody.", "release.h5")
 @key_option
 @click.option(
     "--not-private", is_flag=True,
@@ -50,7 +48,7 @@ from .options import key_option, promise_options, signing_key
     "--compose", is_flag=True,
     help="Release although there are earlier releases; the total is printed.",
 )  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace a release that is already there.")
+@overwrite_option("Replace a release that is already there.")
 def command(
     embedding: Path,
     epsilon: float,

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ...common.adjacency import Adjacency
 from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
-from ...common.features.infinite_ntk import ReluKernel, class_targets
+from ...common.features.infinite_ntk import ReluKernel
+from ...common.features.kernel_ridge import class_targets
 from ...common.ledger import DEFAULT_DELTA
 from ...common.outline import Outlined
 from ...common.schema.image import ImageSchema

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, FormatError, OutputError
-from ...common.features.approx_bounds import holds_magnitudes
+from ...common.features.approx_bounds import is_approx_bounds
 from ...common.ledger import Entry
 from ...common.storage.atomic import (
     PUBLIC_MODE,
@@ -74,7 +74,7 @@ def publish(
     with locked(embedding_path):
         require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
         embedding = load_embedding(embedding_path)
-        if holds_magnitudes(embedding.schema, embedding.feature_map):
+        if is_approx_bounds(embedding.schema, embedding.feature_map):
             raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")
         require_room(output, _size(embedding))
         scale, entry, total = enter_release(embedding_path, embedding, parameters, compose)

@@ -10,9 +10,9 @@ from typing import Final
 from scipy.special import ndtri
 
 from ...common.errors import BudgetError, SchemaError
-from ...common.features.approx_bounds import bounds_from, magnitudes
+from ...common.features.approx_bounds import approx_bounds_map, bounds_from
 from ...common.features.marginals import MOST_CELLS
-from ...common.schema.private_bounds import schema_of_magnitudes
+from ...common.schema.private_bounds import approx_bounds_schema
 from ...common.schema.toml import Draft
 from ...common.storage.atomic import followed
 from ...common.storage.locks import locked
@@ -79,8 +79,8 @@ def find_bounds(
     path = followed(path)
     with locked(path):
         embedding = load_embedding(path)
-        schema = schema_of_magnitudes(draft.schema, draft.private)
-        feature_map = magnitudes(schema)
+        schema = approx_bounds_schema(draft.schema, draft.private)
+        feature_map = approx_bounds_map(schema)
         if embedding.schema != schema or embedding.feature_map != feature_map:
             raise SchemaError(
                 f"{path}: not the magnitudes of the columns that the schema marks: make it by "

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpntk.common.features.infinite_ntk import ReluKernel, class_targets
+from dpntk.common.features.infinite_ntk import ReluKernel
+from dpntk.common.features.kernel_ridge import class_targets
 from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.mechanism import LEVELS, PLACES
 

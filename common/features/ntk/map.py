@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SchemaError
+from ..base import FEATURE_MAPS
 from .architectures import name_of
 from .layers import (
     Activation,
@@ -68,6 +69,7 @@ class AffineLayer:
     bias: NDArray[np.float32]
 
 
+@FEATURE_MAPS.add("ntk")
 @dataclass(frozen=True, eq=False)
 class TangentFeatures:
     """The feature map of a network.

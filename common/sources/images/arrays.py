@@ -20,17 +20,15 @@ from ...schema.image import PIXEL_LEVELS, ImageSchema
 from ..base import (
     Batch,
     files_fingerprint,
-    numbered_classes,
     records_at_a_time,
     regrouped,
-    require_image,
     require_labels,
     require_records,
-    resize,
-    square_side,
 )
 from ..prefetch import read_ahead
 from .npy import ArrayFile, opened_npz
+from .numbers import numbered_classes
+from .sizes import require_image, resize, square_side
 
 _LABEL_PIECE: Final = 1 << 16
 

@@ -15,7 +15,7 @@ from PIL.PngImagePlugin import PngImageFile
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.origin import Origin
-from ..base import require_image, square_side
+from .sizes import require_image, square_side
 
 SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg"})
 MOST_BYTES: Final = 1 << 26

@@ -26,17 +26,15 @@ from ...storage import door
 from ..base import (
     Batch,
     files_fingerprint,
-    numbered_classes,
     records_at_a_time,
     regrouped,
-    require_image,
     require_labels,
     require_records,
-    resize,
-    square_side,
 )
 from ..prefetch import read_ahead
 from ..shards import overlaps, require_all
+from .numbers import numbered_classes
+from .sizes import require_image, resize, square_side
 
 _NAME: Final = re.compile(
     r"(?P<split>train|t10k|test)([-_.](?P<before>\d+)(-of-\d+)?)?"

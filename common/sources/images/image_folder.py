@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...outline import Outlined
-from ...schema.image import ImageSchema, numbered
+from ...schema.classes import numbered
+from ...schema.image import ImageSchema
 from ...schema.origin import Origin
 from ...storage import door
 from ...text import counted
@@ -29,7 +30,7 @@ _BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Listing(Outlined):
+class _FolderListing(Outlined):
     """The images of one class, sorted by name: a million of them take 20 MB.
 
     Attributes:
@@ -48,7 +49,7 @@ class _Listing(Outlined):
     others: tuple[int, str]
 
     @classmethod
-    def of(cls, folder: Path, label: int) -> _Listing:
+    def of(cls, folder: Path, label: int) -> _FolderListing:
         """List a folder once."""
         names: list[bytes] = []
         others, other = 0, ""
@@ -82,7 +83,7 @@ class ImageFolderSource:
     """
 
     folder: Path
-    listings: tuple[_Listing, ...]
+    listings: tuple[_FolderListing, ...]
     decoder: ImageDecoder
     schema: ImageSchema
 
@@ -129,7 +130,7 @@ class ImageFolderSource:
                 raise DataError(
                     f"{entry}: {entry.name} is not one of the classes {', '.join(names)}"
                 )
-        listings = tuple(_Listing.of(entry, names.index(entry.name)) for entry in classes)
+        listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in classes)
         _tell_of_others(listings)
         empty = [listing.folder for listing in listings if not len(listing)]
         if empty and origin is not Origin.DECLARED:
@@ -162,12 +163,12 @@ class ImageFolderSource:
             for name in listing.files(start, stop):
                 yield f"{listing.folder.name}/{name}"
 
-    def _pieces(self, wanted: range) -> Iterator[tuple[_Listing, int, int]]:
+    def _pieces(self, wanted: range) -> Iterator[tuple[_FolderListing, int, int]]:
         counts = tuple(map(len, self.listings))
         for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
             yield self.listings[index], first, last
 
-    def _decode(self, piece: tuple[_Listing, int, int]) -> Batch:
+    def _decode(self, piece: tuple[_FolderListing, int, int]) -> Batch:
         listing, start, stop = piece
         files = (f"{listing.folder}/{name}" for name in listing.files(start, stop))
         records = [self.decoder.decode(_content(file), file) for file in files]
@@ -197,7 +198,7 @@ def _classes(
     return names, Origin.FROM_DATA if declared is None else Origin.DECLARED
 
 
-def _tell_of_others(listings: Iterable[_Listing]) -> None:
+def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
     """Say what is passed over, for it may be records: in a format that is not read, or deeper."""
     having = [listing for listing in listings if listing.others[0]]
     if having:

@@ -21,23 +21,14 @@ from numpy.typing import NDArray
 from ...errors import DataError, SchemaError
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
-from ..base import (
-    Batch,
-    decoded,
-    files_fingerprint,
-    names_of_numbers,
-    numbered_classes,
-    require_image,
-    require_labels,
-    require_records,
-    resize,
-    square_side,
-)
+from ..base import Batch, decoded, files_fingerprint, require_labels, require_records
 from ..parquet import opened, read_rows, reading_parquet
 from ..prefetch import read_ahead
 from ..shards import overlaps
 from .arrays import to_pixels
 from .decoding import ImageDecoder
+from .numbers import names_of_numbers, numbered_classes
+from .sizes import require_image, resize, square_side
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -28,15 +28,10 @@ from ...errors import DataError
 from ...outline import Outlined
 from ...schema.image import ImageSchema
 from ...storage import door
-from ..base import (
-    Batch,
-    decoded,
-    files_fingerprint,
-    numbered_classes,
-    require_labels,
-)
+from ..base import Batch, decoded, files_fingerprint, require_labels
 from ..shards import pieces
 from .decoding import SUFFIXES, ImageDecoder, require_size
+from .numbers import numbered_classes
 
 _PIECE: Final = 64
 _NAME: Final = re.compile(r"(?P<key>(?:.*/)?[^./][^./]*)\.(?P<kind>[^/]*)", re.DOTALL)
@@ -164,7 +159,7 @@ class _Record(Outlined):
     document: bytes | None = None
 
 
-class _Listing:
+class _ShardListing:
     """The records of one shard, put together from its members one by one."""
 
     def __init__(self, path: Path) -> None:
@@ -234,7 +229,7 @@ def _list(path: Path) -> _Shard:
     Raises:
         DataError: the shard is damaged, or holds something else than images with labels.
     """
-    listing = _Listing(path)
+    listing = _ShardListing(path)
     with _opened(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
         begin = -1
         while (member := tar.next()) is not None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from dpntk.common.cli import app as command
@@ -47,6 +48,20 @@ def test_every_command_is_listed_and_has_a_command_of_its_name(dpntk: Command) -
         outcome = dpntk(name, "--help")
         assert outcome.code == 0
         assert f"Usage: dpntk {name}" in outcome.stdout
+
+
+def test_an_option_means_the_same_in_every_command() -> None:
+    """By its name one knows what it takes, and what is on offer; help and default may differ."""
+    shared = ("output", "overwrite", "schema", "module", "device", "seed", "threads")
+    meant: dict[str, set[str]] = {name: set() for name in shared}
+    for name in COMMANDS:
+        found = command.dpntk.get_command(click.Context(command.dpntk), name)
+        assert found is not None
+        for option in found.params:
+            for long in {opt.removeprefix("--") for opt in option.opts} & set(shared):
+                said = (option.name, option.opts, option.to_info_dict()["type"], option.metavar)
+                meant[long].add(repr(said))
+    assert {name: len(meanings) for name, meanings in meant.items()} == dict.fromkeys(shared, 1)
 
 
 def test_wrong_usage_exits_with_2(dpntk: Command) -> None:

@@ -13,10 +13,8 @@ from torch import Tensor
 from dpntk.common.features.infinite_ntk import (
     _DENOMINATOR,
     _NUMERATOR,
-    KernelRidge,
     ReluKernel,
     arccos,
-    class_targets,
 )
 
 Floats = NDArray[np.float64]
@@ -157,14 +155,3 @@ def test_wide_networks_tend_to_it() -> None:
     assert distance[1024] < distance[64] / 2.5
     assert distance[16384] < distance[1024] / 2.5
     assert distance[16384] < 0.02
-
-
-def test_the_regression_solves_its_equations() -> None:
-    kernel, points = ReluKernel(INPUTS, BIAS), draw(8, seed=5)
-    targets = class_targets(torch.arange(8) % 4, 4)
-    system = kernel(points, points)
-    system += 0.1 * system.diagonal().mean() * torch.eye(8, dtype=torch.float64)
-    expected = kernel(draw(3, seed=6), points) @ torch.linalg.solve(system, targets)
-    found = KernelRidge(kernel, points, targets, 0.1).predict(draw(3, seed=6))
-    assert (found - expected).abs().max() < 1e-7
-    assert targets.sum(1).abs().max() < 1e-15

@@ -98,8 +98,8 @@ def test_private_bounds_confirm_bounds_alone() -> None:
     draft = Draft.from_toml(marked, "it")
     assert (draft.unconfirmed, draft.private) == (("age", "grade"), ("age",))
     with pytest.raises(SchemaError, match="not confirmed: age: replace"):
-        draft.of_magnitudes("it")
-    assert draft.of_magnitudes("it", accept_from_data=True).columns[0].name == "age"
+        draft.approx_bounds_schema("it")
+    assert draft.approx_bounds_schema("it", accept_from_data=True).columns[0].name == "age"
     entry = Entry("0" * 32, "2026-01-01", 0.1, 1e-5, Adjacency.REPLACE_ONE, 40.0, 40.0)
     found = draft.with_bounds({"age": (0, 127)}, (entry,))
     assert Draft.from_toml(found.to_toml(), "it") == found

@@ -15,7 +15,7 @@ import pytest
 from dpntk.common.storage import sandbox
 from dpntk.common.storage.container import build
 from dpntk.common.storage.contents import contents_of
-from dpntk.common.storage.hdf5 import outline
+from dpntk.common.storage.hdf5 import inventory
 from dpntk.common.storage.layout import FLOAT32, INT64, INTEGER, NUMBER, TEXT, Layout, Rule
 from dpntk.common.storage.sandbox import Refused, parse_in_child
 
@@ -59,7 +59,7 @@ Said = tuple[dict[str, Any], dict[str, Any]]
 
 
 def said() -> Said:
-    attributes, places = outline(CONTENT, [LAYOUT])
+    attributes, places = inventory(CONTENT, [LAYOUT])
     return dict(attributes), dict(places)
 
 

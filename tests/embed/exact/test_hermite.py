@@ -19,7 +19,7 @@ from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.hermite import ExactHermite
 from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.generate.kernels.base import kernel_of
+from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import open_release
 from tests.conftest import CLASSES, SIDE, Command, draw_records
 

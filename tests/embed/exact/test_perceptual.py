@@ -28,7 +28,7 @@ from dpntk.embed import embed, merge, save_embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.generate.kernels.base import kernel_of
+from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import open_release
 from tests.conftest import CLASSES, SIDE, Command, draw_records
 from tests.helpers import modules

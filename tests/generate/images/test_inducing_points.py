@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from dpntk.common.errors import GeneratorError
-from dpntk.common.features.infinite_ntk import KernelRidge, ReluKernel, class_targets
+from dpntk.common.features.infinite_ntk import ReluKernel
+from dpntk.common.features.kernel_ridge import KernelRidge, class_targets
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.inducing_points import Points, PointSettings, find_points, loss_and_slope
 from tests.helpers.problems import BIAS, RIDGE, draw_problem, plain_gradients

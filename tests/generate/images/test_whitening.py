@@ -16,7 +16,7 @@ from dpntk.embed import Embedding
 from dpntk.embed.exact.reference import features
 from dpntk.generate.images import whitening
 from dpntk.generate.images.whitening import WhitenedDistance, factors_of
-from dpntk.generate.kernels.base import kernel_of
+from dpntk.generate.kernels.registry import kernel_of
 from dpntk.generate.kernels.scattering import SmoothFront
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release

@@ -17,12 +17,12 @@ from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError, SchemaError
-from dpntk.common.features.approx_bounds import bounds_from, magnitudes
+from dpntk.common.features.approx_bounds import approx_bounds_map, bounds_from
 from dpntk.common.features.base import sensitivity
 from dpntk.common.ledger import Entry
 from dpntk.common.schema.column import Column, ColumnKind, Transform
 from dpntk.common.schema.encoding import NumericEncoding
-from dpntk.common.schema.private_bounds import schema_of_magnitudes, widest_bounds
+from dpntk.common.schema.private_bounds import approx_bounds_schema, widest_bounds
 from dpntk.common.schema.toml import Draft
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.text import promised, rounded_up
@@ -434,9 +434,9 @@ def test_an_embedding_of_something_else_is_refused(dpntk: Command, table: Path) 
 
 
 def test_a_record_counts_once_for_each_column() -> None:
-    schema = schema_of_magnitudes(draft().schema, draft().private)
+    schema = approx_bounds_schema(draft().schema, draft().private)
     assert [column.name for column in schema.columns] == ["age", "pay"]
-    feature_map = magnitudes(schema)
+    feature_map = approx_bounds_map(schema)
     assert feature_map.dimension == 2 * 128
     assert sensitivity(feature_map, Adjacency.REPLACE_ONE, count_weight=0) == 2**0.5
     assert sensitivity(feature_map, Adjacency.ADD_REMOVE, count_weight=0) == 1
@@ -456,13 +456,13 @@ def test_bounds_hold_the_numbers_that_were_counted(
         return
     lower, upper = widest_bounds(kind, dtype, Transform.NONE)
     column = Column("x", kind, dtype, lower, upper, transform=Transform.SIGNED_LOG)
-    schema = schema_of_magnitudes(draft().schema, ["age"])
+    schema = approx_bounds_schema(draft().schema, ["age"])
     schema = dataclasses.replace(schema, columns=(column,), left_out=())
     numbers = np.clip([first, second], lower, upper)
     if kind is ColumnKind.INTEGER:
         numbers = np.rint(numbers)
     encoded = NumericEncoding(column, 2).encode(numbers, np.zeros(2, dtype=bool))
-    places = magnitudes(schema).hits(encoded)[:, 0]
+    places = approx_bounds_map(schema).hits(encoded)[:, 0]
     found = bounds_from(column, np.bincount(places, minlength=128).astype(float), 0.5)
     assert found is not None
     assert lower <= found[0] <= numbers.min()

@@ -19,11 +19,11 @@ from dpntk.common.errors import ReleaseError
 from dpntk.common.storage.container import USER_BLOCK
 from dpntk.release import Release, open_release, own_key
 from dpntk.release.publishing.pipeline import write_release
-from tests.attacks.fuzz import KINDS
-from tests.attacks.mutations import of_bytes
+from tests.attacks.files.fuzz import KINDS
+from tests.attacks.files.mutations import of_bytes
 
 MUTATIONS = int(os.environ.get("DPNTK_MUTATIONS", "2000"))
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def test_mutations_of_a_signed_file_are_refused(small_release: Release, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_mutations_do_no_harm(kind: str) -> None:
 
     Some mutations change nothing that matters, such as a bit of the matrix: they are opened.
     """
-    command = [sys.executable, "-m", "tests.attacks.fuzz", kind, str(MUTATIONS // 2)]
+    command = [sys.executable, "-m", "tests.attacks.files.fuzz", kind, str(MUTATIONS // 2)]
     running = [
         subprocess.Popen([*command, str(seed)], cwd=ROOT, stdout=subprocess.PIPE)
         for seed in range(2)

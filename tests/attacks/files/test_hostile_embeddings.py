@@ -12,7 +12,7 @@ import pytest
 from dpntk.common.errors import EmbeddingError
 from dpntk.embed import load_embedding
 from tests.attacks.attacks import SECRET
-from tests.attacks.hostile_embeddings import EMBEDDING_ATTACKS
+from tests.attacks.files.hostile_embeddings import EMBEDDING_ATTACKS
 from tests.conftest import Command, refused
 
 PRIVATE_BOUNDS = """

@@ -1,7 +1,7 @@
 """Random mutations of every kind of file that may come from somebody else, read by what reads them.
 
-`python -m tests.attacks.fuzz KIND COUNT SEED` reads COUNT mutations of honest files of a kind and
-prints what became of them as JSON. Workers read one after the other, forked from a process that has
+`python -m tests.attacks.files.fuzz KIND COUNT SEED` reads COUNT mutations of honest files of a kind
+and prints what became of them as JSON. Workers read one after the other, forked from a process that has
 loaded everything, with limits on memory and time. What runs in a child process otherwise runs in
 the worker too, which is a hundred times faster, and may end the worker as it may end the child.
 What runs in the process that somebody works with may not: that is a failure.
@@ -58,10 +58,10 @@ from dpntk.release.file.distilled_codec import serialise_distilled
 from dpntk.release.file.reader import OpenedDistilled
 from dpntk.release.file.writer import serialise
 from dpntk.release.publishing.pipeline import unrecorded_release
-from tests.attacks import mutations
 from tests.attacks.attacks import SECRET
-from tests.attacks.hostile import ATTACKS
-from tests.attacks.hostile_embeddings import EMBEDDING_ATTACKS
+from tests.attacks.files import mutations
+from tests.attacks.files.hostile_embeddings import EMBEDDING_ATTACKS
+from tests.attacks.releases.hostile import ATTACKS
 from tests.conftest import make_small_embedding, make_small_release
 from tests.helpers.tables import PEOPLE, people, random_generator, random_marginals
 from tests.release.file.test_distilled_codec import make_distilled

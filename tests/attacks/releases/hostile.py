@@ -1,8 +1,7 @@
 """Hostile release files: each is a function that turns an honest file into an attack.
 
-`python -m tests.attacks.hostile RELEASE FOLDER` makes them all from an unsigned release of 67x1
-numbers, to be tried by hand:
-`dpntk inspect FOLDER/bomb.h5 --allow-unsigned`.
+`python -m tests.attacks.releases.hostile RELEASE FOLDER` makes them all from an unsigned release of
+67x1 numbers, to be tried by hand: `dpntk inspect FOLDER/bomb.h5 --allow-unsigned`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from dpntk.release.file.user_block import sign_file
 from dpntk.release.file.writer import serialise
 from dpntk.release.signing.trust import add
 from tests.attacks.attacks import SECRET
-from tests.attacks.hostile import ATTACKS
+from tests.attacks.releases.hostile import ATTACKS
 
 CANNOT_BE_SIGNED = {"superblock_at_0", "first_line_of_the_future"}
 
