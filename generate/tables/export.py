@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...common.errors import GeneratorError
 from ...common.features.registry import feature_map_from_spec
+from ...common.outline import Outlined
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, PARQUET
@@ -23,12 +24,14 @@ from .marginals import ColumnMarginal
 from .refinement import Refinement
 from .relu_features import has_shallow_tangents
 from .reweighting import MOST_CANDIDATES, Reweighting
+from .sampling import sample_rows
 from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_KIND: Final = "table"
+KIND: Final = "table"
+"""What the description of a generator of rows says; that of images says nothing."""
 _MARGINALS: Final = "marginals"
 _REWEIGHTING: Final = "tilting"
 _TILTS: Final = ("theta", "candidates", "pooled")
@@ -39,9 +42,9 @@ _LARGEST: Final = 1e30
 """Of noise and noisy shares: far more than any release holds, and its square is a number."""
 
 
-@dataclass(frozen=True, eq=False)
-class SavedTableGenerator:
-    """A trained generator with all that is needed to sample from it and to say where it is from.
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedTableGenerator(Outlined):
+    """A trained generator of rows, what sampling needs beside it, and where it is from.
 
     Attributes:
         generator: in evaluation mode.
@@ -58,6 +61,18 @@ class SavedTableGenerator:
     origin: dict[str, Any]
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
+
+    def sample(self, count: int, seed: int) -> pa.Table:
+        """Draw rows, in random order: a table with the columns of the schema, valid under it."""
+        return sample_rows(
+            self.generator,
+            count,
+            self.class_weights,
+            seed,
+            self.marginals,
+            self.reweighting,
+            self.refinement,
+        )
 
 
 def write_table(
@@ -151,26 +166,10 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
             file.write(separator.join(map(written, row)) + "\n")
 
 
-def holds_table(path: Path) -> bool:
-    """Whether a generator file is of a table; no if it is no such file."""
-    try:
-        return generator_file.read(path, lambda description, _: bool(description["kind"] == _KIND))
-    except GeneratorError:
-        return False
-
-
-def load_table_generator(path: Path) -> SavedTableGenerator:
-    """Read a generator that `write_table` wrote.
-
-    Raises:
-        GeneratorError: there is none, or it is damaged.
-    """
-    return generator_file.read(path, _understand)
-
-
-def _understand(
+def understand_table_generator(
     description: generator_file.Description, weights: generator_file.Weights
 ) -> SavedTableGenerator:
+    """The generator in a file that `write_table` wrote; for `generator_file.read`."""
     spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
     schema = TableSchema.from_json(description["schema"])
     classes = len(schema.classes)
@@ -254,7 +253,7 @@ def _is_noise(noise: NDArray[Any], classes: int) -> bool:
 
 def _serialise(saved: SavedTableGenerator) -> bytes:
     description = {
-        "kind": _KIND,
+        "kind": KIND,
         "spec": saved.generator.spec.to_json(),
         "schema": saved.generator.schema.to_json(),
         "class_weights": saved.class_weights.tolist(),
