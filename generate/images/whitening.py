@@ -19,7 +19,7 @@ from torch import Tensor
 from ...common.features.torchscript import PublicModule
 from ...release.file.model import Release
 from ..fit.descent import require_finite
-from ..kernels.base import ExplicitFeatures, Features, kernel_of
+from ..kernels.base import FeatureMatrix, Features, kernel_of
 from ..kernels.tangent import Gradients
 
 _SMOOTHING: Final = 2000.0
@@ -141,7 +141,7 @@ class WhitenedDistance:
 
 def factors_of(features: Features) -> Sequence[Factors]:
     """Features as outer products; those that are no products have a left factor of 1."""
-    if isinstance(features, ExplicitFeatures):
+    if isinstance(features, FeatureMatrix):
         return [_plain(features.values, 0)]
     if not isinstance(features, Gradients):
         raise TypeError(f"no factors of {features!r} are known")

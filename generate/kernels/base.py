@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...common.features.base import FeatureMap
-from ...common.features.hermite import HermiteFeatures
+from ...common.features.hermite import HermiteFeatures, terms_from
 from ...common.features.ntk.map import TangentFeatures
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.features.rff import RandomFourierFeatures
@@ -67,11 +67,11 @@ def kernel_of(
         return HermiteKernel(feature_map, device)
     if isinstance(feature_map, PerceptualFeatures):
         return PerceptualKernel(feature_map, device, module)
-    raise TypeError(f"no differentiable form of {feature_map!r} is known")
+    raise TypeError(f"no differentiable form of {type(feature_map).__name__} is known")
 
 
 @dataclass(frozen=True, eq=False)
-class ExplicitFeatures:
+class FeatureMatrix:
     """Features that are few enough to be written out.
 
     Attributes:
@@ -107,10 +107,10 @@ class FourierKernel:
         self._frequencies = turns.T * (2 * math.pi * feature_map.levels)
         self._size = 1 / math.sqrt(feature_map.frequencies)
 
-    def features(self, records: Tensor) -> ExplicitFeatures:
+    def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
         phases = records @ self._frequencies
-        return ExplicitFeatures(torch.cat([phases.cos(), phases.sin()], dim=-1) * self._size)
+        return FeatureMatrix(torch.cat([phases.cos(), phases.sin()], dim=-1) * self._size)
 
 
 class HermiteKernel:
@@ -125,28 +125,17 @@ class HermiteKernel:
         pairs = torch.as_tensor(feature_map.pairs, device=device).to(torch.int64)
         self._first, self._second = pairs[:, 0], pairs[:, 1]
 
-    def features(self, records: Tensor) -> ExplicitFeatures:
+    def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
-        count = max(self._map.order, self._map.pair_order) + 1
-        terms = self._terms(records, count)
+        order, rho = max(self._map.order, self._map.pair_order), self._map.rho
+        constant = (1 - rho**2) ** 0.25 * torch.exp(-rho / (1 + rho) * records.square())
+        terms = torch.stack(terms_from(constant, records, order, rho), dim=-1)
         single = terms[..., : self._map.order + 1].flatten(2)
         several = terms[..., : self._map.pair_order + 1]
         first = several[:, :, self._first] / math.sqrt(2 * len(self._first))
         products = first[..., :, None] * several[:, :, self._second, None, :]
         single = single / math.sqrt(2 * self._map.record_size)
-        return ExplicitFeatures(torch.cat([single, products.flatten(2)], dim=-1))
-
-    def _terms(self, values: Tensor, count: int) -> Tensor:
-        """h_0, h_1, ... at every value, (*values.shape, count)."""
-        rho = self._map.rho
-        first = (1 - rho**2) ** 0.25 * torch.exp(-rho / (1 + rho) * values.square())
-        terms = [first, math.sqrt(2 * rho) * values * first]
-        for c in range(1, count - 1):
-            terms.append(
-                math.sqrt(2 * rho / (c + 1)) * values * terms[c]
-                - rho * math.sqrt(c / (c + 1)) * terms[c - 1]
-            )
-        return torch.stack(terms[:count], dim=-1)
+        return FeatureMatrix(torch.cat([single, products.flatten(2)], dim=-1))
 
 
 class PerceptualKernel:
@@ -164,9 +153,9 @@ class PerceptualKernel:
     ) -> None:
         self._module = require_module(feature_map, module).to(device)
 
-    def features(self, records: Tensor) -> ExplicitFeatures:
+    def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
         said = self._module(records.flatten(0, 1))
         size = torch.linalg.vector_norm(said, dim=1, keepdim=True)
         values = said / size.clamp_min(torch.finfo(torch.float32).tiny)
-        return ExplicitFeatures(values.view(*records.shape[:2], -1))
+        return FeatureMatrix(values.view(*records.shape[:2], -1))

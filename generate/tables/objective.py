@@ -15,7 +15,7 @@ from ...common.features.joint import parts_of
 from ...common.features.marginals import MarginalColumn
 from ...common.schema.table import TableSchema
 from ..fit.settings import MARGINALS_LOSS
-from ..kernels.base import ExplicitFeatures
+from ..kernels.base import FeatureMatrix
 from ..kernels.mean_embedding import MeanEmbedding
 from ..kernels.mmd import MeanEmbeddingDistance, distance_from, squared_distance
 from .marginals import marginal_part, marginals_of, record_targets
@@ -82,7 +82,7 @@ class TableDistance:
             features = self._features(records)
         if self._places is None:
             return features, features.detach()
-        marginals = ExplicitFeatures(records[..., self._places] * self._size)
+        marginals = FeatureMatrix(records[..., self._places] * self._size)
         norm = self._means.square().sum(dim=1)
         distance = features + squared_distance(marginals, self._means, norm)
         if self._pairs is not None:
