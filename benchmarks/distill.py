@@ -33,15 +33,9 @@ from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
-from dpntk.generate import TrainingSettings, generate
-from dpntk.generate.distilled import export_points
-from dpntk.generate.images.export import load_generator
-from dpntk.generate.images.inducing_points import PointSettings
-from dpntk.generate.images.pipeline import points_to
-from dpntk.generate.output.generator_file import GENERATOR
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
+from dpntk.release import PrivacyParameters, own_key, publish
 from dpntk.release.distill import PRESETS, Settings, distill
-from dpntk.release.file.reader import OpenedDistilled, open_any
 from tests.helpers.problems import draw_problem, plain_gradients
 
 from .sections import put_section, rows_over_seeds
@@ -104,10 +98,7 @@ def distilled(folder: Path, run: Run, synthetic: Path) -> None:
         source = open_source(folder, SourceOptions(classes=CLASSES))
         ledger = output.with_suffix(".ledger.json")
         distill(source, output, ledger, own_key(), epsilon=run.epsilon, settings=settings)
-    opened = open_any(output)
-    if not isinstance(opened, OpenedDistilled):
-        raise TypeError(f"{output} is no distilled set")
-    export_points(opened, synthetic)
+    generate(output, synthetic)
 
 
 def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
@@ -121,9 +112,9 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
                 embedding,
             )
             publish(embedding, release, PrivacyParameters(run.epsilon), own_key())
-            generate(open_release(release), trained, settings=TrainingSettings(seed=run.seed))
+            generate(release, trained, settings=TrainingSettings(seed=run.seed))
     settings = PointSettings(run.per_class, seed=run.seed)
-    points_to(synthetic, load_generator(trained / GENERATOR), settings)
+    points_to(synthetic, load_generator(trained), settings)
 
 
 METHODS = {

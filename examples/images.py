@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.generate import TrainingSettings, generate
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, own_key, publish
 
 
 def main(folder: Path) -> None:
@@ -38,8 +38,7 @@ def main(folder: Path) -> None:
     )
 
     # Anywhere, as often as one likes. The defaults take longer and do better on larger data.
-    release = open_release(folder / "release.h5")
-    generate(release, folder / "synthetic", settings=TrainingSettings(steps=100))
+    generate(folder / "release.h5", folder / "synthetic", settings=TrainingSettings(steps=100))
 
     synthetic = read_synthetic(folder / "synthetic")
     test = read_real(folder / "test.npz", "test", synthetic)

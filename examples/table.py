@@ -18,8 +18,8 @@ from pyarrow import csv
 from dpntk.common.schema.toml import read_schema
 from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate.tables import distances, read_real_table, read_synthetic_table
-from dpntk.generate import TableSettings, generate_table
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.generate import TableSettings, generate
+from dpntk.release import PrivacyParameters, own_key, publish
 
 ROWS = 4000
 SCHEMA = """
@@ -90,8 +90,7 @@ def main(folder: Path) -> None:
     )
 
     # Anywhere, as often as one likes. The defaults take longer and do better.
-    release = open_release(folder / "release.h5")
-    generate_table(release, folder / "synthetic", settings=TableSettings(steps=100))
+    generate(folder / "release.h5", folder / "synthetic", settings=TableSettings(steps=100))
 
     real = read_real_table(folder / "test.csv", "test", schema)
     found = distances(read_synthetic_table(folder / "synthetic"), real)

@@ -19,8 +19,8 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.evaluate import Records, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
-from dpntk.generate.distilled import export_points
-from dpntk.release import OpenedDistilled, open_any, own_key
+from dpntk.generate import generate
+from dpntk.release import own_key
 from dpntk.release.distill import Settings, distill
 
 from .images import split
@@ -61,9 +61,7 @@ def accuracy(train: Records, test: Records, settings: Settings, epsilon: float) 
         source = open_source(folder / "records.npz", SourceOptions(classes=train.classes))
         output, ledger = folder / "release.h5", folder / "ledger.json"
         distill(source, output, ledger, own_key(), epsilon=epsilon, settings=settings)
-        opened = open_any(output)
-        assert isinstance(opened, OpenedDistilled)
-        export_points(opened, folder / "synthetic")
+        generate(output, folder / "synthetic")
         records = read_synthetic(folder / "synthetic")
         classifiers = classifiers_of(folder / "synthetic", records)
         return classifiers["kernel regression"](records, test, 0)

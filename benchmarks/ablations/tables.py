@@ -31,12 +31,13 @@ from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.tables import Table, evaluate_tables, read_real_table
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.utility import MOST_RECORDS, task_for
-from dpntk.generate import TableSettings, train_table
+from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
 from dpntk.generate.tables import resample, reweighting
 from dpntk.generate.tables.marginals import marginals_of
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
+from dpntk.generate.tables.training import train_table
 from dpntk.release import PrivacyParameters, Release, open_release, own_key, publish
 
 from ..tables import Data, delta_for, prepare

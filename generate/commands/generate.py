@@ -17,24 +17,18 @@ from ...common.cli.options import (
     seed_option,
 )
 from ...common.console import console
-from ...common.errors import GeneratorError
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
 from ...release.commands.options import acceptance_options
-from ...release.file.reader import OpenedDistilled, open_any
+from ...release.file.reader import OpenedDistilled, OpenedRelease, open_any
 from ...release.signing.policy import Acceptance
-from ..distilled import export_points
 from ..fit.settings import TableSettings, TrainingSettings
-from ..images.export import load_generator
 from ..images.inducing_points import PointSettings
-from ..images.pipeline import MOST_BY_DEFAULT, generate, points_to, sample_to
-from ..images.training import Training
 from ..output.folder import require_replaceable
-from ..output.generator_file import GENERATOR
-from ..tables.export import holds_table, load_table_generator
-from ..tables.pipeline import generate_table, sample_table_to
-from ..tables.training import TableTraining
+from ..pipeline import MOST_IMAGES, default_settings, generate, require_nothing_to_train
+from ..synthetic import load_generator, points_to, require_csv, sample_to
+from ..tables.export import SavedTableGenerator
 
 _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()
@@ -50,7 +44,7 @@ _FOR_TABLES = TableSettings()
 @click.option(
     "-n", "--records", "count", type=count_from(1),
     help=f"How many records [default: as many as the release was made from, at most "
-    f"{MOST_BY_DEFAULT}; with --from {MOST_BY_DEFAULT}]",
+    f"{MOST_IMAGES}; with --from {MOST_IMAGES}]",
 )  # fmt: skip
 @click.option(
     "--points", "per_class", type=count_from(1), metavar="N",
@@ -122,105 +116,58 @@ def command(
     points = None if per_class is None else PointSettings(per_class, seed=seed)
     require_replaceable(output)
     if generator is not None:
-        generator = generator / GENERATOR if generator.is_dir() else generator
-        _sample_again(generator, output, count or MOST_BY_DEFAULT, points, seed, safe_csv=safe_csv)
+        _sample_again(generator, output, count or MOST_IMAGES, points, seed, safe_csv=safe_csv)
         return
     opened = open_any(release or Path("release.h5"), acceptance)
     given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
-    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if isinstance(opened, OpenedDistilled):
-        useless = {**chosen, "records": count, "points": per_class, "module": module}
-        _export(opened, output, for_training=useless, safe_csv=safe_csv)
-        return
-    training: Training | TableTraining
-    is_table = isinstance(opened.release.schema, TableSchema)
-    _require_csv(safe_csv, is_table=is_table)
-    if is_table:
-        if module is not None:
-            raise GeneratorError(f"--module {module}: the release is of a table and needs none")
-        _refuse_points(points)
-        settings = replace(TableSettings(seed=seed), **chosen)
-        training = generate_table(
-            opened, output, count=count, settings=settings, safe_csv=safe_csv, device=device
-        )
-    else:
-        training = generate(
-            opened,
-            output,
-            count=count,
-            settings=replace(TrainingSettings(seed=seed), **chosen),
-            points=points,
-            module=module,
-            device=device,
-        )
-    console.print(
-        f"wrote {output}; loss {training.losses[-1].loss:.4f}, of which the release's noise is "
-        f"{training.noise_floor:.4f}",
-        f"the release is {opened.signed_by}",
-        f"look at {_look_at(output, is_table=is_table)}",
+    made = generate(
+        opened,
+        output,
+        count=count,
+        settings=_settings(opened, seed, given),
+        points=points,
+        module=module,
+        safe_csv=safe_csv,
+        device=device,
     )
+    if isinstance(opened, OpenedDistilled):
+        points_are = f"the release's {len(opened.release.labels):,} points as they are in {POINTS}"
+        done = f"wrote {output}, {points_are}"
+    else:
+        done = (
+            f"wrote {output}; loss {made.losses[-1].loss:.4f}, of which the release's noise is "
+            f"{made.noise_floor:.4f}"
+        )
+    is_table = isinstance(opened.release.schema, TableSchema)
+    console.print(done, f"the release is {opened.signed_by}", _look_at(output, is_table=is_table))
+
+
+def _settings(
+    opened: OpenedRelease | OpenedDistilled, seed: int, given: dict[str, Any]
+) -> TrainingSettings | None:
+    """How to train, if there is anything to be trained."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if isinstance(opened, OpenedRelease):
+        return replace(default_settings(opened), seed=seed, **chosen)
+    require_nothing_to_train({"lr" if n == "learning_rate" else n: v for n, v in chosen.items()})
+    return None
 
 
 def _sample_again(
-    generator: Path,
-    output: Path,
-    count: int,
-    points: PointSettings | None,
-    seed: int,
-    *,
-    safe_csv: bool,
+    path: Path, output: Path, count: int, points: PointSettings | None, seed: int, *, safe_csv: bool
 ) -> None:
     """Write records of a generator that was trained earlier, or the points that stand for them."""
-    made = counted(count, "record")
-    is_table = holds_table(generator)
-    _require_csv(safe_csv, is_table=is_table)
-    if is_table:
-        _refuse_points(points)
-        saved = load_table_generator(generator)
-        sample_table_to(output, saved, count=count, seed=seed, safe_csv=safe_csv)
-    elif points is not None:
-        points_to(output, load_generator(generator), points)
+    generator = load_generator(path)
+    is_table = isinstance(generator, SavedTableGenerator)
+    require_csv(safe_csv, is_table=is_table)
+    if points is not None:
+        points_to(output, generator, points)
         made = f"{counted(points.per_class, 'point')} of each class"
     else:
-        sample_to(output, load_generator(generator), count=count, seed=seed)
-    console.print(
-        f"wrote {output}, {made} without training",
-        f"look at {_look_at(output, is_table=is_table)}",
-    )
+        sample_to(output, generator, count=count, seed=seed, safe_csv=safe_csv)
+        made = counted(count, "record")
+    console.print(f"wrote {output}, {made} without training", _look_at(output, is_table=is_table))
 
 
-def _look_at(output: Path, *, is_table: bool) -> Path:
-    return output / (CSV if is_table else PREVIEW)
-
-
-def _refuse_points(points: PointSettings | None) -> None:
-    if points is not None:
-        raise GeneratorError(
-            "--points: the release is of a table, and they are found for images; 'dpntk distill' "
-            "finds some in a table's rows"
-        )
-
-
-def _require_csv(safe_csv: bool, *, is_table: bool) -> None:
-    if safe_csv and not is_table:
-        raise GeneratorError("--safe-csv: the release is of images, of which no CSV is written")
-
-
-def _export(
-    opened: OpenedDistilled, output: Path, for_training: dict[str, Any], *, safe_csv: bool
-) -> None:
-    """Write a distilled set, which needs no training."""
-    for name, value in for_training.items():
-        if value is not None:
-            option = {"learning_rate": "lr"}.get(name, name)
-            raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
-    is_table = isinstance(opened.release.schema, TableSchema)
-    _require_csv(safe_csv, is_table=is_table)
-    export_points(opened, output, safe_csv=safe_csv)
-    look = _look_at(output, is_table=is_table)
-    console.print(
-        f"wrote {output}, the release's {len(opened.release.labels):,} points as they are in "
-        f"{POINTS}",
-        f"the release is {opened.signed_by}",
-        f"look at {look}",
-    )
+def _look_at(output: Path, *, is_table: bool) -> str:
+    return f"look at {output / (CSV if is_table else PREVIEW)}"

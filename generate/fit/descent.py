@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ...common.console import progress
 from ...common.errors import GeneratorError
 
+G = TypeVar("G", bound=nn.Module)
 _AVERAGED: Final = 20
 """Steps over which the reported loss is averaged."""
 
@@ -38,30 +39,42 @@ class Loss:
     reported: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class Training(Generic[G]):
+    """A trained generator and how it came about.
+
+    Attributes:
+        generator: in evaluation mode, on the CPU.
+        losses: the mean reported loss over every few steps.
+        noise_floor: what the release's noise alone adds to it, in expectation.
+    """
+
+    generator: G
+    losses: tuple[LossPoint, ...]
+    noise_floor: float
+
+
 def descend(
-    network: nn.Module,
+    generator: G,
     loss_at: Callable[[int], Loss],
     noise_floor: Callable[[], float],
     *,
     steps: int,
     learning_rate: float,
-) -> tuple[LossPoint, ...]:
+) -> Training[G]:
     """Adam, with a learning rate that falls to 0 along a cosine.
 
     Args:
-        network: whose parameters are trained, in place.
+        generator: whose parameters are trained, in place.
         loss_at: the loss of a fresh batch at a step, counted from 1.
         noise_floor: what the release's noise alone adds to the reported loss, in expectation.
         steps: how many.
         learning_rate: at the start.
 
-    Returns:
-        The mean of the reported loss over every few steps.
-
     Raises:
         GeneratorError: the training diverged.
     """
-    optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
+    optimiser = torch.optim.Adam(generator.parameters(), lr=learning_rate)
     falling = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / steps))
     )
@@ -69,7 +82,7 @@ def descend(
     recent: list[Tensor] = []
     losses: list[LossPoint] = []
     remark = ""
-    parameters = list(network.parameters())
+    parameters = list(generator.parameters())
     with progress("training", steps, "steps") as advance:
         for step in range(1, steps + 1):
             diverged = f"the training diverged at step {step}: lower --lr"
@@ -87,7 +100,7 @@ def descend(
                 losses.append(LossPoint(step, mean))
                 remark = f"loss {mean:.4f}, noise floor {noise_floor():.4f}"
             advance(1, remark)
-    return tuple(losses)
+    return Training(generator.cpu().eval(), tuple(losses), noise_floor())
 
 
 def require_finite(values: Iterable[Tensor], otherwise: str) -> None:

@@ -1,4 +1,4 @@
-"""Writing what stage three makes, and reading a saved generator back."""
+"""Writing images and their generator, and reading the generator back."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ...common.errors import GeneratorError
+from ...common.outline import Outlined
 from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
 from .generator import ConditionalGenerator, GeneratorSpec
-from .inducing_points import Points
+from .inducing_points import InducingPoints
+from .sampling import sample
 
 _PREVIEW_ROWS: Final = 20
 _PREVIEW_COLUMNS: Final = 12
 _PREVIEW_SIDE: Final = 56
 
 
-@dataclass(frozen=True, eq=False)
-class SavedGenerator:
-    """A trained generator with all that is needed to sample from it and to say where it is from.
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedImageGenerator(Outlined):
+    """A trained generator of images, what sampling needs beside it, and where it is from.
 
     Attributes:
         generator: in evaluation mode.
@@ -42,10 +44,14 @@ class SavedGenerator:
     class_weights: NDArray[np.float64]
     origin: dict[str, Any]
 
+    def sample(self, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Draw images, uint8 (count, side, side), and labels, int64 (count,), in random order."""
+        return sample(self.generator, count, self.class_weights, seed)
+
 
 def write_synthetic(
     folder: Path,
-    saved: SavedGenerator,
+    saved: SavedImageGenerator,
     images: NDArray[np.uint8],
     labels: NDArray[np.int64],
     sampling: dict[str, Any],
@@ -66,7 +72,7 @@ def write_synthetic(
         write_images(temporary, images, labels, len(saved.classes))
 
 
-def write_found_points(folder: Path, saved: SavedGenerator, points: Points) -> None:
+def write_found_points(folder: Path, saved: SavedImageGenerator, points: InducingPoints) -> None:
     """Write the folder of results with points instead of records, like that of a distilled set.
 
     Args:
@@ -84,7 +90,9 @@ def write_found_points(folder: Path, saved: SavedGenerator, points: Points) -> N
 
 
 @contextlib.contextmanager
-def _with_generator(folder: Path, saved: SavedGenerator, more: dict[str, Any]) -> Iterator[Path]:
+def _with_generator(
+    folder: Path, saved: SavedImageGenerator, more: dict[str, Any]
+) -> Iterator[Path]:
     """A folder of results with the generator and its origin in it."""
     with results(folder, {**saved.origin, "classes": list(saved.classes), **more}) as temporary:
         yield temporary
@@ -121,28 +129,20 @@ def write_points(folder: Path, values: NDArray[np.float32], labels: NDArray[np.i
     (folder / POINTS).write_bytes(archive.getbuffer())
 
 
-def load_generator(path: Path) -> SavedGenerator:
-    """Read a generator that `write_synthetic` wrote.
-
-    Raises:
-        GeneratorError: there is none, or it is damaged.
-    """
-    return generator_file.read(path, _understand)
-
-
-def _understand(
+def understand_image_generator(
     description: generator_file.Description, weights: generator_file.Weights
-) -> SavedGenerator:
+) -> SavedImageGenerator:
+    """The generator in a file that `write_synthetic` wrote; for `generator_file.read`."""
     spec = generator_file.spec_from(GeneratorSpec, description["spec"])
     classes = tuple(map(str, description["classes"]))
     class_weights = generator_file.class_shares(description["class_weights"], spec.classes)
     if len(classes) != spec.classes:
         raise GeneratorError("its classes and weights contradict each other")
     generator = generator_file.restored(lambda: ConditionalGenerator(spec), weights)
-    return SavedGenerator(generator, classes, class_weights, dict(description["origin"]))
+    return SavedImageGenerator(generator, classes, class_weights, dict(description["origin"]))
 
 
-def _serialise(saved: SavedGenerator) -> bytes:
+def _serialise(saved: SavedImageGenerator) -> bytes:
     description = {
         "spec": saved.generator.spec.to_json(),
         "classes": list(saved.classes),

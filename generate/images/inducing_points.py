@@ -23,6 +23,7 @@ from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets
 from ..fit.descent import require_finite
+from ..fit.settings import MOST_SEED, positive, whole
 from .generator import ConditionalGenerator
 
 MOST_POINTS: Final = 5000
@@ -44,7 +45,7 @@ class PointSettings:
         seed: of start and batches.
 
     Raises:
-        GeneratorError: there are to be none.
+        GeneratorError: there are to be none, or a number makes no sense.
     """
 
     per_class: int
@@ -56,8 +57,12 @@ class PointSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.per_class < 1:
-            raise GeneratorError(f"--points {self.per_class}: at least one of each class")
+        whole("--points", self.per_class, least=1)
+        whole("steps", self.steps, least=1)
+        whole("batch", self.batch, least=1)
+        whole("seed", self.seed, least=0, most=MOST_SEED)
+        for name in ("learning_rate", "ridge", "bias_variance"):
+            positive(name, getattr(self, name))
 
     def require_usable(self, classes: int) -> None:
         """Refuse what there can be no points for.
@@ -79,7 +84,7 @@ class PointSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class InducingPoints:
     """Points with their classes.
 
     Attributes:
@@ -110,7 +115,7 @@ class Points:
         return images
 
 
-def find_points(generator: ConditionalGenerator, settings: PointSettings) -> Points:
+def find_points(generator: ConditionalGenerator, settings: PointSettings) -> InducingPoints:
     """Find the points that teach kernel regression what a generator's records would.
 
     They begin as generated records. The loss is 1/2 mean || y - k_x A^-1 Y ||^2 over fresh ones, of
@@ -150,7 +155,7 @@ def find_points(generator: ConditionalGenerator, settings: PointSettings) -> Poi
             optimiser.step()
             falling.step()
             advance(1, f"loss {loss:.4f}")
-    return Points(points.float().numpy(), labels.numpy(), settings)
+    return InducingPoints(points.float().numpy(), labels.numpy(), settings)
 
 
 def loss_and_slope(

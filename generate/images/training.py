@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,7 +11,7 @@ from ...common.features.torchscript import module_for
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
-from ..fit.descent import Loss, LossPoint, descend
+from ..fit.descent import Loss, Training, descend
 from ..fit.settings import TrainingSettings
 from .generator import ConditionalGenerator, GeneratorSpec
 from .initialisation import class_means
@@ -23,28 +22,13 @@ _LOOKED_AT = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
 
 
-@dataclass(frozen=True)
-class Training:
-    """A trained generator and how it came about.
-
-    Attributes:
-        generator: in evaluation mode, on the CPU.
-        losses: the mean loss over every few steps.
-        noise_floor: what the release's noise alone adds to the loss, in expectation.
-    """
-
-    generator: ConditionalGenerator
-    losses: tuple[LossPoint, ...]
-    noise_floor: float
-
-
 def train(
     release: Release,
     settings: TrainingSettings | None = None,
     *,
     module: Path | None = None,
     device: str = AUTO,
-) -> Training:
+) -> Training[ConditionalGenerator]:
     """Train a generator so that its mean embedding comes close to the released one.
 
     Guarantee:
@@ -81,14 +65,13 @@ def train(
         distance = objective(generator(codes(size), every_class))
         return Loss(distance, distance)
 
-    losses = descend(
+    return descend(
         generator,
         loss_at,
         lambda: objective.noise_floor,
         steps=settings.steps,
         learning_rate=settings.learning_rate,
     )
-    return Training(generator.cpu().eval(), losses, objective.noise_floor)
 
 
 def _first_generator(release: Release, seed: int) -> ConditionalGenerator:

@@ -25,6 +25,8 @@ _LARGEST_FILE: Final = 1 << 34
 
 Description = dict[str, Any]
 Weights = dict[str, Tensor]
+Arrays = dict[str, NDArray[Any]]
+"""What a part of a generator is stored as, by names of its own."""
 Network = TypeVar("Network", bound=nn.Module)
 Saved = TypeVar("Saved")
 Spec = TypeVar("Spec")
@@ -34,6 +36,17 @@ def serialise(description: Description, weights: Mapping[str, Tensor]) -> bytes:
     """The bytes of a file that `read` understands."""
     content: bytes = save(dict(weights), metadata={_DESCRIPTION: json.dumps(description)})
     return content
+
+
+def named(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Weights:
+    """The arrays of a part as they stand beside those of others; `taken` takes them out."""
+    return {f"{prefix}.{name}": torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+def taken(prefix: str, weights: Weights) -> Arrays:
+    """Take the arrays of a part out of all that a file holds; nothing if there are none."""
+    whole = [name for name in weights if name.startswith(f"{prefix}.")]
+    return {name.removeprefix(f"{prefix}."): weights.pop(name).numpy() for name in whole}
 
 
 def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Saved:

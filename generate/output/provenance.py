@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -13,33 +13,36 @@ from ...common.console import warning
 from ...release.file.citation import citation_of
 from ...release.file.model import NOT_PRIVATE
 from ...release.file.reader import OpenedRelease
-from ..fit.descent import LossPoint
+from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
 
 
+class Spec(Protocol):
+    """All that is needed beside its weights to rebuild a generator."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        ...
+
+
 def origin_of(
-    opened: OpenedRelease,
-    settings: TrainingSettings,
-    generator: Mapping[str, Any],
-    losses: Sequence[LossPoint],
-    noise_floor: float,
+    opened: OpenedRelease, settings: TrainingSettings, training: Training[Any], spec: Spec
 ) -> dict[str, Any]:
     """Where generated records come from, as plain JSON: the release, and the training.
 
     Args:
         opened: the release.
         settings: how the generator was trained.
-        generator: what it is, plain JSON.
-        losses: the mean loss over every few steps.
-        noise_floor: what the release's noise alone adds to the loss, in expectation.
+        training: what came of it.
+        spec: of the generator.
     """
     return {
         "release": citation_of(opened),
         "training": {
             "settings": settings.to_json(),
-            "generator": dict(generator),
-            "noise_floor": noise_floor,
-            "losses": [[point.step, point.loss] for point in losses],
+            "generator": spec.to_json(),
+            "noise_floor": training.noise_floor,
+            "losses": [[point.step, point.loss] for point in training.losses],
         },
         "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
     }

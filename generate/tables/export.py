@@ -7,41 +7,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ...common.errors import GeneratorError
-from ...common.features.registry import feature_map_from_spec
-from ...common.schema.encoding import blocks_of
+from ...common.outline import Outlined
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, PARQUET
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
 from .generator import TableGenerator, TableGeneratorSpec
-from .marginals import ColumnMarginal
+from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
-from .relu_features import has_shallow_tangents
-from .reweighting import MOST_CANDIDATES, Reweighting
+from .reweighting import Reweighting
+from .sampling import sample_rows
 from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_KIND: Final = "table"
+KIND: Final = "table"
+"""What the description of a generator of rows says; that of images says nothing."""
 _MARGINALS: Final = "marginals"
 _REWEIGHTING: Final = "tilting"
-_TILTS: Final = ("theta", "candidates", "pooled")
-_MAP: Final = f"{_REWEIGHTING}.map."
 _REFINEMENT: Final = "arrangement"
-_MEANS: Final = ("mean", "noise")
-_LARGEST: Final = 1e30
-"""Of noise and noisy shares: far more than any release holds, and its square is a number."""
+"""How the arrays of each part are called in the file, before a dot and a name of their own."""
 
 
-@dataclass(frozen=True, eq=False)
-class SavedTableGenerator:
-    """A trained generator with all that is needed to sample from it and to say where it is from.
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedTableGenerator(Outlined):
+    """A trained generator of rows, what sampling needs beside it, and where it is from.
 
     Attributes:
         generator: in evaluation mode.
@@ -58,6 +53,18 @@ class SavedTableGenerator:
     origin: dict[str, Any]
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
+
+    def sample(self, count: int, seed: int) -> pa.Table:
+        """Draw rows, in random order: a table with the columns of the schema, valid under it."""
+        return sample_rows(
+            self.generator,
+            count,
+            self.class_weights,
+            seed,
+            self.marginals,
+            self.reweighting,
+            self.refinement,
+        )
 
 
 def write_table(
@@ -151,129 +158,41 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
             file.write(separator.join(map(written, row)) + "\n")
 
 
-def holds_table(path: Path) -> bool:
-    """Whether a generator file is of a table; no if it is no such file."""
-    try:
-        return generator_file.read(path, lambda description, _: bool(description["kind"] == _KIND))
-    except GeneratorError:
-        return False
-
-
-def load_table_generator(path: Path) -> SavedTableGenerator:
-    """Read a generator that `write_table` wrote.
-
-    Raises:
-        GeneratorError: there is none, or it is damaged.
-    """
-    return generator_file.read(path, _understand)
-
-
-def _understand(
+def understand_table_generator(
     description: generator_file.Description, weights: generator_file.Weights
 ) -> SavedTableGenerator:
+    """The generator in a file that `write_table` wrote; for `generator_file.read`."""
     spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
     schema = TableSchema.from_json(description["schema"])
     classes = len(schema.classes)
     class_weights = generator_file.class_shares(description["class_weights"], classes)
-    blocks = blocks_of(schema)
-    stored = [weights.pop(f"{_MARGINALS}.{number}", None) for number in range(len(blocks))]
-    noise = weights.pop(f"{_MARGINALS}.noise", torch.empty(0)).numpy()
-    marginals = tuple(
-        ColumnMarginal(block, shares.numpy(), noise)
-        for block, shares in zip(blocks, stored, strict=True)
-        if shares is not None
-    )
-    if not all(_is_marginal(marginal, classes) for marginal in marginals):
-        raise GeneratorError("its classes and weights contradict each other")
-    reweighting = _reweighting_from(description.get(_REWEIGHTING), weights, schema)
-    refinement = _refinement_from(reweighting, weights, schema)
+    marginals = marginals_from_arrays(generator_file.taken(_MARGINALS, weights), schema)
+    reweighting = refinement = None
+    if (spec_of_map := description.get(_REWEIGHTING)) is not None:
+        arrays = generator_file.taken(_REWEIGHTING, weights)
+        reweighting = Reweighting.from_arrays(arrays, spec_of_map, schema)
+    if arrays := generator_file.taken(_REFINEMENT, weights):
+        feature_map = None if reweighting is None else reweighting.feature_map
+        refinement = Refinement.from_arrays(arrays, feature_map, schema)
     generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
     origin = dict(description["origin"])
     return SavedTableGenerator(generator, class_weights, marginals, origin, reweighting, refinement)
 
 
-def _reweighting_from(
-    stored: dict[str, Any] | None, weights: generator_file.Weights, schema: TableSchema
-) -> Reweighting | None:
-    """The reweighting that `_serialise` stored; its arrays are taken out of the weights."""
-    if stored is None:
-        return None
-    of_map = [name for name in weights if name.startswith(_MAP)]
-    arrays = {name.removeprefix(_MAP): weights.pop(name).numpy() for name in of_map}
-    feature_map = feature_map_from_spec(dict(stored), arrays)
-    theta, candidates, pooled = (weights.pop(f"{_REWEIGHTING}.{name}").numpy() for name in _TILTS)
-    shape = len(schema.classes), feature_map.dimension
-    if (
-        feature_map.record_size != schema.record_size
-        or theta.shape != shape
-        or theta.dtype != np.float32
-        or candidates.shape != shape[:1]
-        or candidates.dtype != np.int64
-        or pooled.shape != shape[:1]
-        or pooled.dtype != np.bool_
-        or not np.isfinite(theta).all()
-        or not 1 <= candidates.min() <= candidates.max() <= MOST_CANDIDATES
-    ):
-        raise GeneratorError("its classes and tilts contradict each other")
-    return Reweighting(feature_map, theta, candidates, pooled)
-
-
-def _refinement_from(
-    reweighting: Reweighting | None, weights: generator_file.Weights, schema: TableSchema
-) -> Refinement | None:
-    """The arrangement that `_serialise` stored; its arrays are taken out of the weights."""
-    if f"{_REFINEMENT}.mean" not in weights:
-        return None
-    mean, noise = (weights.pop(f"{_REFINEMENT}.{name}").numpy() for name in _MEANS)
-    if reweighting is None or not has_shallow_tangents(reweighting.feature_map):
-        raise GeneratorError("rows cannot be arranged by its features")
-    if (
-        mean.shape != reweighting.theta.shape
-        or mean.dtype != np.float32
-        or not np.isfinite(mean).all()
-        or not _is_noise(noise, len(mean))
-    ):
-        raise GeneratorError("its classes and means contradict each other")
-    return Refinement(reweighting.feature_map, schema, mean, noise)
-
-
-def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
-    shares, choices = marginal.shares, marginal.block.column.choices
-    if shares.ndim != 2 or len(shares) != classes or shares.dtype != np.float64:
-        return False
-    fits = shares.shape[1] == choices if choices else marginal.points >= 2
-    return fits and _is_noise(marginal.noise, classes) and bool(np.abs(shares).max() <= _LARGEST)
-
-
-def _is_noise(noise: NDArray[Any], classes: int) -> bool:
-    """Whether it can be the noise of each class; not a number fails every comparison."""
-    if noise.shape != (classes,) or noise.dtype != np.float64:
-        return False
-    return bool(((noise >= 0) & (noise <= _LARGEST)).all())
-
-
 def _serialise(saved: SavedTableGenerator) -> bytes:
     description = {
-        "kind": _KIND,
+        "kind": KIND,
         "spec": saved.generator.spec.to_json(),
         "schema": saved.generator.schema.to_json(),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,
     }
     weights = dict(saved.generator.state_dict())
-    blocks = blocks_of(saved.generator.schema)
-    for marginal in saved.marginals:
-        number = blocks.index(marginal.block)
-        weights[f"{_MARGINALS}.{number}"] = torch.from_numpy(marginal.shares.copy())
-        weights[f"{_MARGINALS}.noise"] = torch.from_numpy(marginal.noise)
+    marginals = marginals_to_arrays(saved.marginals, saved.generator.schema)
+    weights |= generator_file.named(_MARGINALS, marginals)
     if saved.reweighting is not None:
-        feature_map = saved.reweighting.feature_map
-        description[_REWEIGHTING] = feature_map.spec()
-        for name, array in feature_map.weights().items():
-            weights[_MAP + name] = torch.from_numpy(array.copy())
-        for name in _TILTS:
-            weights[f"{_REWEIGHTING}.{name}"] = torch.from_numpy(getattr(saved.reweighting, name))
+        description[_REWEIGHTING] = saved.reweighting.feature_map.spec()
+        weights |= generator_file.named(_REWEIGHTING, saved.reweighting.to_arrays())
     if saved.refinement is not None:
-        for name in _MEANS:
-            weights[f"{_REFINEMENT}.{name}"] = torch.from_numpy(getattr(saved.refinement, name))
+        weights |= generator_file.named(_REFINEMENT, saved.refinement.to_arrays())
     return generator_file.serialise(description, weights)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...common.features.marginals import MarginalFeatures
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
 from ...common.schema.table import TableSchema
 from ..kernels.mean_embedding import MeanEmbedding
+from ..output.generator_file import Arrays
 from .denoising import category_shares, number_shares
 
 _EXACT: Final = 1e-9
+_LARGEST: Final = 1e30
+"""Of noise and noisy shares: far more than any release holds, and its square is a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,3 +137,43 @@ def record_targets(
     places = [np.arange(m.block.shares.start, m.block.shares.stop) for m in marginals]
     means = [marginal.in_record() for marginal in marginals]
     return np.concatenate(places), np.concatenate(means, axis=1).astype(np.float32)
+
+
+def marginals_to_arrays(marginals: tuple[ColumnMarginal, ...], schema: TableSchema) -> Arrays:
+    """Shares by the number of their column, and the noise that all of them have in common."""
+    blocks = blocks_of(schema)
+    arrays = {str(blocks.index(marginal.block)): marginal.shares for marginal in marginals}
+    return {**arrays, "noise": marginals[0].noise} if marginals else {}
+
+
+def marginals_from_arrays(arrays: Arrays, schema: TableSchema) -> tuple[ColumnMarginal, ...]:
+    """The marginals that `marginals_to_arrays` made them of.
+
+    Raises:
+        GeneratorError: they are no marginals of such a table.
+        KeyError: there are shares, but no noise.
+    """
+    found = tuple(
+        ColumnMarginal(block, arrays[str(number)], arrays["noise"])
+        for number, block in enumerate(blocks_of(schema))
+        if str(number) in arrays
+    )
+    unknown = arrays.keys() - {"noise", *map(str, range(len(blocks_of(schema))))}
+    if unknown or not all(_is_marginal(one, len(schema.classes)) for one in found):
+        raise GeneratorError("its classes and weights contradict each other")
+    return found
+
+
+def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
+    shares, choices = marginal.shares, marginal.block.column.choices
+    if shares.ndim != 2 or len(shares) != classes or shares.dtype != np.float64:
+        return False
+    fits = shares.shape[1] == choices if choices else marginal.points >= 2
+    return fits and is_noise(marginal.noise, classes) and bool(np.abs(shares).max() <= _LARGEST)
+
+
+def is_noise(noise: NDArray[Any], classes: int) -> bool:
+    """Whether it can be the noise of each class; not a number fails every comparison."""
+    if noise.shape != (classes,) or noise.dtype != np.float64:
+        return False
+    return bool(((noise >= 0) & (noise <= _LARGEST)).all())

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...common.console import Advance
+from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...common.features.ntk.map import TangentFeatures
@@ -32,7 +33,9 @@ from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
+from ..output.generator_file import Arrays
 from .marginal_matching import make_whole
+from .marginals import is_noise
 from .relu_features import Goal, ShallowTangents, has_shallow_tangents
 from .resample import ResamplingMoves
 from .reweighting import Rows
@@ -69,6 +72,39 @@ class Refinement:
     schema: TableSchema
     mean: NDArray[np.float32]
     noise: NDArray[np.float64]
+
+    def to_arrays(self) -> Arrays:
+        """All that is needed beside the feature map and the schema to make it again."""
+        return {"mean": self.mean, "noise": self.noise}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Arrays, feature_map: FeatureMap | None, schema: TableSchema
+    ) -> Refinement:
+        """The refinement that `to_arrays` made them of.
+
+        Args:
+            arrays: by name.
+            feature_map: if one is known.
+            schema: of the table.
+
+        Raises:
+            GeneratorError: they contradict each other.
+            KeyError: one is missing.
+        """
+        mean, noise = arrays.pop("mean"), arrays.pop("noise")
+        if arrays:
+            raise GeneratorError("its weights do not fit its description")
+        if feature_map is None or not has_shallow_tangents(feature_map):
+            raise GeneratorError("rows cannot be arranged by its features")
+        if (
+            mean.shape != (len(schema.classes), feature_map.dimension)
+            or mean.dtype != np.float32
+            or not np.isfinite(mean).all()
+            or not is_noise(noise, len(mean))
+        ):
+            raise GeneratorError("its classes and means contradict each other")
+        return cls(feature_map, schema, mean, noise)
 
     def swaps(self, label: int) -> bool:
         """Whether enough is known of a class for its rows to exchange values."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,11 +84,11 @@ class ShallowTangents:
             blocks: columns whose values are exchanged.
             random: pairs the rows, and decides.
         """
-        tilt = _Change(self, theta, blocks)
+        form = self._along(theta)
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
         for rows in order.split(2 * _PAIRS):
             here = records[rows]
-            tilt.swap(here, random)
+            form.swap(here, blocks, random)
             records[rows] = here
 
     def resample(
@@ -108,9 +108,22 @@ class ShallowTangents:
             blocks: columns whose values are replaced, one by one.
             random: chooses the other rows, and decides.
         """
-        tilt = _Change(self, theta, blocks)
+        form = self._along(theta)
         for rows in records.split(2 * _PAIRS):
-            tilt.resample(rows, others, random)
+            form.resample(rows, others, blocks, random)
+
+    def _along(self, theta: Tensor) -> _LinearForm:
+        """<theta, phi(x)> as a function of x."""
+        parts = {name: theta[place] for name, place in self._places.items()}
+        root = self._outputs**0.5
+        towards = parts["weight_1"].view_as(self._weight) * self._readout[:, None]
+        return _LinearForm(
+            weights=torch.cat([self._weight, towards]).T.contiguous(),
+            biases=torch.cat([self._bias, parts["bias_1"] * self._readout]),
+            outer=root * parts["readout"],
+            constant=root * parts["output_bias"],
+            norm=self._norm,
+        )
 
     def _norm(self, active: Tensor, hidden: Tensor, square: Tensor) -> Tensor:
         """Of the feature before it is divided by it, (n,)."""
@@ -147,31 +160,37 @@ class Goal:
         return [self.blocks[column] for column in random.permutation(len(self.blocks))[:taken]]
 
 
-class _Change:
-    """<theta, phi(x)> for given theta, where single columns of x change."""
+@dataclass(frozen=True, eq=False)
+class _LinearForm:
+    """<theta, phi(x)> for given theta, where single columns of x change.
 
-    def __init__(self, tangents: ShallowTangents, theta: Tensor, blocks: Sequence[Block]) -> None:
-        parts = {name: theta[place] for name, place in tangents._places.items()}
-        readout, root = tangents._readout, tangents._outputs**0.5
-        towards = parts["weight_1"].view_as(tangents._weight) * readout[:, None]
-        self._weights = torch.cat([tangents._weight, towards]).T.contiguous()
-        self._biases = torch.cat([tangents._bias, parts["bias_1"] * readout])
-        self._outer, self._constant = root * parts["readout"], root * parts["output_bias"]
-        self._blocks, self._tangents = blocks, tangents
+    Attributes:
+        weights: of h, and of what the other part of theta makes of x, float32 (record size, 2 k).
+        biases: likewise, (2 k,).
+        outer: what each unit's relu(h) counts, (k,).
+        constant: of one number.
+        norm: of phi(x) before it is divided by it, from 1[h > 0], relu(h) and |x|^2.
+    """
 
-    def swap(self, records: Tensor, random: np.random.Generator) -> None:
+    weights: Tensor
+    biases: Tensor
+    outer: Tensor
+    constant: Tensor
+    norm: Callable[[Tensor, Tensor, Tensor], Tensor]
+
+    def swap(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
         """Rows of the first half and those of the other one exchange values, in place."""
         half = len(records) // 2
-        sums = records @ self._weights + self._biases
+        sums = records @ self.weights + self.biases
         square = torch.linalg.vecdot(records, records)
         value = self._of(sums, square)
-        for block in self._blocks:
+        for block in blocks:
             place = block.place
             one, other = records[:half, place], records[half:, place]
             change = other - one
             longer = torch.linalg.vecdot(other, other) - torch.linalg.vecdot(one, one)
             new_square = square + torch.cat([longer, -longer])
-            difference = change @ self._weights[place]
+            difference = change @ self.weights[place]
             new_sums = sums + torch.cat([difference, -difference])
             new_value = self._of(new_sums, new_square)
             gain = (new_value - value).view(2, half).sum(dim=0)
@@ -183,18 +202,24 @@ class _Change:
             sums[both], square[both] = new_sums[both], new_square[both]
             value[both] = new_value[both]
 
-    def resample(self, records: Tensor, others: Tensor, random: np.random.Generator) -> None:
+    def resample(
+        self,
+        records: Tensor,
+        others: Tensor,
+        blocks: Sequence[Block],
+        random: np.random.Generator,
+    ) -> None:
         """Rows take values of others, in place."""
-        sums = records @ self._weights + self._biases
+        sums = records @ self.weights + self.biases
         square = torch.linalg.vecdot(records, records)
         value = self._of(sums, square)
-        for block in self._blocks:
+        for block in blocks:
             place = block.place
             from_rows = torch.from_numpy(random.integers(len(others), size=len(records)))
             old, new = records[:, place], others[from_rows, place]
             longer = torch.linalg.vecdot(new, new) - torch.linalg.vecdot(old, old)
             new_square = square + longer
-            new_sums = sums + (new - old) @ self._weights[place]
+            new_sums = sums + (new - old) @ self.weights[place]
             new_value = self._of(new_sums, new_square)
             chance = torch.from_numpy(-random.standard_exponential(len(records), dtype=np.float32))
             chosen = (chance < new_value - value).nonzero()[:, 0]
@@ -206,6 +231,6 @@ class _Change:
         hidden, towards = sums.chunk(2, dim=1)
         active = (hidden > 0).to(hidden)
         hidden = hidden * active
-        found = torch.linalg.vecdot(active, towards) + hidden @ self._outer + self._constant
-        value: Tensor = found / self._tangents._norm(active, hidden, square)
+        found = torch.linalg.vecdot(active, towards) + hidden @ self.outer + self.constant
+        value: Tensor = found / self.norm(active, hidden, square)
         return value

@@ -19,10 +19,10 @@ averages out. A generator that is trained towards such a mean goes wherever the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -30,13 +30,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...common.console import progress
+from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
+from ...common.features.registry import feature_map_from_spec
+from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..fit.descent import require_finite
 from ..kernels.base import Features
 from ..kernels.mean_embedding import released_mean
 from ..kernels.registry import kernel_of
+from ..output.generator_file import Arrays
 
 CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
@@ -51,6 +55,7 @@ _ROUNDS: Final = 30
 _SPARE: Final = 2
 """Without replacement, the last rows to be drawn are less likely ones than the first: there are
 this many times more candidates than a draw with replacement would need."""
+_MAP: Final = "map."
 MOST_CANDIDATES: Final = 200
 """Of each row that is kept, at the most."""
 _DIVERGED: Final = "reweighting: the release's numbers are too large to be computed with"
@@ -110,6 +115,48 @@ class Reweighting:
             best = np.argsort(-keys, kind="stable")[:count]
             kept, keys = np.concatenate([kept, new])[best], keys[best]
         return kept[random.permutation(count)]
+
+    def to_arrays(self) -> Arrays:
+        """All that is needed beside the feature map's `spec` to make it again."""
+        of_map = {f"{_MAP}{name}": array for name, array in self.feature_map.weights().items()}
+        own = {"theta": self.theta, "candidates": self.candidates, "pooled": self.pooled}
+        return {**of_map, **own}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Arrays, spec: Mapping[str, Any], schema: TableSchema
+    ) -> Reweighting:
+        """The reweighting that `to_arrays` made them of.
+
+        Args:
+            arrays: by name.
+            spec: of the feature map.
+            schema: of the table.
+
+        Raises:
+            GeneratorError: they contradict each other.
+            KeyError: one is missing.
+            SchemaError: there is no such feature map.
+        """
+        theta, candidates, pooled = (arrays.pop(name) for name in ("theta", "candidates", "pooled"))
+        if not all(name.startswith(_MAP) for name in arrays):
+            raise GeneratorError("its weights do not fit its description")
+        of_map = {name.removeprefix(_MAP): array for name, array in arrays.items()}
+        feature_map = feature_map_from_spec(dict(spec), of_map)
+        shape = len(schema.classes), feature_map.dimension
+        if (
+            feature_map.record_size != schema.record_size
+            or theta.shape != shape
+            or theta.dtype != np.float32
+            or candidates.shape != shape[:1]
+            or candidates.dtype != np.int64
+            or pooled.shape != shape[:1]
+            or pooled.dtype != np.bool_
+            or not np.isfinite(theta).all()
+            or not 1 <= candidates.min() <= candidates.max() <= MOST_CANDIDATES
+        ):
+            raise GeneratorError("its classes and tilts contradict each other")
+        return cls(feature_map, theta, candidates, pooled)
 
 
 def reweighting_of(release: Release, rows: Rows) -> Reweighting:

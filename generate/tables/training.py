@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
 from ...common.errors import GeneratorError
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
-from ..fit.descent import Loss, LossPoint, descend
+from ..fit.descent import Loss, Training, descend
 from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from .generator import TableGenerator, TableGeneratorSpec
 from .objective import TableDistance
 
 
-@dataclass(frozen=True)
-class TableTraining:
-    """A trained generator and how it came about.
-
-    Attributes:
-        generator: in evaluation mode, on the CPU.
-        losses: the mean distance of mean embeddings over every few steps.
-        noise_floor: what the release's noise alone adds to it, in expectation.
-    """
-
-    generator: TableGenerator
-    losses: tuple[LossPoint, ...]
-    noise_floor: float
-
-
 def train_table(
     release: Release, settings: TableSettings | None = None, *, device: str = AUTO
-) -> TableTraining:
+) -> Training[TableGenerator]:
     """Train a generator so that its mean embedding comes close to the released one.
 
     Guarantee:
@@ -72,11 +55,10 @@ def train_table(
         distance, features = objective(generator(code, every_class, random))
         return Loss(distance, features)
 
-    losses = descend(
+    return descend(
         generator,
         loss_at,
         lambda: objective.noise_floor,
         steps=settings.steps,
         learning_rate=settings.learning_rate,
     )
-    return TableTraining(generator.cpu().eval(), losses, objective.noise_floor)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,8 +36,8 @@ def test_the_readmes_python_run_twice_spends_once(
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     folder.rename(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
-    few_steps = partial(TrainingSettings, steps=2)
-    monkeypatch.setattr("dpntk.generate.images.pipeline.TrainingSettings", few_steps)
+    few_steps = TrainingSettings(steps=2)
+    monkeypatch.setattr("dpntk.generate.pipeline.default_settings", lambda _: few_steps)
     program = compile(
         example.replace("epsilon=1.0", "epsilon=1.0, delta=1e-3"), "README.md", "exec"
     )

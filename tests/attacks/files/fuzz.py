@@ -41,17 +41,12 @@ from dpntk.evaluate.distilled import is_distilled, read_points
 from dpntk.evaluate.images.records import read_synthetic
 from dpntk.evaluate.provenance import described, is_private
 from dpntk.evaluate.tables.table import is_table, read_synthetic_table
+from dpntk.generate import load_generator
 from dpntk.generate.distilled import export_points
-from dpntk.generate.images.export import SavedGenerator, load_generator, write_synthetic
+from dpntk.generate.images.export import SavedImageGenerator, write_synthetic
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.sampling import sample
 from dpntk.generate.output.generator_file import GENERATOR
-from dpntk.generate.tables.export import (
-    SavedTableGenerator,
-    holds_table,
-    load_table_generator,
-    write_table,
-)
+from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.sampling import sample_rows
 from dpntk.release import Acceptance, PrivacyParameters, SignedBy, open_any
 from dpntk.release.file.distilled_codec import serialise_distilled
@@ -173,7 +168,7 @@ def _folders(folder: Path) -> Iterator[Path]:
     """Folders of images, points and rows."""
     random, shares = np.random.default_rng(0), np.full(2, 0.5)
     generator = ConditionalGenerator(GeneratorSpec(8, 2, factors=1, flows=1)).eval()
-    saved = SavedGenerator(generator, ("a", "b"), shares, {"release": {"epsilon": 1.0}})
+    saved = SavedImageGenerator(generator, ("a", "b"), shares, {"release": {"epsilon": 1.0}})
     images, labels = random.integers(0, 256, (6, 8, 8), dtype=np.uint8), np.arange(6) % 2
     write_synthetic(folder / "images", saved, images, labels, {})
     yield folder / "images"
@@ -216,12 +211,11 @@ def _mutated_generator(seed: Seed, random: np.random.Generator) -> bytes:
 
 
 def _read_generator(path: Path) -> bytes:
-    if holds_table(path):
-        rows = load_table_generator(path)
-        table = sample_rows(rows.generator, 4, rows.class_weights, 0, rows.marginals)
-        return repr(table.to_pydict()).encode()
     saved = load_generator(path)
-    return sample(saved.generator, 4, saved.class_weights, 0)[0].tobytes()
+    if isinstance(saved, SavedTableGenerator):
+        table = sample_rows(saved.generator, 4, saved.class_weights, 0, saved.marginals)
+        return repr(table.to_pydict()).encode()
+    return saved.sample(4, 0)[0].tobytes()
 
 
 def _provenance_seeds(folder: Path) -> list[Seed]:

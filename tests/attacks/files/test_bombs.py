@@ -28,7 +28,7 @@ from dpntk.common.schema.toml import Draft
 from dpntk.common.storage.synthetic_folder import IMAGES, PARQUET, POINTS, PROVENANCE
 from dpntk.evaluate.images.records import read_synthetic
 from dpntk.evaluate.tables import read_synthetic_table
-from dpntk.generate import load_generator, load_table_generator
+from dpntk.generate import load_generator
 from dpntk.generate.output.generator_file import serialise
 from tests.conftest import Command, draw_records, refused
 from tests.helpers.tables import PEOPLE, people
@@ -238,7 +238,7 @@ def test_a_table_generator_has_a_code_that_can_be(tmp_path: Path) -> None:
     path = tmp_path / "generator.safetensors"
     path.write_bytes(save({"none": torch.zeros(1)}, {"dpntk": json.dumps(description)}))
     with pytest.raises(GeneratorError, match="description is out of range"):
-        load_table_generator(path)
+        load_generator(path)
 
 
 def a_pipe(path: Path) -> None:

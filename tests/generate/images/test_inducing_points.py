@@ -11,7 +11,12 @@ from dpntk.common.errors import GeneratorError
 from dpntk.common.features.infinite_ntk import ReluKernel
 from dpntk.common.features.kernel_ridge import KernelRidge, class_targets
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.inducing_points import Points, PointSettings, find_points, loss_and_slope
+from dpntk.generate.images.inducing_points import (
+    InducingPoints,
+    PointSettings,
+    find_points,
+    loss_and_slope,
+)
 from tests.helpers.problems import BIAS, RIDGE, draw_problem, plain_gradients
 
 
@@ -47,7 +52,7 @@ def records(generator: ConditionalGenerator, each: int) -> tuple[Tensor, Tensor]
     return generator(code, classes).flatten(0, 1).double(), classes.repeat_interleave(each)
 
 
-def accuracy(points: Points, generator: ConditionalGenerator) -> float:
+def accuracy(points: InducingPoints, generator: ConditionalGenerator) -> float:
     """Of kernel regression from points, on fresh records."""
     values, labels = records(generator, 500)
     regression = KernelRidge(
@@ -81,7 +86,7 @@ def test_points_follow_from_generator_and_seed() -> None:
 
 def test_points_as_images_are_rounded_and_cut() -> None:
     values = np.array([[-0.2, 0.5, 1.0, 1.3]], dtype=np.float32)
-    images = Points(values, np.zeros(1, np.int64), PointSettings(1)).images()
+    images = InducingPoints(values, np.zeros(1, np.int64), PointSettings(1)).images()
     assert images.tolist() == [[[0, 128], [255, 255]]]
 
 
@@ -95,5 +100,5 @@ def test_points_as_images_are_rounded_and_cut() -> None:
 def test_points_that_there_cannot_be(classes: int, per_class: int, message: str) -> None:
     with pytest.raises(GeneratorError, match=message):
         find_points(drawn(classes), PointSettings(per_class))
-    with pytest.raises(GeneratorError, match=r"--points 0: at least one"):
+    with pytest.raises(GeneratorError, match=r"--points 0: a whole number from 1"):
         PointSettings(0)

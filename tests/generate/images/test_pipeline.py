@@ -24,12 +24,13 @@ from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.generate import TrainingSettings, generate, load_generator, sample_to, train
-from dpntk.generate.images import pipeline
+from dpntk.generate import TrainingSettings, generate, load_generator, sample_to
+from dpntk.generate.images import export, pipeline
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.inducing_points import PointSettings
 from dpntk.generate.images.initialisation import class_means
 from dpntk.generate.images.sampling import sample
+from dpntk.generate.images.training import train
 from dpntk.release import OpenedRelease, PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
@@ -152,7 +153,8 @@ def test_an_earlier_result_of_either_kind_is_replaced(
     folder = tmp_path / "synthetic"
     of_images = {"generator.safetensors", "images.npz", "preview.png", "provenance.json"}
     for points in (None, PointSettings(1, steps=2), None):
-        generate(opened, folder, count=5, settings=BRIEF, points=points)
+        count = 5 if points is None else None
+        generate(opened, folder, count=count, settings=BRIEF, points=points)
         wanted = of_images if points is None else of_images | {"points.npz"}
         assert {file.name for file in folder.iterdir()} == wanted
     assert sorted(file.name for file in tmp_path.glob("*synthetic*")) == ["synthetic"]
@@ -200,7 +202,7 @@ def test_what_the_user_put_beside_an_earlier_result_survives(
         pytest.fail("trained for nothing")
 
     monkeypatch.setattr(pipeline, "train", at_once)
-    monkeypatch.setattr(pipeline, "sample", at_once)
+    monkeypatch.setattr(export, "sample", at_once)
     first = name.replace("one.png", "")
     for arguments in (["release.h5"], ["release.h5", "--points", "1"], ["--from", "synthetic"]):
         refused(

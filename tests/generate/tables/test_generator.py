@@ -18,7 +18,8 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
+from dpntk.generate import load_generator
+from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.sampling import sample_rows
 from tests.helpers.tables import PEOPLE, random_generator, random_marginals, require_valid, schemas
 
@@ -45,7 +46,7 @@ def test_every_table_is_valid_and_can_be_read_as_its_source_was(
         records.append(batch.records)
     if not any(_ambiguous(column.categories, schema) for column in schema.columns):
         assert np.array_equal(records[0], records[1])
-    again = load_table_generator(folder / "generator.safetensors")
+    again = load_generator(folder / "generator.safetensors")
     assert sample_rows(
         again.generator, 23, again.class_weights, seed, again.marginals
     ).equals(table)  # fmt: skip
@@ -86,7 +87,7 @@ def test_gradients_reach_all_outputs() -> None:
 def test_a_file_that_is_no_generator_is_refused(tmp_path: Path) -> None:
     (tmp_path / "g").write_text("text")
     with pytest.raises(GeneratorError, match=r"not a generator that dpntk wrote"):
-        load_table_generator(tmp_path / "g")
+        load_generator(tmp_path / "g")
 
 
 def test_csv_reads_back_with_the_types_of_the_source(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
 from dpntk.embed.feature_options import FeatureOptions
+from dpntk.generate import load_generator
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
-from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
+from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginal_matching import match_marginals
 from dpntk.generate.tables.marginals import marginals_of
@@ -482,7 +483,7 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
     saved = saved_generator(made)
     rows = sampled(saved)
     write_table(tmp_path / "s", saved, rows, {})
-    again = load_table_generator(tmp_path / "s" / "generator.safetensors")
+    again = load_generator(tmp_path / "s" / "generator.safetensors")
     assert sampled(again).equals(rows)
     assert not sampled(replace(saved, refinement=None)).equals(rows)
 
@@ -510,7 +511,7 @@ def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: 
         folder = tmp_path / str(number)
         write_table(folder, replace(saved, refinement=refinement), rows, {})
         with pytest.raises(GeneratorError, match="means contradict"):
-            load_table_generator(folder / "generator.safetensors")
+            load_generator(folder / "generator.safetensors")
     write_table(tmp_path / "s", replace(saved, reweighting=None), rows, {})
     with pytest.raises(GeneratorError, match="cannot be arranged"):
-        load_table_generator(tmp_path / "s" / "generator.safetensors")
+        load_generator(tmp_path / "s" / "generator.safetensors")

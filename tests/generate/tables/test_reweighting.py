@@ -20,9 +20,10 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
 from dpntk.embed.feature_options import FeatureOptions
+from dpntk.generate import load_generator
 from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
-from dpntk.generate.tables.export import SavedTableGenerator, load_table_generator, write_table
+from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
 from dpntk.generate.tables.reweighting import (
@@ -225,7 +226,7 @@ def test_rows_of_a_rare_class_tell_it_from_the_others(
     made = sample_rows(generator, 4000, drowned.class_weights, 0, marginals, reweighting)
     saved = SavedTableGenerator(generator, drowned.class_weights, marginals, {}, reweighting)
     write_table(tmp_path / "s", saved, made, {})
-    again = load_table_generator(tmp_path / "s" / "generator.safetensors")
+    again = load_generator(tmp_path / "s" / "generator.safetensors")
     assert sample_rows(
         again.generator, 4000, again.class_weights, 0, again.marginals, again.reweighting
     ).equals(made)  # fmt: skip
@@ -258,7 +259,7 @@ def test_a_generator_whose_tilt_does_not_fit_is_refused(drowned: Release, tmp_pa
         folder = tmp_path / str(number)
         write_table(folder, SavedTableGenerator(generator, shares, (), {}, reweighting), table, {})
         if reweighting is good:
-            load_table_generator(folder / "generator.safetensors")
+            load_generator(folder / "generator.safetensors")
             continue
         with pytest.raises(GeneratorError, match="tilts contradict"):
-            load_table_generator(folder / "generator.safetensors")
+            load_generator(folder / "generator.safetensors")

@@ -1,0 +1,162 @@
+"""From a release of any kind to a folder of synthetic records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from ..common.errors import GeneratorError, OutputError
+from ..common.runtime.device import AUTO
+from ..common.schema.table import TableSchema
+from ..common.storage.paths import path_of
+from ..release.file.reader import OpenedDistilled, OpenedRelease, open_any
+from .distilled import export_points
+from .fit.descent import Training
+from .fit.settings import TableSettings, TrainingSettings, whole
+from .images.inducing_points import PointSettings
+from .images.pipeline import fit_images
+from .output.folder import require_replaceable
+from .synthetic import (
+    SavedGenerator,
+    Synthetic,
+    no_points_of_tables,
+    points_to,
+    require_csv,
+    require_points,
+    sample_to,
+)
+from .tables.pipeline import fit_table
+
+MOST_IMAGES: Final = 60_000
+MOST_ROWS: Final = 1_000_000
+"""Made if it is not said how many are wanted; fewer if the release was made from fewer."""
+
+
+def generate(
+    release: OpenedRelease | OpenedDistilled | Path | str,
+    folder: Path | str,
+    *,
+    count: int | None = None,
+    settings: TrainingSettings | None = None,
+    points: PointSettings | None = None,
+    module: Path | str | None = None,
+    safe_csv: bool = False,
+    device: str = AUTO,
+) -> Synthetic:
+    """Train a generator on a release and write synthetic records.
+
+    A distilled set is written as it is: there is nothing to train.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+        (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        release: of images, of a table or of a distilled set: as it was opened, or the path of its
+            file, whose signer has to be trusted.
+        folder: where to write; an earlier such folder is replaced. Of images `images.npz` and
+            `preview.png`, of a table `table.csv` and `table.parquet`; beside them
+            `generator.safetensors` and `provenance.json`.
+        count: how many records; as many as the release was made from if None, at most 60,000
+            images or 1,000,000 rows.
+        settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
+        points: of images: if they are given, such points are written instead of records.
+        module: of "perceptual" features: the file that they were made with.
+        safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
+        device: "auto", "cpu" or "cuda".
+
+    Returns:
+        The folder, and the generator that makes more of what is in it.
+
+    Raises:
+        ReleaseError: the file is no release, or its signer is not trusted.
+        ModuleError: the module is missing, is another one, or failed.
+        GeneratorError: something was asked for that this kind of release does not have, or the
+            training diverged.
+        DeviceError: there is no such device here.
+        OutputError: the folder cannot be written.
+    """
+    folder = path_of(folder, "folder", OutputError)
+    if count is not None and points is not None:
+        raise GeneratorError("give either a count of records or points, not both")
+    count = None if count is None else whole("count", count, least=1)
+    module = None if module is None else path_of(module, "module", GeneratorError)
+    opened = _opened(release)
+    is_table = isinstance(opened.release.schema, TableSchema)
+    if isinstance(opened, OpenedDistilled):
+        wanted = {"settings": settings, "records": count, "points": points, "module": module}
+        require_nothing_to_train(wanted)
+        require_csv(safe_csv, is_table=is_table)
+        require_replaceable(folder)
+        export_points(opened, folder, safe_csv=safe_csv)
+        return Synthetic(folder)
+    require_csv(safe_csv, is_table=is_table)
+    if is_table and module is not None:
+        raise GeneratorError(f"--module {module}: the release is of a table and needs none")
+    if is_table and points is not None:
+        raise no_points_of_tables()
+    chosen = _checked(settings, opened)
+    require_replaceable(folder)
+    if points is not None:
+        require_points(points, len(opened.release.schema.classes))
+    training: Training[Any]
+    generator: SavedGenerator
+    if isinstance(chosen, TableSettings):
+        training, generator = fit_table(opened, chosen, device=device)
+    else:
+        training, generator = fit_images(opened, chosen, module=module, device=device)
+    if points is not None:
+        made = points_to(folder, generator, points)
+    else:
+        most = MOST_ROWS if is_table else MOST_IMAGES
+        count = min(opened.release.guarantee.records, most) if count is None else count
+        made = sample_to(folder, generator, count=count, seed=chosen.seed, safe_csv=safe_csv)
+    return replace(made, losses=training.losses, noise_floor=training.noise_floor)
+
+
+def default_settings(opened: OpenedRelease) -> TrainingSettings:
+    """How to train on a release if nobody says: `TableSettings` if it is of a table."""
+    is_table = isinstance(opened.release.schema, TableSchema)
+    return TableSettings() if is_table else TrainingSettings()
+
+
+def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
+    """Refuse what is of no use for a distilled set.
+
+    Args:
+        wanted: name of an option to what was given for it; None if nothing was.
+
+    Raises:
+        GeneratorError: something was.
+    """
+    for option, value in wanted.items():
+        if value is not None:
+            raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
+
+
+def _opened(
+    release: OpenedRelease | OpenedDistilled | Path | str,
+) -> OpenedRelease | OpenedDistilled:
+    if isinstance(release, (OpenedRelease, OpenedDistilled)):
+        return release
+    if isinstance(release, (str, os.PathLike)):
+        return open_any(path_of(release, "release", GeneratorError))
+    raise GeneratorError(
+        f"release: what open_release or open_any gives, or a path, is wanted, not "
+        f"{type(release).__name__}"
+    )
+
+
+def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> TrainingSettings:
+    """The settings, if they are of the kind that the release takes."""
+    usual = default_settings(opened)
+    if settings is None or type(settings) is type(usual):
+        return settings or usual
+    kind = "a table" if isinstance(usual, TableSettings) else "images"
+    raise GeneratorError(
+        f"settings: the release is of {kind}, which takes {type(usual).__name__}, not "
+        f"{type(settings).__name__}"
+    )

@@ -1,0 +1,203 @@
+"""Synthetic records, and the generators that make more of them: of images and of tables alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.errors import GeneratorError, OutputError
+from ..common.storage.paths import path_of
+from .fit.descent import LossPoint
+from .fit.settings import MOST_SEED, whole
+from .images.export import (
+    SavedImageGenerator,
+    understand_image_generator,
+    write_found_points,
+    write_synthetic,
+)
+from .images.inducing_points import PointSettings, find_points
+from .output import generator_file
+from .output.folder import require_replaceable
+from .output.generator_file import GENERATOR
+from .output.provenance import warn_unless_private
+from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SavedGenerator = SavedImageGenerator | SavedTableGenerator
+"""A trained generator with all that sampling needs, of whatever kind."""
+
+
+@dataclass(frozen=True, eq=False)
+class Synthetic:
+    """A folder of synthetic records that has been written; it stands for its path.
+
+    Attributes:
+        path: of the folder.
+        generator: what its records were sampled from; None of a distilled set, which is a few
+            records and no generator.
+        losses: of the training, if there was one: the mean loss over every few steps.
+        noise_floor: what the release's noise alone adds to the loss, in expectation; None where
+            nothing was trained.
+    """
+
+    path: Path
+    generator: SavedGenerator | None = field(default=None, repr=False)
+    losses: tuple[LossPoint, ...] = field(default=(), repr=False)
+    noise_floor: float | None = None
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def sample(
+        self, count: int, seed: int = 0
+    ) -> pa.Table | tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Draw more records, in memory and in random order.
+
+        Args:
+            count: how many.
+            seed: another one gives other records.
+
+        Returns:
+            Of a table rows, with the columns of the schema; of images uint8 (count, side, side) and
+            their labels, int64 (count,).
+
+        Raises:
+            GeneratorError: there is no generator, or the numbers make no sense.
+        """
+        if self.generator is None:
+            raise GeneratorError(f"{self.path}: of a distilled set, which has no generator")
+        return self.generator.sample(*_drawn(count, seed))
+
+
+def load_generator(path: Path | str) -> SavedGenerator:
+    """Read a generator that was trained earlier, of images or of a table.
+
+    Args:
+        path: its file, or the folder of synthetic records that it is in.
+
+    Raises:
+        GeneratorError: there is none, or it is damaged.
+    """
+    path = path_of(path, "generator", GeneratorError)
+    return generator_file.read(path / GENERATOR if path.is_dir() else path, _understand)
+
+
+def _understand(
+    description: generator_file.Description, weights: generator_file.Weights
+) -> SavedGenerator:
+    if "kind" in description and description["kind"] == KIND:
+        return understand_table_generator(description, weights)
+    return understand_image_generator(description, weights)
+
+
+def sample_to(
+    folder: Path | str,
+    generator: SavedGenerator,
+    *,
+    count: int,
+    seed: int = 0,
+    safe_csv: bool = False,
+) -> Synthetic:
+    """Draw records from a generator and write the folder of results.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        generator: as `load_generator` reads it.
+        count: how many records.
+        seed: of the draw.
+        safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
+
+    Raises:
+        GeneratorError: the numbers make no sense, or no CSV is written.
+        OutputError: the folder cannot be written.
+    """
+    folder = path_of(folder, "folder", OutputError)
+    count, seed = _drawn(count, seed)
+    sampling = {"records": count, "seed": seed}
+    match generator:
+        case SavedTableGenerator():
+            _begin(folder, generator)
+            rows = generator.sample(count, seed)
+            write_table(folder, generator, rows, sampling, safe_csv=safe_csv)
+        case SavedImageGenerator():
+            require_csv(safe_csv, is_table=False)
+            _begin(folder, generator)
+            write_synthetic(folder, generator, *generator.sample(count, seed), sampling)
+        case _:
+            raise _no_generator(generator)
+    return Synthetic(folder, generator)
+
+
+def points_to(folder: Path | str, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
+    """Find the points that stand for a generator's images and write the folder of results.
+
+    Args:
+        folder: where; an earlier such folder is replaced.
+        generator: as `load_generator` reads it.
+        settings: how many points, and how they are found.
+
+    Raises:
+        GeneratorError: there can be no such points.
+        OutputError: the folder cannot be written.
+    """
+    folder = path_of(folder, "folder", OutputError)
+    match generator:
+        case SavedTableGenerator():
+            raise no_points_of_tables()
+        case SavedImageGenerator():
+            require_points(settings, len(generator.classes))
+            _begin(folder, generator)
+            write_found_points(folder, generator, find_points(generator.generator, settings))
+        case _:
+            raise _no_generator(generator)
+    return Synthetic(folder, generator)
+
+
+def require_points(settings: PointSettings, classes: int) -> None:
+    """Refuse early what there can be no points for.
+
+    Raises:
+        GeneratorError: it is no settings of points, or there can be no such points.
+    """
+    if not isinstance(settings, PointSettings):
+        raise GeneratorError(f"points: PointSettings are wanted, not {type(settings).__name__}")
+    settings.require_usable(classes)
+
+
+def require_csv(safe_csv: bool, *, is_table: bool) -> None:
+    """Refuse to make safe what is not written.
+
+    Raises:
+        GeneratorError: a safe CSV file of images is wanted.
+    """
+    if safe_csv and not is_table:
+        raise GeneratorError("--safe-csv: the release is of images, of which no CSV is written")
+
+
+def no_points_of_tables() -> GeneratorError:
+    """What to say to somebody who wants points of a table."""
+    return GeneratorError(
+        "--points: the release is of a table, and they are found for images; 'dpntk distill' "
+        "finds some in a table's rows"
+    )
+
+
+def _no_generator(given: object) -> GeneratorError:
+    return GeneratorError(
+        f"generator: what load_generator reads is wanted, not {type(given).__name__}"
+    )
+
+
+def _drawn(count: int, seed: int) -> tuple[int, int]:
+    return whole("count", count, least=1), whole("seed", seed, least=0, most=MOST_SEED)
+
+
+def _begin(folder: Path, generator: SavedGenerator) -> None:
+    require_replaceable(folder)
+    warn_unless_private(generator.origin, folder)
