@@ -13,6 +13,7 @@ from ..common.errors import SchemaError
 from ..common.features.base import FEATURE_MAPS, Drawn, FeatureMap
 from ..common.features.joint import JointFeatures
 from ..common.features.marginals import MarginalFeatures
+from ..common.features.moments import MomentFeatures
 from ..common.features.ntk.architectures import layers_of, read_widths, takes_vectors
 from ..common.features.ntk.layers import Shape
 from ..common.features.ntk.map import TangentFeatures
@@ -29,7 +30,9 @@ DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_FREQUENCIES: Final = 5000
 DEFAULT_MARGINALS: Final = 0.4
-"""Weight of marginals in a feature of norm 1; the network's features have 0.92."""
+"""Weight of marginals in a feature of norm 1; the network's features have 0.87 to 0.92."""
+DEFAULT_MOMENTS: Final = 0.3
+"""Weight of products of numbers, in a table that has at least two."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Widths for tables, where they differ from those for images."""
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
@@ -64,6 +67,8 @@ class FeatureOptions:
             (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
         pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
             "age,pay"; or "all". They share the weight.
+        moments: of "ntk" on tables with marginals: weight of products of numbers, which say how
+            these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
         seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.
@@ -80,6 +85,7 @@ class FeatureOptions:
     length_scale: float | None = None
     marginals: float | None = None
     pairs: Sequence[str] = ()
+    moments: float | None = None
     seed: int = 0
     module: Path | str | None = None
     module_is_public: bool = False
@@ -137,7 +143,11 @@ class FeatureOptions:
                 self.refuse_marginals("it goes with a weight of --marginals above 0")
             if weight and isinstance(schema, TableSchema):
                 marginals = MarginalFeatures.of(schema, pairs=read_pairs(self.pairs, schema))
-                return JointFeatures(network, marginals, weight)
+                moments = MomentFeatures.of(schema)
+                share = DEFAULT_MOMENTS if self.moments is None else self.moments
+                if moments is None or not share:
+                    return JointFeatures(network, marginals, weight)
+                return JointFeatures(network, marginals, weight, moments, share)
             return network
         self.refuse_network(f"it goes with --features ntk, not {self.kind}")
         if self.kind == "rff":
@@ -195,6 +205,8 @@ class FeatureOptions:
             raise SchemaError(f"--marginals {self.marginals:g}: {why}")
         if self.pairs:
             raise SchemaError(f"--pairs {self.pairs[0]}: {why}")
+        if self.moments:
+            raise SchemaError(f"--moments {self.moments:g}: {why}")
 
     def _refuse_module(self, why: str) -> None:
         if self.module is not None:

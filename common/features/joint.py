@@ -1,4 +1,4 @@
-"""Two feature maps side by side, in one vector that gets one noise."""
+"""Two or three feature maps side by side, in one vector that gets one noise."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import SchemaError
 from .base import FEATURE_MAPS, FeatureMap
 from .marginals import MarginalFeatures
+from .moments import MomentFeatures
 from .ntk.map import TangentFeatures
 from .rff import RandomFourierFeatures
 
@@ -32,24 +33,46 @@ class Parts:
         main_weight: what it is multiplied by.
         marginals: None if there are none.
         weight: what they are multiplied by.
+        moments: products of numbers; None if there are none.
+        moment_weight: what they are multiplied by.
     """
 
     main: FeatureMap | None
     main_weight: float
     marginals: MarginalFeatures | None
     weight: float
+    moments: MomentFeatures | None = None
+    moment_weight: float = 0.0
 
     @property
     def split(self) -> int:
-        """Where the coordinates of marginals begin."""
+        """Where the coordinates of the main part end."""
         return 0 if self.main is None else self.main.dimension
+
+    @property
+    def marginal_place(self) -> slice:
+        """Where the coordinates of marginals are."""
+        size = 0 if self.marginals is None else self.marginals.dimension
+        return slice(self.split, self.split + size)
+
+    @property
+    def moment_place(self) -> slice:
+        """Where those of products are."""
+        start = self.marginal_place.stop
+        return slice(start, start + (0 if self.moments is None else self.moments.dimension))
 
 
 def parts_of(feature_map: FeatureMap) -> Parts:
     """The parts of any feature map."""
     if isinstance(feature_map, JointFeatures):
-        weights = feature_map.main_weight, feature_map.weight
-        return Parts(feature_map.main, weights[0], feature_map.marginals, weights[1])
+        return Parts(
+            feature_map.main,
+            feature_map.main_weight,
+            feature_map.marginals,
+            feature_map.weight,
+            feature_map.moments,
+            feature_map.moment_weight,
+        )
     if isinstance(feature_map, MarginalFeatures):
         return Parts(None, 1.0, feature_map, 1.0)
     return Parts(feature_map, 1.0, None, 1.0)
@@ -58,40 +81,53 @@ def parts_of(feature_map: FeatureMap) -> Parts:
 @FEATURE_MAPS.add("joint")
 @dataclass(frozen=True, eq=False)
 class JointFeatures:
-    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1: chi are marginals.
+    """phi(x) = (a psi(x), b chi(x), c pi(x)) with a^2 + b^2 + c^2 = 1: chi are marginals.
 
     With tangent features as psi, chi are the marginals of all columns, and of pairs that were asked
-    for. With random Fourier features of the numbers as psi, and as chi the categories in one-hot
-    form, it is the heterogeneous sum kernel of DP-MERF (Harder, Adamczewski, Park 2021, section
-    4.3).
+    for; pi, where there is such a part, are products of numbers. With random Fourier features of
+    the numbers as psi, and as chi the categories in one-hot form, it is the heterogeneous sum
+    kernel of DP-MERF (Harder, Adamczewski, Park 2021, section 4.3).
 
     Attributes:
         main: psi.
         marginals: chi.
         weight: b, above 0 and below 1.
+        moments: pi, or None.
+        moment_weight: c, 0 without pi.
 
     Guarantee:
-        norm_bound: a^2 ||psi||^2 + b^2 ||chi||^2 is at most a^2 + b^2 = 1. nonnegative: an inner
-        product is a^2 times one of psi and b^2 times one of chi; chi is nonnegative, so the whole
-        is if psi is. (docs/privacy/proofs.md, statements 1 and 2.)
+        norm_bound: a^2 ||psi||^2 + b^2 ||chi||^2 + c^2 ||pi||^2 is at most a^2 + b^2 + c^2 = 1.
+        nonnegative: an inner product is the sum of a^2, b^2 and c^2 times those of the parts; chi
+        and pi are nonnegative, so the whole is if psi is. (docs/privacy/proofs.md, statements 1
+        and 2.)
     """
 
     main: TangentFeatures | RandomFourierFeatures
     marginals: MarginalFeatures
     weight: float
+    moments: MomentFeatures | None = None
+    moment_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < 1:
             raise SchemaError(f"--marginals {self.weight:g}: the weight is between 0 and 1")
-        if self.main.record_size != self.marginals.record_size:
-            raise SchemaError("feature map: the two maps take records of different sizes")
-        if self.main.levels != self.marginals.levels:
-            raise SchemaError("feature map: the two maps take records of different levels")
+        if (self.moments is None) != (self.moment_weight == 0) or not 0 <= self.moment_weight < 1:
+            raise SchemaError(f"--moments {self.moment_weight:g}: the weight is between 0 and 1")
+        if self.weight**2 + self.moment_weight**2 >= 1:
+            raise SchemaError(
+                f"--marginals {self.weight:g} and --moments {self.moment_weight:g} leave nothing "
+                "to the other features: their squares add up to less than 1"
+            )
+        for part in (self.marginals, self.moments):
+            if part is not None and part.record_size != self.main.record_size:
+                raise SchemaError("feature map: its maps take records of different sizes")
+            if part is not None and part.levels != self.main.levels:
+                raise SchemaError("feature map: its maps take records of different levels")
 
     @property
     def main_weight(self) -> float:
         """The other weight, a."""
-        return math.sqrt(1 - self.weight**2)
+        return math.sqrt(1 - self.weight**2 - self.moment_weight**2)
 
     @property
     def record_size(self) -> int:
@@ -105,8 +141,8 @@ class JointFeatures:
 
     @property
     def dimension(self) -> int:
-        """Of psi, which comes first, and of chi."""
-        return self.main.dimension + self.marginals.dimension
+        """Of psi, which comes first, of chi, and of pi."""
+        return parts_of(self).moment_place.stop
 
     @property
     def norm_bound(self) -> float:
@@ -125,6 +161,11 @@ class JointFeatures:
             _KEYS[type(self.main)]: self.main.spec(),
             "marginals": self.marginals.spec(),
             "weight": self.weight,
+            **(
+                {"moments": self.moments.spec(), "moment_weight": self.moment_weight}
+                if self.moments is not None
+                else {}
+            ),
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -147,10 +188,15 @@ class JointFeatures:
             raise SchemaError("feature map: a joint map has two parts, one of them the marginals")
         if not isinstance(weight, float):
             raise SchemaError("feature map: the marginals' weight must be a number")
+        moments, moment_weight = spec.get("moments"), spec.get("moment_weight", 0.0)
+        if not isinstance(moments, Mapping | None) or not isinstance(moment_weight, float):
+            raise SchemaError("feature map: products of numbers and their weight go together")
         rebuilt = cls(
             kind.from_spec(main, weights),
             MarginalFeatures.from_spec(marginals, {}),
             weight,
+            None if moments is None else MomentFeatures.from_spec(moments),
+            moment_weight,
         )
         if rebuilt.spec() != dict(spec):
             raise SchemaError("feature map: not one that this dpntk knows")

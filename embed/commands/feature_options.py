@@ -20,13 +20,15 @@ from ..feature_options import (
     DEFAULT_ARCH,
     DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
+    DEFAULT_MOMENTS,
     PRESETS,
     FeatureOptions,
 )
 
 _OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
 OF_THE_MAP: Final = (
-    "features", *_OF_A_NETWORK, "frequencies", "length_scale", "marginals", "pairs", "preset",
+    "features", *_OF_A_NETWORK, "frequencies", "length_scale", "marginals", "pairs", "moments",
+    "preset",
 )  # fmt: skip
 """Names of the parameters that `feature_options` adds."""
 _WIDTHS: Final = ", ".join(
@@ -80,6 +82,11 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
         "--pairs", multiple=True, metavar="A,B",
         help="For tables: two columns whose two-way marginal is taken as well, out of the same "
         "weight; may be given several times. Or all.",
+    )  # fmt: skip
+    @click.option(
+        "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
+        help="For tables: weight of products of numbers in each feature, which say how they go "
+        f"together; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
     )  # fmt: skip
     @click.option(
         "--preset", type=click.Choice(list(PRESETS)),

@@ -1,23 +1,28 @@
-"""Marginals in whole grid units, alone and beside the features of a network."""
+"""Marginals and products of numbers in whole grid units, beside the features of a network."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ...common.features.joint import JointFeatures
+from ...common.errors import SchemaError
+from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.marginals import MarginalFeatures
+from ...common.features.moments import MomentFeatures
 from ...common.features.rff import RandomFourierFeatures
 from ...common.outline import Outlined
-from .base import EXACT_FORMS, SAFETY, ExplicitFeatures
+from .base import EXACT_FORMS, SAFETY, BatchFeatures
 from .grid import Grid
 from .rff import ExactRFF
-from .tangent import ExactTangentFeatures, IntegerFeatures
+from .tangent import ExactTangentFeatures
 
 _CHUNK: Final = 1 << 14
+_LEAST_FACTOR: Final = 128
+"""Cut to a whole number, the factor is smaller by 1 % at the most; far less with a usual grid."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,28 +90,90 @@ class ExactMarginals:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Both(Outlined):
-    """Features of a batch in two parts.
+class ProductFeatures(Outlined):
+    """Features of a batch that are all products of the numbers of a record, times one number.
 
     Attributes:
-        first: one part.
-        second: the other.
-        border: where the second one begins.
+        numbers: float64 (b, k), whole.
+        factor: the number, whole.
     """
 
-    first: IntegerFeatures | ExplicitFeatures
-    second: SparseFeatures
-    border: int
+    numbers: Tensor
+    factor: int
 
     def norms(self) -> Tensor:
         """Norms in grid units, float64 (b,)."""
-        first = self.first.norms()
-        return torch.hypot(first, self.second.norms().to(first))
+        return self.numbers.square().sum(dim=1) * self.factor
 
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
-        self.first.add_to(column[: self.border], rows)
-        self.second.add_to(column[self.border :], rows)
+        numbers = self.numbers[rows]  # at most 31, so that sums of their products are exact
+        column += (numbers.T @ numbers).to(torch.int64).flatten() * self.factor
+
+
+class ExactMoments:
+    """`MomentFeatures` in whole grid units.
+
+    Args:
+        feature_map: the map.
+        grid: the unit.
+        device: where records are.
+        size: at most 1: features are multiplied by it.
+
+    Guarantee:
+        As for `ExactTangentFeatures`; the norm is at most `size`, because the factor is cut to a
+        whole number, and inner products are squares. (docs/privacy/proofs.md, statement 3.)
+
+    Raises:
+        SchemaError: the grid is too coarse for so many numbers.
+    """
+
+    def __init__(
+        self, feature_map: MomentFeatures, grid: Grid, device: torch.device, size: float
+    ) -> None:
+        self._map, self._device = feature_map, device
+        self._factor = int(SAFETY * size * grid.units_per_one * feature_map.entry)
+        if self._factor < _LEAST_FACTOR:
+            raise SchemaError(
+                f"products of {len(feature_map.numbers)} numbers cannot be counted with room for "
+                f"{grid.capacity} records: choose a smaller --capacity, or --moments 0"
+            )
+
+    def features(self, records: Tensor) -> ProductFeatures:
+        """Features of a batch.
+
+        Args:
+            records: float64 (b, record size), integers 0..levels.
+        """
+        steps = self._map.steps(records.cpu().to(torch.uint8).numpy())
+        return ProductFeatures(
+            torch.from_numpy(steps.astype(np.float64)).to(self._device), self._factor
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _SideBySide(Outlined):
+    """Features of a batch in several parts.
+
+    Attributes:
+        parts: in the order of their coordinates.
+        places: where these are.
+    """
+
+    parts: tuple[BatchFeatures, ...]
+    places: tuple[slice, ...]
+
+    def norms(self) -> Tensor:
+        """Norms in grid units, float64 (b,)."""
+        first, *others = (part.norms() for part in self.parts)
+        for norms in others:
+            first = torch.hypot(first, norms.to(first))
+        return first
+
+    def add_to(self, column: Tensor, rows: slice) -> None:
+        """Add the features of some records to a column of class sums, int64 (d,)."""
+        for part, place in zip(self.parts, self.places, strict=True):
+            part.add_to(column[place], rows)
 
 
 @EXACT_FORMS.add(JointFeatures)
@@ -114,8 +181,8 @@ class ExactJoint:
     """`JointFeatures` in whole grid units.
 
     Guarantee:
-        As for `ExactTangentFeatures`: with parts of norms at most a and b, both shortened by 2^-40,
-        the norm is at most 1. (docs/privacy/proofs.md, statement 3.)
+        As for `ExactTangentFeatures`: with parts of norms at most a, b and c, all shortened by
+        2^-40, the norm is at most 1. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(self, feature_map: JointFeatures, grid: Grid, device: torch.device) -> None:
@@ -126,17 +193,26 @@ class ExactJoint:
         else:
             self._main = ExactTangentFeatures(main, grid, device, size)
         self._marginals = ExactMarginals(feature_map.marginals, grid, device, feature_map.weight)
-        self._border = main.dimension
+        parts = parts_of(feature_map)
+        self._places = (slice(0, parts.split), parts.marginal_place)
+        self._moments: ExactMoments | None = None
+        if parts.moments is not None:
+            self._moments = ExactMoments(parts.moments, grid, device, parts.moment_weight)
+            self._places += (parts.moment_place,)
 
     @property
     def chunk_size(self) -> int:
         """How many records may be summed at a time."""
         return min(self._main.chunk_size, self._marginals.chunk_size)
 
-    def features(self, records: Tensor) -> _Both:
+    def features(self, records: Tensor) -> _SideBySide:
         """Features of a batch.
 
         Args:
             records: float64 (b, record size), integers 0..levels.
         """
-        return _Both(self._main.features(records), self._marginals.features(records), self._border)
+        parts: tuple[BatchFeatures, ...]
+        parts = self._main.features(records), self._marginals.features(records)
+        if self._moments is not None:
+            parts += (self._moments.features(records),)
+        return _SideBySide(parts, self._places)

@@ -122,7 +122,7 @@ def marginal_part(
     parts = parts_of(feature_map)
     if parts.marginals is None:
         return None
-    noisy = mean.values[parts.split :].astype(np.float64)
+    noisy = mean.values[parts.marginal_place].astype(np.float64)
     return parts.marginals, noisy, parts.weight * parts.marginals.entry
 
 

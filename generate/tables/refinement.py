@@ -34,6 +34,7 @@ from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays
+from .correlations import ReleasedMoments
 from .marginal_matching import make_whole
 from .marginals import is_noise
 from .relu_features import Goal, ShallowTangents, has_shallow_tangents
@@ -120,8 +121,11 @@ class Refinement:
         """What the mean of the tangent features of a class should be."""
         parts = parts_of(self.feature_map)
         mean = torch.from_numpy(self.mean[label, : parts.split] / np.float32(parts.main_weight))
-        noise = float(self.noise[label]) / parts.main_weight
-        return Goal(self._tangents, blocks_of(self.schema), mean, noise)
+        noise = float(self.noise[label])
+        moments = ReleasedMoments.of(parts, self.mean[label], noise)
+        return Goal(
+            self._tangents, blocks_of(self.schema), mean, noise / parts.main_weight, moments
+        )
 
     def draw(
         self,

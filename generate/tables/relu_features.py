@@ -15,6 +15,7 @@ from ...common.features.joint import JointFeatures
 from ...common.features.ntk.layers import Activation, Linear
 from ...common.features.ntk.map import TangentFeatures
 from ...common.schema.encoding import Block
+from .correlations import Correlations, ReleasedMoments
 
 _PAIRS: Final = 512
 """So many pairs of rows at a time: what is known of them fits into a processor's cache."""
@@ -74,7 +75,12 @@ class ShallowTangents:
         return total / len(records)
 
     def swap(
-        self, records: Tensor, theta: Tensor, blocks: Sequence[Block], random: np.random.Generator
+        self,
+        records: Tensor,
+        theta: Tensor,
+        blocks: Sequence[Block],
+        random: np.random.Generator,
+        correlations: Correlations | None = None,
     ) -> None:
         """Try one exchange of each row with another one, the same of all columns, one by one.
 
@@ -83,12 +89,13 @@ class ShallowTangents:
             theta: (d,).
             blocks: columns whose values are exchanged.
             random: pairs the rows, and decides.
+            correlations: a further part of the energy.
         """
         form = self._along(theta)
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
         for rows in order.split(2 * _PAIRS):
             here = records[rows]
-            form.swap(here, blocks, random)
+            form.swap(here, blocks, random, correlations)
             records[rows] = here
 
     def resample(
@@ -142,12 +149,14 @@ class Goal:
         blocks: the columns of the rows.
         mean: (d,), noisy.
         noise: standard deviation of the noise on an entry of it.
+        moments: what products of their numbers should be; None if that is not known.
     """
 
     tangents: ShallowTangents
     blocks: tuple[Block, ...]
     mean: Tensor
     noise: float
+    moments: ReleasedMoments | None = None
 
     @property
     def floor(self) -> float:
@@ -178,8 +187,15 @@ class _LinearForm:
     constant: Tensor
     norm: Callable[[Tensor, Tensor, Tensor], Tensor]
 
-    def swap(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
+    def swap(
+        self,
+        records: Tensor,
+        blocks: Sequence[Block],
+        random: np.random.Generator,
+        correlations: Correlations | None = None,
+    ) -> None:
         """Rows of the first half and those of the other one exchange values, in place."""
+        pull = None if correlations is None else correlations.pull(records)
         half = len(records) // 2
         sums = records @ self.weights + self.biases
         square = torch.linalg.vecdot(records, records)
@@ -194,6 +210,8 @@ class _LinearForm:
             new_sums = sums + torch.cat([difference, -difference])
             new_value = self._of(new_sums, new_square)
             gain = (new_value - value).view(2, half).sum(dim=0)
+            if pull is not None:
+                gain = gain + pull.gain(block)
             chance = torch.from_numpy(-random.standard_exponential(half, dtype=np.float32))
             chosen = ((chance < gain) & change.any(dim=1)).nonzero()[:, 0]
             both = torch.cat([chosen, chosen + half])
@@ -201,6 +219,8 @@ class _LinearForm:
             records[:half, place][chosen], records[half:, place][chosen] = taken, given
             sums[both], square[both] = new_sums[both], new_square[both]
             value[both] = new_value[both]
+            if pull is not None:
+                pull.exchanged(block, chosen)
 
     def resample(
         self,

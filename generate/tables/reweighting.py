@@ -239,6 +239,7 @@ class RowFeatures:
     def __init__(self, feature_map: FeatureMap, records: NDArray[np.float32]) -> None:
         parts = parts_of(feature_map)
         self._split, self._size, self._entry = parts.split, parts.main_weight, parts.weight
+        self._marginal_place, self._moment_place = parts.marginal_place, parts.moment_place
         self._parts: list[Features] = []
         if parts.main is not None:
             kernel = kernel_of(parts.main, torch.device("cpu"))
@@ -250,11 +251,17 @@ class RowFeatures:
             levels = np.rint(records.clip(0, 1) * marginals.levels).astype(np.uint8)
             self._hits = torch.from_numpy(marginals.hits(levels))
             self._entry *= marginals.entry
+        self._numbers: Tensor | None = None
+        if (moments := parts.moments) is not None:
+            levels = np.rint(records.clip(0, 1) * moments.levels).astype(np.uint8)
+            size = (parts.moment_weight * moments.entry) ** 0.5
+            self._numbers = torch.from_numpy(moments.steps(levels).astype(np.float32)) * size
 
     def numbers(self) -> int:
         """How many numbers are held."""
         cells = 0 if self._hits is None else self._hits.numel()
-        return cells + sum(part.numbers() for part in self._parts)
+        numbers = 0 if self._numbers is None else self._numbers.numel()
+        return cells + numbers + sum(part.numbers() for part in self._parts)
 
     def inner(self, vector: Tensor) -> Tensor:
         """<vector, phi(x)> of every row.
@@ -270,8 +277,11 @@ class RowFeatures:
             main = vector[None, : self._split]
             found = self._size * torch.cat([part.inner(main)[0] for part in self._parts])
         if self._hits is not None:
-            cells = vector[self._split :].index_select(0, self._hits.flatten())
+            cells = vector[self._marginal_place].index_select(0, self._hits.flatten())
             found = found + self._entry * cells.view(self._hits.shape).sum(dim=1)
+        if self._numbers is not None:
+            products = vector[self._moment_place].view(-1, self._numbers.shape[1])
+            found = found + torch.linalg.vecdot(self._numbers @ products, self._numbers)
         return found
 
 

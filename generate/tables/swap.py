@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from ...common.console import Advance
+from .correlations import Correlations
 from .relu_features import Goal
 from .reweighting import CAUTION
 
@@ -53,6 +54,7 @@ class SwapMoves:
     def __init__(self, goal: Goal, random: np.random.Generator) -> None:
         self._goal, self._random, self._rate = goal, random, _RATE
         self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
+        self._correlations: Correlations | None = None
 
     def begin(self, records: Tensor, advance: Advance) -> None:
         """Exchange values until the mean feature comes no nearer to the goal.
@@ -61,6 +63,8 @@ class SwapMoves:
             records: (n, record size), values 0..1, changed in place.
             advance: is told how near the mean features are.
         """
+        if self._goal.moments is not None:
+            self._correlations = Correlations(self._goal.moments, records)
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
@@ -82,5 +86,8 @@ class SwapMoves:
         missing = goal.mean - goal.tangents.mean(records)
         self._step = _MOMENTUM * self._step + missing - CAUTION * goal.noise * self._theta
         self._theta = self._theta + self._rate * self._step
-        goal.tangents.swap(records, self._theta, goal.some_columns(self._random), self._random)
+        if self._correlations is not None:
+            self._correlations.learn(records)
+        columns = goal.some_columns(self._random)
+        goal.tangents.swap(records, self._theta, columns, self._random, self._correlations)
         return float(missing.square().sum())

@@ -22,6 +22,7 @@ from ...common.errors import FormatError, ReleaseError, SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.features.marginals import MarginalFeatures
+from ...common.features.moments import MomentFeatures
 from ...common.features.registry import feature_map_from_spec
 from ...common.schema import Schema, schema_from_json
 from ...common.schema.table import TableSchema
@@ -245,3 +246,6 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
         raise wrong from error
     if marginals not in known:
         raise wrong
+    moments = feature_map.moments if isinstance(feature_map, JointFeatures) else None
+    if moments is not None and moments != MomentFeatures.of(schema):
+        raise FormatError("the products of numbers are not those of the schema's columns")

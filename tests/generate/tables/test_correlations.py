@@ -1,0 +1,129 @@
+"""Numbers that go together come back together, and noise makes none that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.features.joint import parts_of
+from dpntk.common.schema.column import Column, ColumnKind
+from dpntk.common.schema.encoding import blocks_of
+from dpntk.common.schema.table import TableSchema
+from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.generate.kernels.mean_embedding import released_mean
+from dpntk.generate.tables.correlations import Correlations, Pull, ReleasedMoments
+from dpntk.generate.tables.refinement import refinement_of
+from dpntk.release import PrivacyParameters, Release
+from dpntk.release.publishing.pipeline import unrecorded_release
+
+NUMBERS = 4
+ROWS = 6000
+SCHEMA = TableSchema(
+    tuple(
+        Column(f"x{number}", ColumnKind.CONTINUOUS, "float64", -4.0, 4.0)
+        for number in range(NUMBERS)
+    ),
+    None,
+)
+
+
+def chain(correlation: float, seed: int = 0) -> NDArray[np.float64]:
+    """Standard normal numbers, each of this correlation with the one before."""
+    random = np.random.default_rng(seed)
+    found = random.standard_normal((ROWS, NUMBERS))
+    for column in range(1, NUMBERS):
+        own = np.sqrt(1 - correlation**2) * found[:, column]
+        found[:, column] = correlation * found[:, column - 1] + own
+    return found.clip(-4, 4)
+
+
+def released(values: NDArray[np.float64], path: Path, epsilon: float) -> Release:
+    names = ",".join(column.name for column in SCHEMA.columns)
+    np.savetxt(path, values, delimiter=",", header=names, comments="")
+    made = embed(path, FeatureOptions(width=10), SourceOptions(schema=SCHEMA))
+    return unrecorded_release(made, PrivacyParameters(epsilon, 1e-5))
+
+
+def encoded(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    missing = np.zeros(len(values), dtype=bool)
+    columns = [
+        block.encoding.encode(values[:, number], missing)
+        for number, block in enumerate(blocks_of(SCHEMA))
+    ]
+    return (np.concatenate(columns, axis=1) / np.float32(255)).astype(np.float32)
+
+
+def correlations_of(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    places = [block.place.start for block in blocks_of(SCHEMA)]
+    found: NDArray[np.float64] = np.corrcoef(rows[:, places].T)
+    return found[np.triu_indices(NUMBERS, 1)]
+
+
+@pytest.mark.parametrize("correlation", [0.95, -0.6, 0.0])
+def test_numbers_that_go_together_come_back_together(tmp_path: Path, correlation: float) -> None:
+    """Rows begin with independent columns; the released products say what goes with what."""
+    values = chain(correlation)
+    refinement = refinement_of(released(values, tmp_path / "a.csv", 100.0))
+    assert refinement is not None
+    random = np.random.default_rng(1)
+    apart = encoded(random.permuted(values, axis=0))
+    assert np.abs(correlations_of(apart)).max() < 0.06
+    drawn = refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random)
+    expected = correlations_of(encoded(values))
+    assert correlations_of(drawn) == pytest.approx(expected, abs=0.06)
+
+
+def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
+    """With independent columns, coefficients stay far below what the noise by itself asks for."""
+    values = chain(0.0)
+    made = released(values, tmp_path / "a.csv", 0.05)
+    mean = released_mean(made)
+    parts = parts_of(made.feature_map)
+    moments = ReleasedMoments.of(parts, mean.values[:, 0], float(mean.noise[0]))
+    assert moments is not None
+    rows = torch.from_numpy(encoded(values))
+    correlations = Correlations(moments, rows)
+    noise = moments.noise / 0.25**2  # of a correlation, their deviation being 1 / 4 of the scale
+    assert noise > 1
+    pull = correlations.pull(rows)
+    assert float(pull.coefficients.abs().max()) < 1.5 / noise
+
+
+def test_gains_are_differences_of_the_energy() -> None:
+    """Against the energy of all rows, computed anew, over several exchanges one after another."""
+    random = torch.Generator().manual_seed(0)
+    numbers = torch.randn(10, NUMBERS, generator=random, dtype=torch.float64)
+    coefficients = torch.randn(NUMBERS, NUMBERS, generator=random, dtype=torch.float64)
+    coefficients = (coefficients + coefficients.T).fill_diagonal_(0.0)
+    blocks = blocks_of(SCHEMA)
+    pull = Pull(numbers, coefficients, [block.place.start for block in blocks])
+
+    def energies(numbers: torch.Tensor) -> torch.Tensor:
+        each = torch.linalg.vecdot(numbers @ coefficients, numbers) / 2
+        return each.view(2, 5).sum(dim=0)
+
+    now = numbers.clone()
+    for column in (0, 2, 1, 0):
+        gain = pull.gain(blocks[column])
+        then = now.clone()
+        then[:5, column], then[5:, column] = now[5:, column], now[:5, column]
+        assert torch.allclose(gain, energies(then) - energies(now))
+        chosen = torch.tensor([0, 3])
+        both = torch.cat([chosen, chosen + 5])
+        now[both, column] = then[both, column]
+        pull.exchanged(blocks[column], chosen)
+
+
+def test_releases_without_products_are_arranged_as_before(tmp_path: Path) -> None:
+    values = chain(0.5)
+    path = tmp_path / "a.csv"
+    released(values, path, 10.0)
+    without = embed(path, FeatureOptions(width=10, moments=0.0), SourceOptions(schema=SCHEMA))
+    made = unrecorded_release(without, PrivacyParameters(10.0, 1e-5))
+    refinement = refinement_of(made)
+    assert refinement is not None
+    assert refinement.goal(0).moments is None
