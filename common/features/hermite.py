@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ from numpy.typing import NDArray
 from ..errors import SchemaError
 from .base import FEATURE_MAPS
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Values = TypeVar("Values", NDArray[np.float64], "Tensor")
 DEFAULT_RHO: Final = 0.7
 DEFAULT_ORDER: Final = 20
 DEFAULT_PAIR_ORDER: Final = 8
@@ -41,13 +45,18 @@ may change an inner product by."""
 def hermite(values: NDArray[np.float64], order: int, rho: float) -> NDArray[np.float64]:
     """h_0 to h_order at some values, float64 (*values.shape, order + 1)."""
     first = (1 - rho**2) ** 0.25 * np.exp(-rho / (1 + rho) * values**2)
+    return np.stack(terms_from(first, values, order, rho), axis=-1)
+
+
+def terms_from(first: Values, values: Values, order: int, rho: float) -> list[Values]:
+    """h_0 to h_order from h_0, by their recurrence; of NumPy's arrays and of torch's."""
     terms = [first, math.sqrt(2 * rho) * values * first]
     for c in range(1, order):
         terms.append(
             math.sqrt(2 * rho / (c + 1)) * values * terms[c]
             - rho * math.sqrt(c / (c + 1)) * terms[c - 1]
         )
-    return np.stack(terms[: order + 1], axis=-1)
+    return terms[: order + 1]
 
 
 @FEATURE_MAPS.add("hermite")

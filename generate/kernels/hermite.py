@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ...common.features.hermite import HermiteFeatures
+from ...common.features.hermite import HermiteFeatures, terms_from
 from .base import KERNELS, FeatureMatrix
 
 
@@ -27,23 +27,12 @@ class HermiteKernel:
 
     def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
-        count = max(self._map.order, self._map.pair_order) + 1
-        terms = self._terms(records, count)
+        order, rho = max(self._map.order, self._map.pair_order), self._map.rho
+        constant = (1 - rho**2) ** 0.25 * torch.exp(-rho / (1 + rho) * records.square())
+        terms = torch.stack(terms_from(constant, records, order, rho), dim=-1)
         single = terms[..., : self._map.order + 1].flatten(2)
         several = terms[..., : self._map.pair_order + 1]
         first = several[:, :, self._first] / math.sqrt(2 * len(self._first))
         products = first[..., :, None] * several[:, :, self._second, None, :]
         single = single / math.sqrt(2 * self._map.record_size)
         return FeatureMatrix(torch.cat([single, products.flatten(2)], dim=-1))
-
-    def _terms(self, values: Tensor, count: int) -> Tensor:
-        """h_0, h_1, ... at every value, (*values.shape, count)."""
-        rho = self._map.rho
-        first = (1 - rho**2) ** 0.25 * torch.exp(-rho / (1 + rho) * values.square())
-        terms = [first, math.sqrt(2 * rho) * values * first]
-        for c in range(1, count - 1):
-            terms.append(
-                math.sqrt(2 * rho / (c + 1)) * values * terms[c]
-                - rho * math.sqrt(c / (c + 1)) * terms[c - 1]
-            )
-        return torch.stack(terms[:count], dim=-1)
