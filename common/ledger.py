@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from .adjacency import Adjacency
+from .arguments import require_kind
 from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
@@ -98,12 +99,21 @@ class PrivacyBudget:
     Attributes:
         epsilon: of the total.
         delta: at which the total's epsilon is taken.
+
+    Guarantee:
+        No release is made that would spend more, counted as composition counts it
+        (docs/privacy/proofs.md, statement 11).
+
+    Raises:
+        BudgetError: epsilon is not a positive number, or delta not between 0 and 1.
     """
 
     epsilon: float
     delta: float = DEFAULT_DELTA
 
     def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            require_kind(name, value, (int, float), "a number, such as 1.0", refusal=BudgetError)
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise BudgetError(f"--budget-eps {self.epsilon:g}: epsilon must be a positive number")
         if not 0 < self.delta < 1:

@@ -9,15 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ..common.arguments import require_kind
 from ..common.errors import SchemaError
 from ..common.features.base import FEATURE_MAPS, Drawn, FeatureMap
 from ..common.features.joint import JointFeatures
 from ..common.features.marginals import MarginalFeatures
 from ..common.features.moments import MomentFeatures
-from ..common.features.ntk.architectures import layers_of, read_widths, takes_vectors
-from ..common.features.ntk.layers import Shape
+from ..common.features.ntk.architectures import (
+    ARCHITECTURES,
+    layers_of,
+    read_widths,
+    takes_vectors,
+)
+from ..common.features.ntk.layers import ACTIVATIONS, Shape
 from ..common.features.ntk.map import TangentFeatures
-from ..common.features.ntk.scattering import Front, Pixels, make_front
+from ..common.features.ntk.scattering import FRONTS, Front, Pixels, make_front
 from ..common.features.registry import FEATURES
 from ..common.features.rff import RandomFourierFeatures
 from ..common.features.torchscript import PublicModule, load_module
@@ -74,6 +80,13 @@ class FeatureOptions:
             (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.
         module_is_public: of "perceptual": the owner's word that the module was trained on public
             data alone. The guarantee does not cover what it was trained on.
+
+    Guarantee:
+        None of this may be chosen by looking at the records: a release says what was chosen, and no
+        epsilon covers it. Noise is no part of it.
+
+    Raises:
+        SchemaError: one of them is of another type than it has to be, or out of range.
     """
 
     kind: str = "ntk"
@@ -89,6 +102,34 @@ class FeatureOptions:
     seed: int = 0
     module: Path | str | None = None
     module_is_public: bool = False
+
+    def __post_init__(self) -> None:
+        absent = type(None)
+        for name, value, kind, wanted in (
+            ("kind", self.kind, str, f"one of {', '.join(FEATURES)}"),
+            ("arch", self.arch, (str, absent), f"one of {', '.join(ARCHITECTURES)}"),
+            ("width", self.width, (str, int, absent), "a number, or a text such as '3000_200'"),
+            ("activation", self.activation, (str, absent), f"one of {', '.join(ACTIVATIONS)}"),
+            ("front", self.front, (str, absent), f"one of {', '.join(FRONTS)}"),
+            ("frequencies", self.frequencies, int, "a number"),
+            ("length_scale", self.length_scale, (float, int, absent), "a number"),
+            ("marginals", self.marginals, (float, int, absent), "a weight from 0 to below 1"),
+            ("pairs", self.pairs, (tuple, list), "a tuple, such as ('age,pay',) or ('all',)"),
+            ("seed", self.seed, int, "a number"),
+            ("module", self.module, (str, Path, absent), "the path of a file"),
+            ("module_is_public", self.module_is_public, bool, "True or False"),
+        ):
+            require_kind(name, value, kind, wanted, refusal=SchemaError)
+        for pair in self.pairs:
+            require_kind("a pair", pair, str, "a text such as 'age,pay'", refusal=SchemaError)
+        if not 0 <= self.seed < 1 << 32:
+            raise SchemaError("--feature-seed: a seed is from 0 to 4294967295")
+        if not 1 <= self.frequencies <= 1 << 20:
+            raise SchemaError("--frequencies: there are from 1 to 1048576 of them")
+        if self.length_scale is not None and not 0 < self.length_scale < math.inf:
+            raise SchemaError("--length-scale: it is a positive number")
+        if self.marginals is not None and not 0 <= self.marginals < 1:
+            raise SchemaError("--marginals: the weight is from 0 to below 1")
 
     def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule | None]:
         """Draw the map, or find out what the module is.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..common.arguments import require_kind
 from ..common.errors import SchemaError
 from ..common.features.ntk.layers import (
     LAYER_NORM_EPSILON,
@@ -45,6 +46,11 @@ def tangent_features_of(
     Weights are rounded to the map's grid: multiples of 2^-24 in the first layer, of 2^-16 behind
     it, of 2^-20 in the sum over the last layer's outputs.
 
+    Guarantee:
+        That of all tangent features: no feature is longer than 1, whatever the weights
+        (docs/privacy/proofs.md, statements 1 and 2). The weights themselves go into the release:
+        nothing covers what they were trained on.
+
     Args:
         network: linear layers, convolutions in one or two dimensions that keep sides as they are,
             ReLU, leaky ReLU, ReLU6, softsign, average pools, flattens and layer norms without
@@ -55,9 +61,23 @@ def tangent_features_of(
         front: what stands before it; nothing if None.
         levels: largest integer in a record.
 
+    Returns:
+        The feature map, for `embed(data, features)`.
+
     Raises:
         SchemaError: a layer is not one of these, or they do not fit one another.
     """
+    wanted = "a torch.nn.Sequential of its layers"
+    require_kind("network", network, nn.Sequential, wanted, refusal=SchemaError)
+    wanted = "a tuple of whole numbers, such as (784,) or (1, 28, 28)"
+    require_kind("shape", shape, tuple, wanted, refusal=SchemaError)
+    for side in shape:
+        require_kind("a side", side, int, wanted, refusal=SchemaError)
+    front = Pixels(math.prod(shape)) if front is None else front
+    require_kind("front", front, Front, "what make_front makes", refusal=SchemaError)
+    require_kind("levels", levels, int, "a whole number, such as 255", refusal=SchemaError)
+    if not len(network):
+        raise SchemaError("the network has no layers: a linear layer comes last")
     *modules, last = network
     if not isinstance(last, nn.Linear):
         raise SchemaError(f"the network ends in {type(last).__name__}: a linear layer comes last")
@@ -76,7 +96,7 @@ def tangent_features_of(
         shape=shape,
         outputs=last.out_features,
         levels=levels,
-        front=front or Pixels(math.prod(shape)),
+        front=front,
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from ..common.arguments import path_from, require_kind
 from ..common.errors import MergeError, SchemaError
 from ..common.ledger import Ledger
 from ..common.storage.atomic import write_failures
@@ -25,20 +26,28 @@ from .sums.file import Embedding, load_embedding, plan_of
 _SAME_OPTIONS: Final = "embed both with the same options, --capacity and --classes among them"
 
 
-def merge(paths: Sequence[Path]) -> Embedding:
+def merge(paths: Sequence[Path | str]) -> Embedding:
     """Add up embedding files; one after the other is read, so that memory holds two.
 
     Args:
         paths: two or more embeddings, of records that are all different.
 
     Returns:
-        The embedding of all their records: SENSITIVE. Its ledger has theirs as its parts.
+        The embedding of all their records, sums int64 (d, c) as they have: SENSITIVE. Its ledger
+        has theirs as its parts.
+
+    Guarantee:
+        What one pass over all records would have given, to the bit, if no record is in two of them.
+        That is for the owner to answer for: a record that is in two counts twice, and is protected
+        half as well. (docs/privacy/proofs.md, statement 14.)
 
     Raises:
         EmbeddingError: one of them is not a whole embedding.
         MergeError: their plans differ, they hold more records than the sums have room for, or the
             same records are in two of them.
     """
+    require_kind("paths", paths, (list, tuple), "a list of embedding files", refusal=MergeError)
+    paths = [path_from("a path", path, refusal=MergeError) for path in paths]
     if len(paths) < 2:
         raise MergeError("there is nothing to merge: name two embeddings at least")
     whole = load_embedding(paths[0])

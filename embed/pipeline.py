@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from ..common.arguments import require_kind
 from ..common.console import progress
-from ..common.errors import SchemaError
+from ..common.errors import DataError, SchemaError
 from ..common.features.base import FeatureMap
 from ..common.features.perceptual import PerceptualFeatures
 from ..common.features.torchscript import PublicModule
 from ..common.runtime.device import AUTO, choose_device
 from ..common.schema import Schema
 from ..common.sources import Source, SourceOptions, open_source, require_public_side
+from .exact.base import EXACT_FORMS
 from .exact.grid import DEFAULT_CAPACITY, Grid
 from .feature_options import FeatureOptions
 from .run.job import Job
@@ -30,6 +32,15 @@ def embed(
 ) -> Embedding:
     """Reduce a data set to its exact class-wise feature sums.
 
+    S = sum_i phi(x_i) y_i^T, the sum over records x_i with one-hot labels y_i (Yang et al., arXiv
+    2303.01687, section 4), in one pass over the data.
+
+    Guarantee:
+        None: an embedding is as sensitive as the records. What makes the release's guarantee
+        possible is that each sum is exact, and that one record changes it by the difference of two
+        vectors of norm at most 1. (docs/privacy/proofs.md, statements 3 and 4.) Whatever `features`
+        and `source` say counts as public: do not look it up in the records.
+
     Args:
         data: images or a table, as docs/guide/data.md and docs/guide/tables.md say; or an open
             source.
@@ -44,14 +55,22 @@ def embed(
             shares the work with other processes. In memory and in one go if None.
 
     Returns:
-        The embedding: SENSITIVE, not private in any way.
+        The embedding, with sums int64 (d, c) for a map of dimension d and c classes: SENSITIVE, not
+        private in any way.
 
     Raises:
         DataError: the records cannot be read.
-        SchemaError: they do not fit what is declared of them.
+        SchemaError: they do not fit what is declared of them, or the options make no sense.
         ModuleError: the module cannot be used.
         DeviceError: there is no such device here.
     """
+    wanted = "the path of a data set, or an open source"
+    require_kind("data", data, (str, Path, Source), wanted, refusal=DataError)
+    if source is not None:
+        wanted = "SourceOptions, such as SourceOptions(schema='schema.toml')"
+        require_kind("source", source, SourceOptions, wanted, refusal=SchemaError)
+    if capacity is not None:
+        require_kind("capacity", capacity, int, "a number of records", refusal=SchemaError)
     if isinstance(data, (str, Path)):
         records = open_source(data, source or SourceOptions())
     elif source is not None:
@@ -60,13 +79,14 @@ def embed(
         records = data
     require_public_side(records)
     schema = records.schema
-    feature_map, module = _feature_map(features or FeatureOptions(), schema)
+    feature_map, module = _feature_map(FeatureOptions() if features is None else features, schema)
     if feature_map.record_size != schema.record_size:
         raise SchemaError(
             f"records have {schema.record_size} values, but the feature map takes "
             f"{feature_map.record_size}"
         )
-    grid = Grid.for_capacity(schema.levels, capacity or max(len(records), DEFAULT_CAPACITY))
+    room = max(len(records), DEFAULT_CAPACITY) if capacity is None else capacity
+    grid = Grid.for_capacity(schema.levels, room)
     job = Job(records, feature_map, grid, choose_device(device), module)
     return (carry_out or _in_one_go)(job)
 
@@ -81,6 +101,11 @@ def _feature_map(
         raise SchemaError(
             'perceptual features need their module: FeatureOptions("perceptual", module=FILE)'
         )
+    wanted = (
+        "FeatureOptions, such as FeatureOptions('ntk'), or a feature map (tangent_features_of "
+        "makes one of a torch network)"
+    )
+    require_kind("features", features, tuple(EXACT_FORMS.entries()), wanted, refusal=SchemaError)
     return features, None
 
 

@@ -70,10 +70,16 @@ def configuration(
 def dpntk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Command:
-    """Run `dpntk` in this process, in a temporary folder."""
+    """Run `dpntk` in this process, in a temporary folder.
+
+    Classifiers of images learn for a few steps: tests of how well they learn do without this.
+    """
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object) -> Outcome:
+        if "evaluate" in arguments:
+            for steps in ("classifiers._MLP_STEPS", "classifiers._CNN_STEPS", "distilled._STEPS"):
+                monkeypatch.setattr(f"dpntk.evaluate.images.{steps}", 5)
         capfd.readouterr()
         code = run([str(argument) for argument in arguments])
         captured = capfd.readouterr()

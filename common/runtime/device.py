@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import torch
 
+from ..arguments import require_kind
 from ..errors import DeviceError
 from .ranks import Ranks
 
 AUTO = "auto"
 
 
-def choose_device(name: str = AUTO) -> torch.device:
+def choose_device(name: str | torch.device = AUTO) -> torch.device:
     """The device of that name; "auto" takes a CUDA device where there is one.
 
     Where several processes run on a machine, "auto" and "cuda" give each a CUDA device of its own,
@@ -20,6 +21,7 @@ def choose_device(name: str = AUTO) -> torch.device:
         DeviceError: there is no such device here.
         RunError: the environment describes no set of processes.
     """
+    require_kind("device", name, (str, torch.device), "auto, cpu or cuda", refusal=DeviceError)
     ranks = Ranks.from_environment()
     if name in {AUTO, "cuda"} and torch.cuda.is_available():
         # With one process the choice of the current device is left to torch and its user.

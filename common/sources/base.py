@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class Batch(Outlined):
     labels: NDArray[np.int64]
 
 
+@runtime_checkable
 class Source(Protocol):
     """A data set that is read from front to back in a fixed order."""
 

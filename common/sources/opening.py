@@ -73,7 +73,7 @@ def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Sou
         if is_csv(path):
             raise SchemaError(
                 f"{path}: a table needs a schema: 'dpntk schema {path}' drafts one; then --schema "
-                "schema.toml"
+                "schema.toml, or in Python SourceOptions(schema='schema.toml')"
             )
         raise DataError(
             f"{path}: not a kind of file that dpntk reads; give an .npz, .parquet or .tar file, or "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..arguments import require_kind
 from ..errors import SchemaError
 from ..schema.table import TableSchema
 from ..schema.toml import read_schema
@@ -25,6 +26,9 @@ class SourceOptions:
         class_names: declared names of all classes of images, those without a record too; in the
             order of their numbers, where the format only numbers them. What is not declared is
             looked up in the data, and every release says so.
+
+    Raises:
+        SchemaError: one of them is of another type than it has to be.
     """
 
     schema: TableSchema | Path | str | None = None
@@ -32,6 +36,20 @@ class SourceOptions:
     image_size: int | None = None
     classes: int | None = None
     class_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        told = "a TableSchema or the path of a schema.toml"
+        for name, value, kind, wanted in (
+            ("schema", self.schema, (TableSchema, Path, str, type(None)), told),
+            ("image_size", self.image_size, (int, type(None)), "a number of pixels, such as 28"),
+            ("classes", self.classes, (int, type(None)), "a number of classes, such as 10"),
+            ("class_names", self.class_names, (tuple, type(None)), "a tuple: ('cat', 'dog')"),
+        ):
+            require_kind(name, value, kind, wanted, refusal=SchemaError)
+        for name in self.class_names or ():
+            require_kind("a class name", name, str, "a text", refusal=SchemaError)
+        if self.split not in ("train", "test"):
+            raise SchemaError("split: it is 'train' or 'test'")
 
     def table(self) -> TableSchema | None:
         """The schema; None if the data are images.

@@ -45,7 +45,7 @@ class Grid:
         Raises:
             SchemaError: so many records leave no grid worth the name.
         """
-        shift = (LARGEST_SUM // (capacity * levels)).bit_length() - 1
+        shift = (LARGEST_SUM // (max(capacity, 1) * levels)).bit_length() - 1
         if capacity < 1 or shift < SMALLEST_SHIFT:
             raise SchemaError(
                 f"a capacity of {capacity} records: from 1 to "

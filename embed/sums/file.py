@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.arguments import path_from
 from ...common.errors import EmbeddingError, SchemaError
 from ...common.features.base import FeatureMap, weights_digest
 from ...common.features.registry import feature_map_from_spec
@@ -164,15 +165,22 @@ def require_embedding(path: Path) -> None:
         raise EmbeddingError(f"{path}: not a dpntk embedding; {_NO_FILE}")
 
 
-def load_embedding(path: Path) -> Embedding:
+def load_embedding(path: Path | str) -> Embedding:
     """Read an embedding and check that it is whole.
 
     Nobody can tell from a file whose it is, and other sites' embeddings are added up (`merge`). So
     each is read as a stranger's release is.
 
+    Args:
+        path: the file, as `save_embedding` or 'dpntk embed' wrote it.
+
+    Returns:
+        The embedding: SENSITIVE.
+
     Raises:
         EmbeddingError: there is none at `path`, or it is damaged or of another version.
     """
+    path = path_from("path", path, refusal=EmbeddingError)
     contents = _contents(path)
     try:
         return _understand(contents)

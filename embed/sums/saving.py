@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ...common.errors import BudgetError
+from ...common.arguments import path_from, require_kind
+from ...common.errors import BudgetError, EmbeddingError, OutputError
 from ...common.ledger import Ledger, PrivacyBudget
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
@@ -41,9 +42,16 @@ def save_embedding(
         OutputError: something is there and may not be replaced, or nothing can be written there;
             nothing is left behind.
         BudgetError: a ceiling would be raised that releases were made under.
-        EmbeddingError: the embedding that is there is damaged, so that its ledger would be lost.
+        EmbeddingError: the embedding that is there is damaged, so that its ledger would be lost; or
+            there is no embedding to write.
     """
-    path = followed(Path(path))
+    require_kind(
+        "embedding", embedding, Embedding, "what embed or merge has made", refusal=EmbeddingError
+    )
+    if ceiling is not None:
+        wanted = "a PrivacyBudget, such as PrivacyBudget(3.0)"
+        require_kind("ceiling", ceiling, PrivacyBudget, wanted, refusal=BudgetError)
+    path = followed(path_from("path", path, refusal=OutputError))
     with locked(path):
         require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
         ceiling = ceiling or embedding.ledger.ceiling

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import functools
+import importlib
 import itertools
 import os
 from collections.abc import Callable
@@ -71,8 +73,10 @@ def same(one: Embedding, other: Embedding) -> bool:
 
 
 def test_shards_in_every_order_make_the_bits_of_one_pass(
-    shards: list[Path], tmp_path: Path
+    shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    module = importlib.import_module("dpntk.embed.merge")  # each file is read once, not 120 times
+    monkeypatch.setattr(module, "load_embedding", functools.cache(load_embedding))
     whole = load_embedding(embedded(tmp_path, "whole", slice(None)))
     files = set()
     for order in itertools.permutations(shards):

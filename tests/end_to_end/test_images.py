@@ -51,7 +51,7 @@ def digits(folder: Path) -> Path:
 
 
 def test_from_a_folder_of_images_to_a_table_of_accuracies(
-    dpntk_process: Process, tmp_path: Path
+    dpntk: Command, dpntk_process: Process, tmp_path: Path
 ) -> None:
     digits(tmp_path / "digits")
 
@@ -80,14 +80,14 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
     assert real["MLP"] > 0.9
 
     sampler = tmp_path / "synthetic" / "generator.safetensors"
-    run("generate", "--from", sampler, "-n", "7", "-o", "more")
+    assert dpntk("generate", "--from", sampler, "-n", "7", "-o", "more").code == 0
     with np.load(tmp_path / "more" / "images.npz") as more:
         assert more["x"].shape == (7, 8, 8)
 
-    run("generate", "--from", sampler, "--points", "2", "-o", "points")
+    assert dpntk("generate", "--from", sampler, "--points", "2", "-o", "points").code == 0
     with np.load(tmp_path / "points" / "points.npz") as points:
         assert points["x"].shape == (20, 64)
-    run("evaluate", "points", "--test", "digits", "-o", "points.json")
+    assert dpntk("evaluate", "points", "--test", "digits", "-o", "points.json").code == 0
     (scores,) = json.loads((tmp_path / "points.json").read_text())["rows"]
     assert scores["kernel regression"] > 0.6
 

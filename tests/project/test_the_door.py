@@ -43,8 +43,6 @@ OF_OURS = {
     # Of this installation, and of the operating system.
     "common/storage/sandbox.py": {"open"},
     "embed/run/plan.py": {".read_bytes"},
-    # Of the one who gives the command, who names it or keeps it where it is looked for.
-    "embed/pipeline.py": {".open"},
 }
 """Files that nobody else writes."""
 SOURCES = "common/sources/"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ GAIN: Final = 2
 """Local means of moduli are multiplied by this before they are cut at 1: few images reach it."""
 
 
+@runtime_checkable
 class Front(Protocol):
     """A fixed function from records to network inputs."""
 

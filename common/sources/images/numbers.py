@@ -16,7 +16,7 @@ def names_of_numbers(
     class_count: int | None, class_names: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
     """The declared classes of a source that only numbers them; None if nothing is declared."""
-    return numbered(class_count) if class_names is None and class_count else class_names
+    return numbered(class_count) if class_names is None and class_count is not None else class_names
 
 
 def numbered_classes(

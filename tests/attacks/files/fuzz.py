@@ -1,10 +1,10 @@
 """Random mutations of every kind of file that may come from somebody else, read by what reads them.
 
 `python -m tests.attacks.files.fuzz KIND COUNT SEED` reads COUNT mutations of honest files of a kind
-and prints what became of them as JSON. Workers read one after the other, forked from a process that has
-loaded everything, with limits on memory and time. What runs in a child process otherwise runs in
-the worker too, which is a hundred times faster, and may end the worker as it may end the child.
-What runs in the process that somebody works with may not: that is a failure.
+and prints what became of them as JSON. Workers read one after the other, forked from a process
+that has loaded everything, with limits on memory and time. What runs in a child process otherwise
+runs in the worker too, which is a hundred times faster, and may end the worker as it may end the
+child. What runs in the process that somebody works with may not: that is a failure.
 
 Nobody signs: a signature over mutated bytes would change nothing of what is read.
 """

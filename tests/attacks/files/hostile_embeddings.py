@@ -1,7 +1,7 @@
 """Hostile embeddings, as another site might send one to be merged.
 
-`python -m tests.attacks.files.hostile_embeddings EMBEDDING FOLDER` makes them all from an honest one,
-to be tried by hand: `dpntk merge mine.h5 FOLDER/external_storage.h5`.
+`python -m tests.attacks.files.hostile_embeddings EMBEDDING FOLDER` makes them all from an honest
+one, to be tried by hand: `dpntk merge mine.h5 FOLDER/external_storage.h5`.
 """
 
 from __future__ import annotations

@@ -27,8 +27,6 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.common.text import rounded_up
 from dpntk.evaluate.distilled import read_points
-from dpntk.evaluate.images import classifiers
-from dpntk.evaluate.images import distilled as own
 from dpntk.release import OpenedDistilled, SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, distill, pipeline
 from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_ledger
@@ -103,11 +101,7 @@ def replayed(gradients: list[NDArray[np.float64]], begun: list[int]) -> State:
     return state
 
 
-def test_the_whole_path(
-    dpntk: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module, name in ((classifiers, "_MLP_STEPS"), (classifiers, "_CNN_STEPS"), (own, "_STEPS")):
-        monkeypatch.setattr(module, name, 5)
+def test_the_whole_path(dpntk: Command, folder: Path, tmp_path: Path) -> None:
     made = dpntk("distill", folder, *OPTIONS)
     assert made.code == 0
     assert "6 points in 3 classes; epsilon 2, delta 0.001, add-remove" in made.stderr
