@@ -41,7 +41,8 @@ from dpntk.generate.images.pipeline import points_to
 from dpntk.generate.output.generator_file import GENERATOR
 from dpntk.release import PrivacyParameters, open_release, own_key, publish
 from dpntk.release.distill import PRESETS, Settings, distill
-from dpntk.release.file.reader import OpenedDistilled, open_any
+from dpntk.release.file.distilled import holds_points
+from dpntk.release.file.reader import open_any
 from tests.helpers.problems import draw_problem, plain_gradients
 
 from .sections import put_section, rows_over_seeds
@@ -105,7 +106,7 @@ def distilled(folder: Path, run: Run, synthetic: Path) -> None:
         ledger = output.with_suffix(".ledger.json")
         distill(source, output, ledger, own_key(), epsilon=run.epsilon, settings=settings)
     opened = open_any(output)
-    if not isinstance(opened, OpenedDistilled):
+    if not holds_points(opened):
         raise TypeError(f"{output} is no distilled set")
     export_points(opened, synthetic)
 

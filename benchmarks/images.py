@@ -36,8 +36,7 @@ from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import Records
 from dpntk.generate import TrainingSettings, generate
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
-from dpntk.release.file.reader import OpenedRelease
+from dpntk.release import OpenedRelease, PrivacyParameters, open_release, own_key, publish
 
 from .gaussian import gaussian_records
 from .sections import put_section, rows_over_seeds

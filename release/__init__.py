@@ -9,8 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from .file.model import Guarantee, Release
-from .file.reader import OpenedDistilled, OpenedRelease, open_any, open_release
+from .file.distilled import DistilledRelease, OpenedDistilled
+from .file.model import Guarantee, Opened, OpenedRelease, Release
+from .file.reader import open_any, open_release
 from .signing.keys import SigningKey, load_key, make_key, own_key
 from .signing.policy import Acceptance, SignedBy
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Acceptance",
     "ClassCounts",
+    "DistilledRelease",
     "Guarantee",
+    "Opened",
     "OpenedDistilled",
     "OpenedRelease",
     "PrivacyParameters",

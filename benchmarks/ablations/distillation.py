@@ -20,7 +20,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.evaluate import Records, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.generate.distilled import export_points
-from dpntk.release import OpenedDistilled, open_any, own_key
+from dpntk.release import DistilledRelease, open_any, own_key
 from dpntk.release.distill import Settings, distill
 
 from .images import split
@@ -62,7 +62,7 @@ def accuracy(train: Records, test: Records, settings: Settings, epsilon: float) 
         output, ledger = folder / "release.h5", folder / "ledger.json"
         distill(source, output, ledger, own_key(), epsilon=epsilon, settings=settings)
         opened = open_any(output)
-        assert isinstance(opened, OpenedDistilled)
+        assert isinstance(opened.release, DistilledRelease)
         export_points(opened, folder / "synthetic")
         records = read_synthetic(folder / "synthetic")
         classifiers = classifiers_of(folder / "synthetic", records)

@@ -16,7 +16,8 @@ from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
 from ...release.commands.options import acceptance_options
-from ...release.file.reader import OpenedDistilled, open_any
+from ...release.file.distilled import OpenedDistilled, holds_points
+from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
 from ..distilled import export_points
 from ..fit.settings import TableSettings, TrainingSettings
@@ -127,7 +128,7 @@ def command(
     opened = open_any(release or Path("release.h5"), acceptance)
     given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if isinstance(opened, OpenedDistilled):
+    if holds_points(opened):
         useless = {**chosen, "records": count, "points": per_class, "module": module}
         _export(opened, output, for_training=useless, safe_csv=safe_csv)
         return

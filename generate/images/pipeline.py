@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ...common.runtime.device import AUTO
-from ...release.file.reader import OpenedRelease
+from ...release.file.model import OpenedRelease
 from ..fit.settings import TrainingSettings
 from ..output.folder import require_replaceable
 from ..output.provenance import origin_of, warn_unless_private

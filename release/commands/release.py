@@ -12,7 +12,7 @@ from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS
 from ...common.text import promised, rounded_up
 from ...embed.sums.file import require_embedding
-from ..file.model import NOT_PRIVATE
+from ..file.statement import NOT_PRIVATE
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.pipeline import COST, publish

@@ -10,8 +10,8 @@ import click
 from ...common.console import out, warning
 from ...common.errors import ReleaseError, SignatureError, UntrustedSigner
 from ...common.storage.container import USER_BLOCK
-from ..file.model import NOT_PRIVATE
 from ..file.reader import digest_of, read_file, release_in
+from ..file.statement import NOT_PRIVATE
 from ..file.user_block import read_user_block
 from ..signing.policy import UNSIGNED, Acceptance, SignedBy, identify, require_wanted
 from ..signing.sshsig import NAMESPACE

@@ -29,9 +29,9 @@ from ..file.distilled import (
     DISTILLED_MECHANISM,
     DistilledGuarantee,
     DistilledRelease,
-    distilled_statement,
 )
 from ..file.distilled_codec import save_distilled
+from ..file.statement import distilled_statement
 from ..mechanism.composition import Total
 from ..mechanism.subsampled_gaussian import (
     SAMPLED_ACCOUNTANT,
@@ -200,7 +200,7 @@ def _release(
         delta=entry.delta,
         adjacency=entry.adjacency,
         noise_multiplier=run.multiplier,
-        rate=run.rate,
+        sampling_prob=run.rate,
         steps=run.steps,
         clip_norm=settings.clip,
         grid=grid,

@@ -7,8 +7,7 @@ from ...common.features.base import weights_digest
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.schema.table import TableSchema
 from ...common.text import counted, promised, rounded_up
-from ..file.model import Release
-from ..file.reader import OpenedRelease
+from ..file.model import OpenedRelease, Release
 from .base import Label, in_total, unprotected
 
 

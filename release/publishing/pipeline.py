@@ -27,7 +27,8 @@ from ...common.storage.container import RELEASE_BEGINS
 from ...common.storage.locks import locked
 from ...common.text import rounded_up
 from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
-from ..file.model import Guarantee, Release, statement_of
+from ..file.model import EmbeddingGuarantee, Release
+from ..file.statement import statement_of
 from ..file.user_block import sign_file
 from ..file.validation import require_consistent
 from ..file.writer import serialise
@@ -209,10 +210,10 @@ def _guarantee(
     entry: Entry,
     total: Total,
     records: int,
-) -> Guarantee:
+) -> EmbeddingGuarantee:
     """The figures of a release, of which only the number of records may depend on the noise."""
     unit = embedding.grid.unit
-    return Guarantee(
+    return EmbeddingGuarantee(
         epsilon=parameters.epsilon,
         delta=parameters.delta,
         adjacency=parameters.adjacency,

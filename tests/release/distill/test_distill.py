@@ -29,7 +29,7 @@ from dpntk.common.text import rounded_up
 from dpntk.evaluate.distilled import read_points
 from dpntk.evaluate.images import classifiers
 from dpntk.evaluate.images import distilled as own
-from dpntk.release import OpenedDistilled, SigningKey, own_key
+from dpntk.release import SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, distill, pipeline
 from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_ledger
 from dpntk.release.distill.optimiser import State, begin, descend
@@ -131,7 +131,7 @@ def test_the_whole_path(
 def test_the_release_says_what_was_done(folder: Path, tmp_path: Path, steps: Steps) -> None:
     made = run(folder, tmp_path)
     opened = open_any(tmp_path / "release.h5")
-    assert isinstance(opened, OpenedDistilled)
+    assert isinstance(opened.release, DistilledRelease)
     promise = opened.release.guarantee
     assert promise == made.guarantee
     assert np.array_equal(opened.release.points, made.points)
@@ -242,7 +242,7 @@ def test_a_second_run_says_what_the_total_becomes(dpntk: Command, folder: Path) 
     assert len(read_ledger(ledger_of(folder))) == 1
     assert f"together they have epsilon {rounded_up(total)}" in dpntk(*again, "--compose").stderr
     opened = open_any("two.h5")
-    assert isinstance(opened, OpenedDistilled)
+    assert isinstance(opened.release, DistilledRelease)
     assert opened.release.guarantee.total_epsilon == pytest.approx(total)
     assert opened.release.guarantee.total_releases == 2
 
@@ -254,7 +254,7 @@ def test_a_record_that_is_exchanged_can_be_what_is_hidden(dpntk: Command, folder
     made = dpntk("distill", folder, *OPTIONS, *exchange)
     assert "epsilon 2, delta 0.001, replace-one" in made.stderr
     opened = open_any("two.h5")
-    assert isinstance(opened, OpenedDistilled)
+    assert isinstance(opened.release, DistilledRelease)
     assert "exchanging any one record for any other; the number" in opened.release.statement
     first, second = read_ledger(ledger_of(folder))
     assert second.run.multiplier > 1.5 * first.run.multiplier
