@@ -39,7 +39,7 @@ from dpntk.generate.images.export import load_generator
 from dpntk.generate.images.inducing_points import PointSettings
 from dpntk.generate.images.pipeline import points_to
 from dpntk.generate.output.generator_file import GENERATOR
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import PRESETS, Settings, distill
 from dpntk.release.file.distilled import holds_points
 from dpntk.release.file.reader import open_any
@@ -104,7 +104,7 @@ def distilled(folder: Path, run: Run, synthetic: Path) -> None:
     if not output.exists():
         source = open_source(folder, SourceOptions(classes=CLASSES))
         ledger = output.with_suffix(".ledger.json")
-        distill(source, output, ledger, own_key(), epsilon=run.epsilon, settings=settings)
+        distill(source, output, ledger, epsilon=run.epsilon, settings=settings)
     opened = open_any(output)
     if not holds_points(opened):
         raise TypeError(f"{output} is no distilled set")
@@ -116,13 +116,13 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
     trained = run.file("{data}-{epsilon}-{seed}")
     if not trained.exists():
         with tempfile.TemporaryDirectory() as name:
-            embedding, release = Path(name) / "embedding.h5", Path(name) / "release.h5"
+            embedding, output = Path(name) / "embedding.h5", Path(name) / "release.h5"
             save_embedding(
                 embed(folder, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)),
                 embedding,
             )
-            publish(embedding, release, PrivacyParameters(run.epsilon), own_key())
-            generate(open_release(release), trained, settings=TrainingSettings(seed=run.seed))
+            opened = release(embedding, output, PrivacyParameters(run.epsilon))
+            generate(opened, trained, settings=TrainingSettings(seed=run.seed))
     settings = PointSettings(run.per_class, seed=run.seed)
     points_to(synthetic, load_generator(trained / GENERATOR), settings)
 

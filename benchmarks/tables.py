@@ -61,7 +61,7 @@ from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
 from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, task_for
 from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.tables.pipeline import generate_table
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, release
 
 from .competitors import CELLS, NAMES, environment, rows_of
 from .sections import put_section
@@ -112,7 +112,7 @@ def through_files(data: Data, run: Run, features: str) -> Table:
         )
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(run.epsilon, delta_for(embedding.records))
-        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
+        release(folder / "embedding.h5", folder / "release.h5", parameters)
         opened = open_release(folder / "release.h5")
         generate_table(opened, folder / "synthetic", settings=TableSettings(seed=run.seed))
         return read_synthetic_table(folder / "synthetic")

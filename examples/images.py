@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.generate import TrainingSettings, generate
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, release
 
 
 def main(folder: Path) -> None:
@@ -33,13 +33,11 @@ def main(folder: Path) -> None:
     save_embedding(embedding, folder / "embedding.h5")
 
     # May be given to anybody. The embedding's ledger says what was spent.
-    publish(
-        folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0), own_key()
-    )
+    release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
     # Anywhere, as often as one likes. The defaults take longer and do better on larger data.
-    release = open_release(folder / "release.h5")
-    generate(release, folder / "synthetic", settings=TrainingSettings(steps=100))
+    opened = open_release(folder / "release.h5")
+    generate(opened, folder / "synthetic", settings=TrainingSettings(steps=100))
 
     synthetic = read_synthetic(folder / "synthetic")
     test = read_real(folder / "test.npz", "test", synthetic)

@@ -19,7 +19,7 @@ from dpntk.common.schema.toml import read_schema
 from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate.tables import distances, read_real_table, read_synthetic_table
 from dpntk.generate import TableSettings, generate_table
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, release
 
 ROWS = 4000
 SCHEMA = """
@@ -85,13 +85,11 @@ def main(folder: Path) -> None:
     )
 
     # May be given to anybody. The embedding's ledger says what was spent.
-    publish(
-        folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0), own_key()
-    )
+    release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
     # Anywhere, as often as one likes. The defaults take longer and do better.
-    release = open_release(folder / "release.h5")
-    generate_table(release, folder / "synthetic", settings=TableSettings(steps=100))
+    opened = open_release(folder / "release.h5")
+    generate_table(opened, folder / "synthetic", settings=TableSettings(steps=100))
 
     real = read_real_table(folder / "test.csv", "test", schema)
     found = distances(read_synthetic_table(folder / "synthetic"), real)

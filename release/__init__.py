@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from ..common.adjacency import Adjacency
 from .file.distilled import DistilledRelease, OpenedDistilled
 from .file.model import Guarantee, Opened, OpenedRelease, Release
 from .file.reader import open_any, open_release
@@ -17,10 +18,11 @@ from .signing.policy import Acceptance, SignedBy
 
 if TYPE_CHECKING:
     from .publishing.parameters import ClassCounts, PrivacyParameters
-    from .publishing.pipeline import publish
+    from .publishing.pipeline import release
 
 __all__ = [
     "Acceptance",
+    "Adjacency",
     "ClassCounts",
     "DistilledRelease",
     "Guarantee",
@@ -36,14 +38,14 @@ __all__ = [
     "open_any",
     "open_release",
     "own_key",
-    "publish",
+    "release",
 ]
 
 
 _LAZY: Final = {
     "ClassCounts": "publishing.parameters",
     "PrivacyParameters": "publishing.parameters",
-    "publish": "publishing.pipeline",
+    "release": "publishing.pipeline",
 }
 """Name to the module that it is in."""
 

@@ -20,7 +20,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.evaluate import Records, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.generate.distilled import export_points
-from dpntk.release import DistilledRelease, open_any, own_key
+from dpntk.release import DistilledRelease, open_any
 from dpntk.release.distill import Settings, distill
 
 from .images import split
@@ -60,7 +60,7 @@ def accuracy(train: Records, test: Records, settings: Settings, epsilon: float) 
         np.savez(folder / "records.npz", x=images, y=train.labels)
         source = open_source(folder / "records.npz", SourceOptions(classes=train.classes))
         output, ledger = folder / "release.h5", folder / "ledger.json"
-        distill(source, output, ledger, own_key(), epsilon=epsilon, settings=settings)
+        distill(source, output, ledger, epsilon=epsilon, settings=settings)
         opened = open_any(output)
         assert isinstance(opened.release, DistilledRelease)
         export_points(opened, folder / "synthetic")

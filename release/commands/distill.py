@@ -129,7 +129,7 @@ def command(
         compose=lambda total: compose or accepts_total("distillation", total),
         overwrite=overwrite,
         restart=restart,
-    )
+    ).release
     schema, promise = made.schema, made.guarantee
     say_what_was_looked_up(schema)
     console.print(

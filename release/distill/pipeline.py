@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import path_from, require_kind
 from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.features.infinite_ntk import ReluKernel, class_targets
@@ -29,8 +30,10 @@ from ..file.distilled import (
     DISTILLED_MECHANISM,
     DistilledGuarantee,
     DistilledRelease,
+    OpenedDistilled,
 )
 from ..file.distilled_codec import save_distilled
+from ..file.model import Opened
 from ..file.statement import distilled_statement
 from ..mechanism.composition import Total
 from ..mechanism.subsampled_gaussian import (
@@ -40,7 +43,8 @@ from ..mechanism.subsampled_gaussian import (
     sampled_epsilon,
     sampled_multiplier,
 )
-from ..signing.keys import SigningKey
+from ..signing.keys import SigningKey, usable
+from ..signing.policy import owner_of
 from .gradients import SupportLoss, require_memory
 from .ledger import Spending, enter
 from .mechanism import MOST_INPUTS, MOST_RECORDS, ONE, noise_sigma, noisy_gradient
@@ -56,7 +60,7 @@ _REMARKS: Final = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Records(Outlined):
+class LabelledRecords(Outlined):
     """All records, in memory. SENSITIVE.
 
     Attributes:
@@ -70,9 +74,9 @@ class Records(Outlined):
 
 def distill(
     source: Source,
-    output: Path,
-    ledger: Path,
-    key: SigningKey,
+    output: Path | str,
+    ledger: Path | str,
+    key: SigningKey | None = None,
     *,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
@@ -81,7 +85,7 @@ def distill(
     compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
     restart: bool = False,
-) -> DistilledRelease:
+) -> OpenedDistilled:
     """Find support points under differential privacy and write their release.
 
     Guarantee:
@@ -95,7 +99,7 @@ def distill(
         source: the records.
         output: where to write the release.
         ledger: a file that says what has been spent on these records; made if there is none.
-        key: signs the release.
+        key: signs the release; this machine's own (`own_key`) if None.
         epsilon: to spend.
         delta: likewise; below one over the number of records.
         adjacency: which data sets are to be indistinguishable.
@@ -104,17 +108,25 @@ def distill(
         overwrite: whether a file at `output` may be replaced.
         restart: throw away what an interrupted run has left; what it has spent stays spent.
 
+    Returns:
+        What `open_any` would read from `output`.
+
     Raises:
         DataError: the records cannot be read, are too many, or too long.
         BudgetError: the numbers make no sense, or `compose` said no.
         RunError: the progress that is there is of another run, or this one was interrupted.
         OutputError: a file cannot be written.
     """
-    settings = settings or Settings()
+    settings = Settings() if settings is None else settings
+    output = path_from("output", output, refusal=OutputError)
+    ledger = path_from("ledger", ledger, refusal=OutputError)
+    _require_kinds(source, epsilon, delta, adjacency, settings)
     require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     _require_usable(source, delta)
     classes = len(source.schema.classes)
     require_memory(settings.per_class * classes, classes)
+    key = usable(key)
+    signed_by = owner_of(key.public)
     run = _calibrated(epsilon, delta, settings, adjacency)
     folder = RunFolder(output)
     with folder.held():
@@ -138,11 +150,11 @@ def distill(
             ) from error
         made = _release(source, state, entry, settings, total)
         try:
-            save_distilled(made, output, key)
+            digest = save_distilled(made, output, key)
         except OutputError as error:
             raise OutputError(f"{error}; the same command writes it again at no cost") from error
         folder.remove()
-    return made
+    return Opened(made, digest, signed_by, output)
 
 
 def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFolder) -> State:
@@ -249,6 +261,19 @@ def _spent(entry: Spending, steps: int) -> str:
     return f"epsilon {rounded_up(spent)} so far"
 
 
+def _require_kinds(
+    source: object, epsilon: object, delta: object, adjacency: object, settings: object
+) -> None:
+    """Refuse what a caller has mistaken for something else, in one line."""
+    if isinstance(source, (str, Path)):
+        raise DataError(f"source must be what open_source({str(source)!r}) returns, not the path")
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        require_kind(name, value, (int, float), "a number, such as 1.0", refusal=BudgetError)
+    wanted = " or ".join(map(str, Adjacency))
+    require_kind("adjacency", adjacency, Adjacency, wanted, refusal=BudgetError)
+    require_kind("settings", settings, Settings, "Settings", refusal=BudgetError)
+
+
 def _require_usable(source: Source, delta: float) -> None:
     require_public_side(source)
     if len(source) > MOST_RECORDS:
@@ -272,7 +297,7 @@ def _require_usable(source: Source, delta: float) -> None:
         )
 
 
-def _read(source: Source) -> Records:
+def _read(source: Source) -> LabelledRecords:
     values = np.empty((len(source), source.schema.record_size), dtype=np.uint8)
     labels = np.empty(len(source), dtype=np.int64)
     start = 0
@@ -282,7 +307,7 @@ def _read(source: Source) -> Records:
             values[start:stop], labels[start:stop] = batch.records, batch.labels
             start = stop
             advance(len(batch.labels), "")
-    return Records(values, labels)
+    return LabelledRecords(values, labels)
 
 
 def _plan(

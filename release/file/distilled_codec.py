@@ -35,7 +35,7 @@ from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION
 from .parser import Body
 from .ranges import possible_promise, require_in_range
 from .statement import distilled_statement
-from .user_block import UserBlock, sign_file
+from .user_block import UserBlock, digest_of, sign_file
 
 _UNDERSTATED: Final = 1e-6
 _OVERSTATED: Final = 1e-2
@@ -67,13 +67,16 @@ def serialise_distilled(release: DistilledRelease) -> memoryview:
     return build(RELEASE_MAGIC, fill)
 
 
-def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> None:
+def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> str:
     """Write a release file.
 
     Args:
         made: the release.
         path: where to write it.
         key: signs it; None leaves it unsigned, and most readers will refuse it.
+
+    Returns:
+        The file's digest; see `Opened`.
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.
@@ -82,6 +85,7 @@ def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -
     if key is not None:
         sign_file(content, key)
     write_atomically(path, content, mode=PUBLIC_MODE)
+    return digest_of(content)
 
 
 def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:

@@ -8,11 +8,11 @@ of itself is true. Nothing that is unsigned or from a stranger is parsed unless 
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any, Final
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import path_from, require_kind
 from ...common.errors import FormatError, ReleaseError, SchemaError
 from ...common.features.registry import feature_map_from_spec
 from ...common.schema import schema_from_json
@@ -26,7 +26,7 @@ from .model import EmbeddingGuarantee, Opened, OpenedRelease, Release
 from .parser import Body, read_body, read_in_child
 from .ranges import require_possible_arrays
 from .statement import statement_of
-from .user_block import UserBlock, read_user_block
+from .user_block import UserBlock, digest_of, read_user_block
 from .validation import require_consistent, require_fitting
 
 _LARGEST_FILE: Final = 1 << 34
@@ -61,7 +61,11 @@ def open_any(path: Path | str, acceptance: Acceptance = _TRUSTED) -> AnyOpened:
         FormatError: it is not a release that this dpntk reads, or it contradicts itself.
         TrustError: the list of trusted signers cannot be read.
     """
-    path = Path(path)
+    path = path_from("path", path, refusal=ReleaseError)
+    require_kind(
+        "acceptance", acceptance, Acceptance, "an Acceptance, such as Acceptance(signer='NAME')",
+        refusal=ReleaseError,
+    )  # fmt: skip
     content = read_file(path)
     try:
         block = read_user_block(content)
@@ -102,11 +106,6 @@ def read_file(path: Path) -> bytes:
             "owner; run 'dpntk release' on it first"
         )
     return content
-
-
-def digest_of(content: bytes) -> str:
-    """SHA-256 of what a signature covers, in hexadecimal."""
-    return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()
 
 
 def understand(body: Body, block: UserBlock) -> Release:

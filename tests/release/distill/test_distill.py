@@ -48,7 +48,7 @@ OPTIONS = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", STEPS, "--pe
 def run(folder: Path, tmp_path: Path, **options: Any) -> DistilledRelease:  # noqa: ANN401
     parameters: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-3, "settings": SETTINGS, **options}
     output = parameters.pop("output", tmp_path / "release.h5")
-    return distill(open_source(folder), output, ledger_of(folder), own_key(), **parameters)
+    return distill(open_source(folder), output, ledger_of(folder), **parameters).release
 
 
 def refusal(dpntk: Command, *arguments: object) -> str:
@@ -469,16 +469,17 @@ def test_points_learn_what_tells_the_classes_apart(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", x=images, y=labels)
     made = distill(
         open_source(tmp_path / "data.npz", SourceOptions(classes=3)),
-        tmp_path / "release.h5",
-        tmp_path / "ledger.json",
-        own_key(),
+        str(tmp_path / "release.h5"),
+        str(tmp_path / "ledger.json"),
         epsilon=20.0,
         delta=1e-4,
         settings=Settings(per_class=1, rate=0.5, steps=30, smoothing=0.0, learning_rate=0.05),
     )
     for label in range(3):
-        rows = made.points[label].reshape(8, 8)[:6].mean(1).reshape(3, 2).mean(1)
+        rows = made.release.points[label].reshape(8, 8)[:6].mean(1).reshape(3, 2).mean(1)
         assert rows.argmax() == label
+    read = open_any(tmp_path / "release.h5")
+    assert (made.digest, made.signed_by, made.path) == (read.digest, read.signed_by, read.path)
 
 
 def test_tables_are_distilled_and_written_as_tables(dpntk: Command, tmp_path: Path) -> None:

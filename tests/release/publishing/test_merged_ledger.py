@@ -15,7 +15,7 @@ from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, release
 from dpntk.release.mechanism.composition import (
     Total,
     remaining,
@@ -168,7 +168,7 @@ def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Com
             embed(data, FeatureOptions(front="pixels", width=5), SourceOptions(classes=3)),
             tmp_path / f"{site}.h5",
         )
-    publish(tmp_path / "a.h5", tmp_path / "r.h5", PrivacyParameters(1.0, 1e-3), own_key())
+    release(tmp_path / "a.h5", tmp_path / "r.h5", PrivacyParameters(1.0, 1e-3))
     save_embedding(merge([tmp_path / "a.h5", tmp_path / "b.h5"]), tmp_path / "embedding.h5")
     assert dpntk("embed", "a.npz", "--width", "5", "--overwrite").code == 0
     (entry,) = load_embedding(tmp_path / "embedding.h5").ledger.all_entries
@@ -178,5 +178,5 @@ def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Com
         return True
 
     parameters = PrivacyParameters(1.0, 1e-3)
-    publish(tmp_path / "embedding.h5", tmp_path / "s.h5", parameters, own_key(), compose=agreed)
+    release(tmp_path / "embedding.h5", tmp_path / "s.h5", parameters, compose=agreed)
     assert len(load_embedding(tmp_path / "embedding.h5").ledger.all_entries) == 2

@@ -1,0 +1,47 @@
+"""What is handed to public functions by mistake: values of another type, refused in one line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .errors import DpntkError
+
+
+def require_kind(
+    name: str,
+    value: object,
+    kind: type | tuple[type, ...],
+    wanted: str,
+    *,
+    refusal: type[DpntkError],
+) -> None:
+    """Check the type of an argument.
+
+    Args:
+        name: of the argument.
+        value: what was handed over; it is not shown.
+        kind: what it has to be an instance of.
+        wanted: the same in words, with a hint where to get one.
+        refusal: the error to raise.
+
+    Raises:
+        DpntkError: as `refusal`: it is something else.
+    """
+    if not isinstance(value, kind):
+        raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
+
+
+def path_from(name: str, value: Path | str, *, refusal: type[DpntkError]) -> Path:
+    """A path that was handed over as one or as text.
+
+    Args:
+        name: of the argument.
+        value: the path.
+        refusal: the error to raise.
+
+    Raises:
+        DpntkError: as `refusal`: it is something else.
+    """
+    require_kind(name, value, (str, os.PathLike), "the path of a file", refusal=refusal)
+    return Path(value)
