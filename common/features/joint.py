@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from ..schema import Schema
+from ..text import counted
 from .base import FeatureMap
 from .marginals import MarginalFeatures
 from .ntk.map import TangentFeatures
@@ -116,6 +118,17 @@ class JointFeatures:
     def nonnegative(self) -> bool:
         """See the class docstring."""
         return self.main.nonnegative
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        return f"{self.main.describe(schema)}, {self.beside}"
+
+    @property
+    def beside(self) -> str:
+        """The marginals, in words."""
+        pairs = len(self.marginals.pairs)
+        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
+        return f"and marginals of weight {self.weight:g}{several}"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""

@@ -166,10 +166,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
 
 def _features(feature_map: FeatureMap) -> str:
     if isinstance(feature_map, JointFeatures):
-        kind = feature_map.main.spec()["features"]
-        pairs = len(feature_map.marginals.pairs)
-        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
-        return f"{kind} features, and marginals of weight {feature_map.weight:g}{several}"
+        return f"{feature_map.main.spec()['features']} features, {feature_map.beside}"
     return f"{feature_map.spec()['features']} features"
 
 
