@@ -149,7 +149,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
             f"{planned.dimension:,} x {planned.classes}",
             _features(feature_map),
         ),
-        ("noise multiplier", f"{planned.multiplier:.4g}", "noise at sensitivity 1"),
+        ("noise multiplier", f"{planned.noise_multiplier:.4g}", "noise at sensitivity 1"),
         ("sensitivity", f"{planned.sensitivity:.4g}", "of the sums, one record's feature being 1"),
         ("sigma", f"{planned.sigma:.4g}", "noise on every sum"),
         ("noise per coordinate", f"{planned.noise_per_coordinate:.3g}", "of the released matrix"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -180,14 +180,14 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
             state = folder.begin_step(state)
             # What is public of a step is made before there is a batch that could matter to it.
             loss = SupportLoss(kernel, torch.from_numpy(state.points), targets, settings.ridge)
-            batch = poisson_sample(len(records.labels), run.rate)
+            batch = poisson_sample(len(records.labels), run.sampling_prob)
             gradient = noisy_gradient(
                 loss,
                 records.values[batch],
                 record_targets[torch.from_numpy(batch)],
                 centre=settings.centre,
-                clip=settings.clip,
-                multiplier=run.multiplier,
+                clip_norm=settings.clip_norm,
+                noise_multiplier=run.noise_multiplier,
             )
             state = descend(state, gradient, settings, side)
             folder.save(state)
@@ -206,17 +206,17 @@ def _release(
     source: Source, state: State, entry: Spending, settings: Settings, total: Total
 ) -> DistilledRelease:
     run = entry.run
-    grid = settings.clip / ONE
+    grid = settings.clip_norm / ONE
     guarantee = DistilledGuarantee(
         epsilon=entry.epsilon,
         delta=entry.delta,
         adjacency=entry.adjacency,
-        noise_multiplier=run.multiplier,
-        sampling_prob=run.rate,
+        noise_multiplier=run.noise_multiplier,
+        sampling_prob=run.sampling_prob,
         steps=run.steps,
-        clip_norm=settings.clip,
+        clip_norm=settings.clip_norm,
         grid=grid,
-        sigma=noise_sigma(run.multiplier) * grid,
+        sigma=noise_sigma(run.noise_multiplier) * grid,
         mechanism=DISTILLED_MECHANISM,
         accountant=f"{SAMPLED_ACCOUNTANT}, {sampled_accountant_version()}",
         total_epsilon=total.epsilon,
@@ -241,13 +241,13 @@ def _release(
 def _calibrated(
     epsilon: float, delta: float, settings: Settings, adjacency: Adjacency
 ) -> SampledGaussian:
-    rate, steps = settings.rate, settings.steps
-    run = sampled_multiplier(epsilon, delta, rate, steps, adjacency)
+    sampling_prob, steps = settings.sampling_prob, settings.steps
+    run = sampled_multiplier(epsilon, delta, sampling_prob, steps, adjacency)
     spent = sampled_epsilon([run], delta, adjacency=adjacency)
     if spent < 0.99 * epsilon:
         raise BudgetError(
-            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {rate:.4g} spend with "
-            f"the least noise there is, {spent:.4g}: choose that, or a higher --rate"
+            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {sampling_prob:.4g} "
+            f"spend with the least noise there is, {spent:.4g}: choose that, or a higher --rate"
         )
     return run
 
@@ -325,7 +325,7 @@ def _plan(
         "epsilon": epsilon,
         "delta": delta,
         "adjacency": adjacency.value,
-        "run": asdict(run),
+        "run": run.to_json(),
         "settings": settings.to_json(),
         "dpntk": version("dpntk"),
     }

@@ -123,12 +123,12 @@ def _require_counted(
 ) -> None:
     """The total has to be at least that of the release and of what was spent on bounds."""
     g = guarantee
-    own, before = g.noise_multiplier, [entry.multiplier for entry in spent]
+    own, before = g.noise_multiplier, [entry.noise_multiplier for entry in spent]
     if any(entry.adjacency is not g.adjacency for entry in spent):
         raise FormatError("the schema's bounds were found under another adjacency")
     if g.total_adjacency is not g.adjacency:
         own *= share_of_exchange(feature_map, g.adjacency, count_weight=g.count_weight)
-        before = [entry.multiplier_replace_one for entry in spent]
+        before = [entry.noise_multiplier_replace_one for entry in spent]
     if g.total_releases <= len(spent) or min(own, *before) < _LEAST_NOISE:
         raise FormatError("the total does not count what was spent on the schema's bounds")
     together = 1 / math.hypot(*(1 / multiplier for multiplier in (own, *before)))

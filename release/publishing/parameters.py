@@ -171,6 +171,6 @@ def entry_for(embedding: Embedding, parameters: PrivacyParameters, scale: NoiseS
         epsilon=parameters.epsilon,
         delta=parameters.delta,
         adjacency=parameters.adjacency,
-        multiplier=scale.multiplier,
-        multiplier_replace_one=scale.multiplier * share,
+        noise_multiplier=scale.noise_multiplier,
+        noise_multiplier_replace_one=scale.noise_multiplier * share,
     )

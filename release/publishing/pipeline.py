@@ -232,7 +232,7 @@ def _guarantee(
         epsilon=parameters.epsilon,
         delta=parameters.delta,
         adjacency=parameters.adjacency,
-        noise_multiplier=scale.multiplier,
+        noise_multiplier=scale.noise_multiplier,
         sensitivity=scale.sensitivity * unit,
         sigma=scale.sigma * unit,
         grid=unit,
@@ -243,7 +243,7 @@ def _guarantee(
         epsilon_replace_one=(
             None
             if parameters.adjacency is Adjacency.REPLACE_ONE
-            else epsilon_for(entry.multiplier_replace_one, parameters.delta)
+            else epsilon_for(entry.noise_multiplier_replace_one, parameters.delta)
         ),
         total_epsilon=total.epsilon,
         total_adjacency=total.adjacency,

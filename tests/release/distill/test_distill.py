@@ -41,7 +41,7 @@ from dpntk.release.mechanism.subsampled_gaussian import SampledGaussian, sampled
 from tests.conftest import Command, draw_records
 
 STEPS = 6
-SETTINGS = Settings(per_class=2, rate=0.5, steps=STEPS, clip=0.1)
+SETTINGS = Settings(per_class=2, sampling_prob=0.5, steps=STEPS, clip_norm=0.1)
 OPTIONS = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", STEPS, "--per-class", 2)
 
 
@@ -139,9 +139,9 @@ def test_the_release_says_what_was_done(folder: Path, tmp_path: Path, steps: Ste
     assert np.array_equal(opened.release.points, expected)
     entry = read_ledger(ledger_of(folder))[0]
     assert entry.release_id == made.release_id
-    assert (entry.run.rate, entry.run.steps) == (0.5, STEPS)
+    assert (entry.run.sampling_prob, entry.run.steps) == (0.5, STEPS)
     assert sampled_epsilon([entry.run], 1e-3) <= promise.epsilon == 2.0
-    assert promise.noise_multiplier == entry.run.multiplier
+    assert promise.noise_multiplier == entry.run.noise_multiplier
     assert "number of records is not in it" in opened.release.statement
 
 
@@ -257,7 +257,7 @@ def test_a_record_that_is_exchanged_can_be_what_is_hidden(dpntk: Command, folder
     assert isinstance(opened.release, DistilledRelease)
     assert "exchanging any one record for any other; the number" in opened.release.statement
     first, second = read_ledger(ledger_of(folder))
-    assert second.run.multiplier > 1.5 * first.run.multiplier
+    assert second.run.noise_multiplier > 1.5 * first.run.noise_multiplier
     assert 1.98 < sampled_epsilon([second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE) <= 2
     total = sampled_epsilon([first.run, second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE)
     assert opened.release.guarantee.total_epsilon == total
@@ -473,7 +473,9 @@ def test_points_learn_what_tells_the_classes_apart(tmp_path: Path) -> None:
         str(tmp_path / "ledger.json"),
         epsilon=20.0,
         delta=1e-4,
-        settings=Settings(per_class=1, rate=0.5, steps=30, smoothing=0.0, learning_rate=0.05),
+        settings=Settings(
+            per_class=1, sampling_prob=0.5, steps=30, smoothing=0.0, learning_rate=0.05
+        ),
     )
     for label in range(3):
         rows = made.release.points[label].reshape(8, 8)[:6].mean(1).reshape(3, 2).mean(1)

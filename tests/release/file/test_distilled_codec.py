@@ -39,8 +39,8 @@ def make_distilled() -> DistilledRelease:
     grid = 0.5 / 2**40
     guarantee = DistilledGuarantee(
         epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE,
-        noise_multiplier=RUN.multiplier, sampling_prob=RUN.rate, steps=RUN.steps, clip_norm=0.5,
-        grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a",
+        noise_multiplier=RUN.noise_multiplier, sampling_prob=RUN.sampling_prob, steps=RUN.steps,
+        clip_norm=0.5, grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a",
         total_epsilon=epsilon, total_releases=1,
     )  # fmt: skip
     random = np.random.default_rng(0)

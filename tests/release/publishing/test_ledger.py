@@ -123,7 +123,7 @@ def test_a_total_is_taken_at_the_delta_of_the_release_that_states_it(
     release(embedding_file, tmp_path / "first.h5", ONE)
     stricter = PrivacyParameters(1.0, delta=1e-8)
     second = release(embedding_file, tmp_path / "second.h5", stricter, compose=yes)
-    together = [entry.multiplier for entry in load_embedding(embedding_file).ledger.entries]
+    together = [entry.noise_multiplier for entry in load_embedding(embedding_file).ledger.entries]
     multiplier = 1 / math.hypot(*(1 / each for each in together))
     expected = dp_accounting.get_epsilon_gaussian(multiplier, 1e-8)
     total = second.release.guarantee.total_epsilon
@@ -140,7 +140,7 @@ def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
     )
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
     for entry in ledger.entries:
-        accountant.compose(dp_accounting.GaussianDpEvent(entry.multiplier))
+        accountant.compose(dp_accounting.GaussianDpEvent(entry.noise_multiplier))
     total = total_of(ledger, 1e-6)
     assert total.epsilon == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
 
@@ -428,7 +428,7 @@ def test_a_damaged_ledger_is_refused(
     release(embedding_file, tmp_path / "release.h5", ONE)
     with h5py.File(embedding_file, "r+") as file:
         ledger = str(file.attrs["ledger"])
-        multiplier = load_embedding(embedding_file).ledger.entries[0].multiplier
+        multiplier = load_embedding(embedding_file).ledger.entries[0].noise_multiplier
         file.attrs["ledger"] = ledger.replace(str(multiplier), change[1]).replace(*change)
     with pytest.raises(EmbeddingError, match="ledger"):
         load_embedding(embedding_file)

@@ -34,7 +34,7 @@ ADDING = PrivacyParameters(1.0, adjacency=Adjacency.ADD_REMOVE)
 
 def epsilon_of(embedding: Embedding, *parameters: PrivacyParameters) -> float:
     """Of Gaussians that all touch one record, by dp-accounting."""
-    precision = sum(1 / e.multiplier**2 for e in ledger_of(embedding, *parameters).entries)
+    precision = sum(1 / e.noise_multiplier**2 for e in ledger_of(embedding, *parameters).entries)
     epsilon: float = dp_accounting.get_epsilon_gaussian(1 / math.sqrt(precision), DELTA)
     return epsilon
 
@@ -75,7 +75,7 @@ def test_unlike_parts_are_taken_under_replace_one(embedding: Embedding) -> None:
     assert alike.epsilon == pytest.approx(epsilon_of(embedding, ADDING, ADDING), rel=1e-6)
     mixed = total_of(joined(embedding, adding, exchanging, later=(ADDING,)), DELTA)
     assert mixed.adjacency is Adjacency.REPLACE_ONE
-    exchanged = sum(2 / e.multiplier_replace_one**2 for e in adding.entries)
+    exchanged = sum(2 / e.noise_multiplier_replace_one**2 for e in adding.entries)
     expected = dp_accounting.get_epsilon_gaussian(1 / math.sqrt(exchanged), DELTA)
     assert mixed.epsilon == pytest.approx(expected, rel=1e-6)
 
@@ -136,7 +136,7 @@ def test_the_whole_way(tmp_path: Path, dpntk: Command) -> None:
 
     guarantee = open_release(tmp_path / "release.h5").release.guarantee
     ledger = load_embedding(tmp_path / "all.h5").ledger
-    loud, quiet, later = (entry.multiplier for entry in ledger.all_entries)
+    loud, quiet, later = (entry.noise_multiplier for entry in ledger.all_entries)
     assert loud < later < quiet
     expected = dp_accounting.get_epsilon_gaussian(1 / math.hypot(1 / loud, 1 / later), 1e-3)
     assert guarantee.total_epsilon == pytest.approx(expected, rel=1e-6)
