@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from ...common.arguments import require_kind
 from ...common.errors import BudgetError
 from ..file.distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
 from ..mechanism.subsampled_gaussian import MOST_STEPS
@@ -50,6 +51,12 @@ class Settings:
     origin: str = "default, as chosen on MNIST"
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            kind = type(field.default)
+            wanted = {float: "a number", int: "a whole number"}.get(kind, "a text")
+            value = getattr(self, field.name)
+            kinds = (int, float) if kind is float else kind
+            require_kind(field.name, value, kinds, wanted, refusal=BudgetError)
         require_sampling_prob(self.sampling_prob)
         for name, value, most in (
             ("--per-class", self.per_class, 10_000),
