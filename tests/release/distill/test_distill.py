@@ -95,6 +95,21 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     return Steps(monkeypatch)
 
 
+def test_figures_and_settings_are_spelt_in_files_as_they_always_were(
+    folder: Path, tmp_path: Path
+) -> None:
+    made = run(folder, tmp_path)
+    figures, settings = made.guarantee.figures(), made.settings
+    (entry,) = json.loads(ledger_of(folder).read_text())["entries"]
+    assert entry["run"] == {
+        "rate": 0.5, "multiplier": figures["noise_multiplier"], "steps": STEPS
+    }  # fmt: skip
+    assert list(entry) == ["release_id", "created", "epsilon", "delta", "run", "adjacency"]
+    assert (figures["rate"], figures["clip_norm"]) == (0.5, 0.1)
+    assert (settings["rate"], settings["clip"]) == (0.5, 0.1)
+    assert not {"sampling_prob", "clip_norm"} & set(settings)
+
+
 def replayed(gradients: list[NDArray[np.float64]], begun: list[int]) -> State:
     """The state that these gradients lead to, if they were those of these steps."""
     state = begin(SETTINGS, 3, 64)

@@ -26,6 +26,7 @@ from dpntk.common.errors import (
     EmbeddingError,
     FormatError,
     OutputError,
+    SchemaError,
     SigningKeyError,
     TrustError,
 )
@@ -128,6 +129,25 @@ def test_a_total_is_taken_at_the_delta_of_the_release_that_states_it(
     expected = dp_accounting.get_epsilon_gaussian(multiplier, 1e-8)
     total = second.release.guarantee.total_epsilon
     assert total == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_ledger_is_spelt_in_files_as_it_always_was(embedding: Embedding) -> None:
+    ledger = ledger_of(embedding, ONE, replace(ONE, adjacency=Adjacency.ADD_REMOVE))
+    entry = ledger.entries[1]
+    document = ledger.to_json()
+    assert document["entries"][1] == {
+        "release_id": entry.release_id,
+        "created": entry.created,
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "adjacency": "add-remove",
+        "multiplier": entry.noise_multiplier,
+        "multiplier_replace_one": entry.noise_multiplier_replace_one,
+    }
+    assert Ledger.from_json(document) == ledger
+    document["entries"][1]["noise_multiplier"] = 99.0
+    with pytest.raises(SchemaError, match="more of a release than there is"):
+        Ledger.from_json(document)
 
 
 def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
