@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
@@ -81,6 +82,7 @@ def test_what_is_returned_is_what_is_read_from_the_file(
         made = release(str(embedding_file), str(where), ONE, key=key, compose=yes)
         read = open_release(where, Acceptance(ask=lambda key: True))
         assert (made.digest, made.signed_by, made.path) == (read.digest, read.signed_by, where)
+        assert made.digest == hashlib.sha256(where.read_bytes()[512:]).hexdigest()
         assert made.release.guarantee == read.release.guarantee
         assert made.release.statement == read.release.statement
         assert np.array_equal(made.release.embedding, read.release.embedding)
