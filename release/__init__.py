@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from ..common.adjacency import Adjacency
-from .file.distilled import DistilledRelease, OpenedDistilled
-from .file.model import Guarantee, Opened, OpenedRelease, Release
+from .file.distilled import DistilledGuarantee, DistilledRelease, OpenedDistilled
+from .file.model import EmbeddingGuarantee, Guarantee, Opened, OpenedRelease, Release
 from .file.reader import open_any, open_release
 from .signing.keys import SigningKey, load_key, make_key, own_key
 from .signing.policy import Acceptance, SignedBy
@@ -24,7 +24,9 @@ __all__ = [
     "Acceptance",
     "Adjacency",
     "ClassCounts",
+    "DistilledGuarantee",
     "DistilledRelease",
+    "EmbeddingGuarantee",
     "Guarantee",
     "Opened",
     "OpenedDistilled",

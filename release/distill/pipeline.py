@@ -265,13 +265,13 @@ def _require_kinds(
     source: object, epsilon: object, delta: object, adjacency: object, settings: object
 ) -> None:
     """Refuse what a caller has mistaken for something else, in one line."""
-    if isinstance(source, (str, Path)):
-        raise DataError(f"source must be what open_source({str(source)!r}) returns, not the path")
     for name, value in (("epsilon", epsilon), ("delta", delta)):
-        require_kind(name, value, (int, float), "a number, such as 1.0", refusal=BudgetError)
+        require_kind(name, value, (int, float), "a number", refusal=BudgetError)
     wanted = " or ".join(map(str, Adjacency))
     require_kind("adjacency", adjacency, Adjacency, wanted, refusal=BudgetError)
     require_kind("settings", settings, Settings, "Settings", refusal=BudgetError)
+    if not hasattr(source, "batches"):
+        raise DataError(f"source must be what open_source returns, not a {type(source).__name__}")
 
 
 def _require_usable(source: Source, delta: float) -> None:

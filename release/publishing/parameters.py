@@ -57,7 +57,7 @@ class PrivacyParameters:
             ("delta", self.delta),
             ("count_weight", self.count_weight),
         ):
-            require_kind(name, value, (int, float), "a number, such as 1.0", refusal=BudgetError)
+            require_kind(name, value, (int, float), "a number", refusal=BudgetError)
         for name, choice, kind in (
             ("adjacency", self.adjacency, Adjacency),
             ("class_counts", self.class_counts, ClassCounts),

@@ -166,7 +166,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "epsilon as text": (
         lambda: ours.PrivacyParameters("1"),
-        "epsilon must be a number, such as 1.0, not of type str",
+        "epsilon must be a number, not of type str",
     ),
     "delta as text": (lambda: ours.PrivacyParameters(1.0, "1e-5"), "delta must be a number"),
     "no weight": (lambda: ours.PrivacyParameters(1.0, count_weight=None), "count_weight must be"),
@@ -200,7 +200,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a key nowhere": (lambda: ours.make_key(None), "path must be the path of a file"),
     "a path in place of records": (
         lambda: theirs.distill("images", "o.h5", "ledger.json", epsilon=1.0),
-        "source must be what open_source('images') returns",
+        "source must be what open_source returns, not a str",
     ),
     "settings as a mapping": (
         lambda: theirs.distill(None, "o.h5", "l.json", epsilon=1.0, settings=theirs.PRESETS),
