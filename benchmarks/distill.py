@@ -34,7 +34,7 @@ from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
-from dpntk.release import PrivacyParameters, own_key, publish
+from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import PRESETS, Settings, distill
 from tests.helpers.problems import draw_problem, plain_gradients
 
@@ -97,7 +97,7 @@ def distilled(folder: Path, run: Run, synthetic: Path) -> None:
     if not output.exists():
         source = open_source(folder, SourceOptions(classes=CLASSES))
         ledger = output.with_suffix(".ledger.json")
-        distill(source, output, ledger, own_key(), epsilon=run.epsilon, settings=settings)
+        distill(source, output, ledger, epsilon=run.epsilon, settings=settings)
     generate(output, synthetic)
 
 
@@ -106,13 +106,13 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
     trained = run.file("{data}-{epsilon}-{seed}")
     if not trained.exists():
         with tempfile.TemporaryDirectory() as name:
-            embedding, release = Path(name) / "embedding.h5", Path(name) / "release.h5"
+            embedding, output = Path(name) / "embedding.h5", Path(name) / "release.h5"
             save_embedding(
                 embed(folder, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)),
                 embedding,
             )
-            publish(embedding, release, PrivacyParameters(run.epsilon), own_key())
-            generate(release, trained, settings=TrainingSettings(seed=run.seed))
+            opened = release(embedding, output, PrivacyParameters(run.epsilon))
+            generate(opened, trained, settings=TrainingSettings(seed=run.seed))
     settings = PointSettings(run.per_class, seed=run.seed)
     points_to(synthetic, load_generator(trained), settings)
 

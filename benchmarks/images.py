@@ -36,8 +36,7 @@ from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import Records
 from dpntk.generate import TrainingSettings, generate
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
-from dpntk.release.file.reader import OpenedRelease
+from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
 from .gaussian import gaussian_records
 from .sections import put_section, rows_over_seeds
@@ -78,7 +77,7 @@ def through_files(
         folder = Path(name)
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(run.epsilon, adjacency=run.adjacency)
-        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
+        release(folder / "embedding.h5", folder / "release.h5", parameters)
         opened = change(open_release(folder / "release.h5"))
         settings = TrainingSettings(seed=run.seed)
         generate(opened, folder / "synthetic", count=RECORDS, settings=settings)

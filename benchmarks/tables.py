@@ -60,7 +60,7 @@ from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
 from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, task_for
 from dpntk.generate import TableSettings, generate
-from dpntk.release import PrivacyParameters, own_key, publish
+from dpntk.release import PrivacyParameters, release
 
 from .competitors import CELLS, NAMES, environment, rows_of
 from .sections import put_section
@@ -111,7 +111,7 @@ def through_files(data: Data, run: Run, features: str) -> Table:
         )
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(run.epsilon, delta_for(embedding.records))
-        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
+        release(folder / "embedding.h5", folder / "release.h5", parameters)
         settings = TableSettings(seed=run.seed)
         generate(folder / "release.h5", folder / "synthetic", settings=settings)
         return read_synthetic_table(folder / "synthetic")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,11 +16,18 @@ from .errors import BudgetError, SchemaError
 DEFAULT_DELTA: Final = 1e-5
 """Of releases, and of the ceiling on them."""
 _LEAST_NOISE: Final = 1e-6
+"""Far below all multipliers that there are: its square can be divided by."""
 _MOST_NOISE: Final = 1e12
-"""Far beyond all multipliers that there are: these can be squared, and divided by."""
+"""Far above all multipliers that there are: its square is a number."""
 _DEEPEST: Final = 200
+"""Parts in parts: whatever is done with a ledger calls itself for each of them."""
 _MOST_CEILINGS: Final = 1_000
-"""Whatever is done with a ledger is done quickly, and calls itself for each part in a part."""
+"""So that whatever is done with a ledger is done quickly."""
+_IN_FILES: Final = {
+    "noise_multiplier": "multiplier",
+    "noise_multiplier_replace_one": "multiplier_replace_one",
+}
+"""Fields of an entry that files call something else."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,9 @@ class Entry:
         epsilon: that it promises; infinite for a release without noise.
         delta: that it promises.
         adjacency: under which it promises them.
-        multiplier: standard deviation of its noise at sensitivity 1 under that adjacency; 0 for a
-            release without noise.
-        multiplier_replace_one: the same under replace-one, for adding up unlike releases.
+        noise_multiplier: standard deviation of its noise at sensitivity 1 under that adjacency; 0
+            for a release without noise.
+        noise_multiplier_replace_one: the same under replace-one, for adding up unlike releases.
     """
 
     release_id: str
@@ -43,13 +50,13 @@ class Entry:
     epsilon: float
     delta: float
     adjacency: Adjacency
-    multiplier: float
-    multiplier_replace_one: float
+    noise_multiplier: float
+    noise_multiplier_replace_one: float
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
         return {
-            **asdict(self),
+            **{_IN_FILES.get(name, name): value for name, value in asdict(self).items()},
             "adjacency": self.adjacency.value,
             # JSON has no infinity.
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
@@ -63,16 +70,19 @@ class Entry:
             SchemaError: it is no such document.
         """
         try:
-            epsilon = document["epsilon"]
+            values = {name: document[_IN_FILES.get(name, name)] for name in _FIELDS}
+            epsilon = values["epsilon"]
             entry = cls(
                 **{
-                    **document,
-                    "adjacency": Adjacency(document["adjacency"]),
+                    **values,
+                    "adjacency": Adjacency(values["adjacency"]),
                     "epsilon": math.inf if epsilon is None else epsilon,
                 }
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SchemaError(f"the ledger cannot be read: {error!r}") from error
+        if len(document) != len(values):
+            raise SchemaError("the ledger holds more of a release than there is to one")
         if not all(isinstance(text, str) for text in (entry.release_id, entry.created)):
             raise SchemaError("the ledger holds a release without a name")
         if not all(type(number) in (int, float) for number in (entry.epsilon, entry.delta)):
@@ -82,7 +92,7 @@ class Entry:
         if not (finite or entry.epsilon == math.inf) or not 0 <= entry.delta < 1:
             raise SchemaError("the ledger holds a release with an impossible promise")
         # Without this, a damaged ledger could make what was spent look like nothing.
-        for multiplier in (entry.multiplier, entry.multiplier_replace_one):
+        for multiplier in (entry.noise_multiplier, entry.noise_multiplier_replace_one):
             if type(multiplier) is not float or not (
                 multiplier == 0 or _LEAST_NOISE <= multiplier <= _MOST_NOISE
             ):
@@ -90,6 +100,9 @@ class Entry:
             if (multiplier == 0) != math.isinf(entry.epsilon):
                 raise SchemaError("the ledger holds noise that contradicts its epsilon")
         return entry
+
+
+_FIELDS: Final = tuple(field.name for field in fields(Entry))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.generate import TrainingSettings, generate
-from dpntk.release import PrivacyParameters, own_key, publish
+from dpntk.release import PrivacyParameters, release
 
 
 def main(folder: Path) -> None:
@@ -33,9 +33,7 @@ def main(folder: Path) -> None:
     save_embedding(embedding, folder / "embedding.h5")
 
     # May be given to anybody. The embedding's ledger says what was spent.
-    publish(
-        folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0), own_key()
-    )
+    release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
     # Anywhere, as often as one likes. The defaults take longer and do better on larger data.
     generate(folder / "release.h5", folder / "synthetic", settings=TrainingSettings(steps=100))

@@ -19,7 +19,7 @@ from dpntk.common.schema.toml import read_schema
 from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate.tables import distances, read_real_table, read_synthetic_table
 from dpntk.generate import TableSettings, generate
-from dpntk.release import PrivacyParameters, own_key, publish
+from dpntk.release import PrivacyParameters, release
 
 ROWS = 4000
 SCHEMA = """
@@ -85,9 +85,7 @@ def main(folder: Path) -> None:
     )
 
     # May be given to anybody. The embedding's ledger says what was spent.
-    publish(
-        folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0), own_key()
-    )
+    release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
     # Anywhere, as often as one likes. The defaults take longer and do better.
     generate(folder / "release.h5", folder / "synthetic", settings=TableSettings(steps=100))

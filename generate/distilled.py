@@ -10,8 +10,7 @@ import numpy as np
 
 from ..common.schema.image import ImageSchema
 from ..release.file.citation import citation_of
-from ..release.file.distilled import VALUE_LEVELS
-from ..release.file.reader import OpenedDistilled
+from ..release.file.distilled import VALUE_LEVELS, OpenedDistilled
 from .images.export import write_images, write_points
 from .output.folder import results
 from .tables.export import write_rows

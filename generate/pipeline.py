@@ -12,7 +12,9 @@ from ..common.errors import GeneratorError, OutputError
 from ..common.runtime.device import AUTO
 from ..common.schema.table import TableSchema
 from ..common.storage.paths import path_of
-from ..release.file.reader import OpenedDistilled, OpenedRelease, open_any
+from ..release.file.distilled import AnyOpened, holds_points
+from ..release.file.model import Opened, OpenedRelease
+from ..release.file.reader import open_any
 from .distilled import export_points
 from .fit.descent import Training
 from .fit.settings import TableSettings, TrainingSettings, whole
@@ -36,7 +38,7 @@ MOST_ROWS: Final = 1_000_000
 
 
 def generate(
-    release: OpenedRelease | OpenedDistilled | Path | str,
+    release: AnyOpened | Path | str,
     folder: Path | str,
     *,
     count: int | None = None,
@@ -86,7 +88,7 @@ def generate(
     module = None if module is None else path_of(module, "module", GeneratorError)
     opened = _opened(release)
     is_table = isinstance(opened.release.schema, TableSchema)
-    if isinstance(opened, OpenedDistilled):
+    if holds_points(opened):
         wanted = {"settings": settings, "records": count, "points": points, "module": module}
         require_nothing_to_train(wanted)
         require_csv(safe_csv, is_table=is_table)
@@ -137,10 +139,8 @@ def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
             raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
 
 
-def _opened(
-    release: OpenedRelease | OpenedDistilled | Path | str,
-) -> OpenedRelease | OpenedDistilled:
-    if isinstance(release, (OpenedRelease, OpenedDistilled)):
+def _opened(release: AnyOpened | Path | str) -> AnyOpened:
+    if isinstance(release, Opened):
         return release
     if isinstance(release, (str, os.PathLike)):
         return open_any(path_of(release, "release", GeneratorError))

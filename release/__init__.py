@@ -9,19 +9,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from .file.model import Guarantee, Release
-from .file.reader import OpenedDistilled, OpenedRelease, open_any, open_release
+from ..common.adjacency import Adjacency
+from .file.distilled import DistilledGuarantee, DistilledRelease, OpenedDistilled
+from .file.model import EmbeddingGuarantee, Guarantee, Opened, OpenedRelease, Release
+from .file.reader import open_any, open_release
 from .signing.keys import SigningKey, load_key, make_key, own_key
 from .signing.policy import Acceptance, SignedBy
 
 if TYPE_CHECKING:
     from .publishing.parameters import ClassCounts, PrivacyParameters
-    from .publishing.pipeline import publish
+    from .publishing.pipeline import release
 
 __all__ = [
     "Acceptance",
+    "Adjacency",
     "ClassCounts",
+    "DistilledGuarantee",
+    "DistilledRelease",
+    "EmbeddingGuarantee",
     "Guarantee",
+    "Opened",
     "OpenedDistilled",
     "OpenedRelease",
     "PrivacyParameters",
@@ -33,14 +40,14 @@ __all__ = [
     "open_any",
     "open_release",
     "own_key",
-    "publish",
+    "release",
 ]
 
 
 _LAZY: Final = {
     "ClassCounts": "publishing.parameters",
     "PrivacyParameters": "publishing.parameters",
-    "publish": "publishing.pipeline",
+    "release": "publishing.pipeline",
 }
 """Name to the module that it is in."""
 

@@ -20,34 +20,35 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.evaluate import Records, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.generate import generate
-from dpntk.release import own_key
 from dpntk.release.distill import Settings, distill
 
 from .images import split
 
 TABLES: dict[str, dict[str, Settings]] = {
     "10-per-class": {
-        "clip .01, no smoothing": Settings(steps=200, clip=0.01, smoothing=0.0),
-        "clip .01, 1 pixel": Settings(steps=200, clip=0.01, smoothing=1.0),
-        "batches of 3,000": Settings(steps=200, clip=0.01, smoothing=1.0, rate=1 / 20),
-        "ridge .01": Settings(steps=200, clip=0.01, smoothing=1.0, ridge=1e-2),
-        "ridge .1": Settings(steps=200, clip=0.01, smoothing=1.0, ridge=1e-1),
-        "clip .3": Settings(steps=200, smoothing=1.0),
-        "clip 1": Settings(steps=200, clip=1.0, smoothing=1.0),
-        "clip .5, learning rate .04": Settings(
-            steps=200, clip=0.5, smoothing=1.0, learning_rate=0.04
+        "clip .01, no smoothing": Settings(steps=200, clip_norm=0.01, smoothing=0.0),
+        "clip .01, 1 pixel": Settings(steps=200, clip_norm=0.01, smoothing=1.0),
+        "batches of 3,000": Settings(
+            steps=200, clip_norm=0.01, smoothing=1.0, sampling_prob=1 / 20
         ),
-        "clip .5, 400 steps": Settings(steps=400, clip=0.5, smoothing=1.0),
-        "batches of 500, ridge .0001": Settings(rate=1 / 120, ridge=1e-4),
+        "ridge .01": Settings(steps=200, clip_norm=0.01, smoothing=1.0, ridge=1e-2),
+        "ridge .1": Settings(steps=200, clip_norm=0.01, smoothing=1.0, ridge=1e-1),
+        "clip .3": Settings(steps=200, smoothing=1.0),
+        "clip 1": Settings(steps=200, clip_norm=1.0, smoothing=1.0),
+        "clip .5, learning rate .04": Settings(
+            steps=200, clip_norm=0.5, smoothing=1.0, learning_rate=0.04
+        ),
+        "clip .5, 400 steps": Settings(steps=400, clip_norm=0.5, smoothing=1.0),
+        "batches of 500, ridge .0001": Settings(sampling_prob=1 / 120, ridge=1e-4),
         "default": Settings(),
     },
     "50-per-class": {
         "60 steps, clip .3": Settings(50, steps=60),
-        "60 steps, clip 1.5": Settings(50, steps=60, clip=1.5),
+        "60 steps, clip 1.5": Settings(50, steps=60, clip_norm=1.5),
         "60 steps, clip 1.5, learning rate .03": Settings(
-            50, steps=60, clip=1.5, learning_rate=0.03
+            50, steps=60, clip_norm=1.5, learning_rate=0.03
         ),
-        "200 steps, clip 1": Settings(50, steps=200, clip=1.0),
+        "200 steps, clip 1": Settings(50, steps=200, clip_norm=1.0),
     },
 }
 
@@ -60,7 +61,7 @@ def accuracy(train: Records, test: Records, settings: Settings, epsilon: float) 
         np.savez(folder / "records.npz", x=images, y=train.labels)
         source = open_source(folder / "records.npz", SourceOptions(classes=train.classes))
         output, ledger = folder / "release.h5", folder / "ledger.json"
-        distill(source, output, ledger, own_key(), epsilon=epsilon, settings=settings)
+        distill(source, output, ledger, epsilon=epsilon, settings=settings)
         generate(output, folder / "synthetic")
         records = read_synthetic(folder / "synthetic")
         classifiers = classifiers_of(folder / "synthetic", records)

@@ -31,7 +31,7 @@ from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.generate import TrainingSettings
 from dpntk.generate.images import generator, training, whitening
 from dpntk.generate.images.sampling import sample
-from dpntk.release import PrivacyParameters, Release, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, Release, open_release, release
 
 SEED = 0
 
@@ -100,9 +100,7 @@ def released(records: Records, epsilon: float) -> Release:
         np.savez(folder / "records.npz", x=images, y=records.labels)
         embedding = embed(folder / "records.npz", source=SourceOptions(classes=records.classes))
         save_embedding(embedding, folder / "embedding.h5")
-        publish(
-            folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon), own_key()
-        )
+        release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon))
         return open_release(folder / "release.h5").release
 
 

@@ -38,7 +38,7 @@ from dpntk.generate.tables.marginals import marginals_of
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
 from dpntk.generate.tables.training import train_table
-from dpntk.release import PrivacyParameters, Release, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, Release, open_release, release
 
 from ..tables import Data, delta_for, prepare
 
@@ -120,7 +120,7 @@ def released(train: Path, schema: TableSchema, features: FeatureOptions, eps: fl
         embedding = embed(train, features, SourceOptions(schema=schema))
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(eps, delta_for(embedding.records))
-        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
+        release(folder / "embedding.h5", folder / "release.h5", parameters)
         return open_release(folder / "release.h5").release
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..adjacency import Adjacency
 from ..registry import Registry
+from ..schema import Schema
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -42,6 +43,10 @@ class FeatureMap(Protocol):
     @property
     def nonnegative(self) -> bool:
         """Whether <phi(x), phi(x')> >= 0 for every pair of admissible records."""
+        ...
+
+    def describe(self, schema: Schema) -> str:
+        """What it is, in words, for whoever reads a release of records with this schema."""
         ...
 
     def spec(self) -> dict[str, Any]:

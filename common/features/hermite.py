@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from ..schema import Schema
 from .base import FEATURE_MAPS
 
 if TYPE_CHECKING:
@@ -156,6 +157,10 @@ class HermiteFeatures:
     @property
     def _terms(self) -> int:
         return max(self.order, self.pair_order)
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        return f"Hermite features of order {self.order} and {self.pair_order} (pairs)"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""

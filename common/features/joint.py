@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from ..schema import Schema
+from ..text import counted
 from .base import FEATURE_MAPS, FeatureMap
 from .marginals import MarginalFeatures
 from .moments import MomentFeatures
@@ -142,7 +144,8 @@ class JointFeatures:
     @property
     def dimension(self) -> int:
         """Of psi, which comes first, of chi, and of pi."""
-        return parts_of(self).moment_place.stop
+        moments = 0 if self.moments is None else self.moments.dimension
+        return self.main.dimension + self.marginals.dimension + moments
 
     @property
     def norm_bound(self) -> float:
@@ -153,6 +156,20 @@ class JointFeatures:
     def nonnegative(self) -> bool:
         """See the class docstring."""
         return self.main.nonnegative
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        return f"{self.main.describe(schema)}, {self.beside}"
+
+    @property
+    def beside(self) -> str:
+        """What stands beside the main part, in words."""
+        pairs = len(self.marginals.pairs)
+        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
+        marginals = f"marginals of weight {self.weight:g}{several}"
+        if self.moments is None:
+            return f"and {marginals}"
+        return f"{marginals}, and products of numbers of weight {self.moment_weight:g}"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from ..schema import Schema
 from ..schema.column import ColumnKind, Missing, Transform
 from ..schema.encoding import Block, blocks_of
 from ..schema.table import LEVELS, TableSchema
+from ..text import counted
 from .base import FEATURE_MAPS
 
 CELLS: Final = 64
@@ -227,6 +229,10 @@ class MarginalFeatures:
             return [(names[pair.first], names[pair.second]) for pair in self.pairs]
         except KeyError as error:
             raise SchemaError("feature map: pairs of columns that there are not") from error
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        return f"marginals of {counted(len(self.columns), 'column')}"
 
     def spec(self) -> dict[str, Any]:
         """All that there is to it, as plain JSON."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from ..schema import Schema
 from .base import FEATURE_MAPS
 from .ntk.layers import Shape
 
@@ -87,6 +88,10 @@ class PerceptualFeatures:
     def nonnegative(self) -> bool:
         """False: see the class docstring."""
         return False
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        return f"features of a pre-trained module (SHA-256 {self.module})"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights`, and the module's file, to rebuild the map."""

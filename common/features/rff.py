@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from ..schema import Schema
 from .base import FEATURE_MAPS
 from .ntk.map import EXACT
 
@@ -108,6 +109,10 @@ class RandomFourierFeatures:
     def nonnegative(self) -> bool:
         """False: see the class docstring."""
         return False
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        return f"random Fourier features, {self.frequencies:,} frequencies"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""

@@ -194,7 +194,7 @@ class ExactJoint:
             self._main = ExactTangentFeatures(main, grid, device, size)
         self._marginals = ExactMarginals(feature_map.marginals, grid, device, feature_map.weight)
         parts = parts_of(feature_map)
-        self._places = (slice(0, parts.split), parts.marginal_place)
+        self._places: tuple[slice, ...] = (slice(0, parts.split), parts.marginal_place)
         self._moments: ExactMoments | None = None
         if parts.moments is not None:
             self._moments = ExactMoments(parts.moments, grid, device, parts.moment_weight)

@@ -21,7 +21,7 @@ from ...common.console import show, warning
 from ...common.errors import SchemaError
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
-from ...release.file.model import NOT_PRIVATE
+from ...release.file.statement import NOT_PRIVATE
 from ...release.signing.policy import Acceptance
 from ..images.classifiers import CLASSIFIERS, in_words
 from ..images.distilled import classifiers_of

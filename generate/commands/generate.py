@@ -21,7 +21,8 @@ from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
 from ...release.commands.options import acceptance_options
-from ...release.file.reader import OpenedDistilled, OpenedRelease, open_any
+from ...release.file.distilled import AnyOpened, holds_points
+from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
 from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
@@ -130,7 +131,7 @@ def command(
         safe_csv=safe_csv,
         device=device,
     )
-    if isinstance(opened, OpenedDistilled):
+    if holds_points(opened):
         points_are = f"the release's {len(opened.release.labels):,} points as they are in {POINTS}"
         done = f"wrote {output}, {points_are}"
     else:
@@ -142,12 +143,10 @@ def command(
     console.print(done, f"the release is {opened.signed_by}", _look_at(output, is_table=is_table))
 
 
-def _settings(
-    opened: OpenedRelease | OpenedDistilled, seed: int, given: dict[str, Any]
-) -> TrainingSettings | None:
+def _settings(opened: AnyOpened, seed: int, given: dict[str, Any]) -> TrainingSettings | None:
     """How to train, if there is anything to be trained."""
     chosen = {name: value for name, value in given.items() if value is not None}
-    if isinstance(opened, OpenedRelease):
+    if not holds_points(opened):
         return replace(default_settings(opened), seed=seed, **chosen)
     require_nothing_to_train({"lr" if n == "learning_rate" else n: v for n, v in chosen.items()})
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...common.runtime.device import AUTO
-from ...release.file.reader import OpenedRelease
+from ...release.file.model import OpenedRelease
 from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
 from ..output.provenance import origin_of

@@ -11,8 +11,8 @@ import torch
 
 from ...common.console import warning
 from ...release.file.citation import citation_of
-from ...release.file.model import NOT_PRIVATE
-from ...release.file.reader import OpenedRelease
+from ...release.file.model import OpenedRelease
+from ...release.file.statement import NOT_PRIVATE
 from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
 

@@ -163,4 +163,5 @@ def _as_correlations(noisy: Tensor) -> Tensor:
     values, vectors = torch.linalg.eigh(noisy)
     matrix = vectors @ torch.diag(values.clamp(min=_LEAST_EIGENVALUE)) @ vectors.T
     scale = matrix.diagonal().rsqrt()
-    return matrix * torch.outer(scale, scale)
+    found: Tensor = matrix * torch.outer(scale, scale)
+    return found

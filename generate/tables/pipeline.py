@@ -6,7 +6,7 @@ import torch
 
 from ...common.runtime.device import AUTO
 from ...common.schema.table import TableSchema
-from ...release.file.reader import OpenedRelease
+from ...release.file.model import OpenedRelease
 from ..fit.descent import Training
 from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean

@@ -119,7 +119,7 @@ class Reweighting:
     def to_arrays(self) -> Arrays:
         """All that is needed beside the feature map's `spec` to make it again."""
         of_map = {f"{_MAP}{name}": array for name, array in self.feature_map.weights().items()}
-        own = {"theta": self.theta, "candidates": self.candidates, "pooled": self.pooled}
+        own: Arrays = {"theta": self.theta, "candidates": self.candidates, "pooled": self.pooled}
         return {**of_map, **own}
 
     @classmethod

@@ -23,7 +23,7 @@ from ...common.text import promised, rounded_up
 from ...embed.commands.source_options import say_what_was_looked_up, source_options, with_schema
 from ..distill.ledger import ledger_of
 from ..distill.pipeline import distill
-from ..distill.settings import PRESETS, Settings
+from ..distill.settings import PRESETS, Settings, name_in_files
 from ..signing.prompts import accepts_total
 from .options import key_option, promise_options, signing_key
 
@@ -46,14 +46,14 @@ _DEFAULTS = Settings()
     "covers; the release says so.",
 )  # fmt: skip
 @click.option(
-    "--rate", type=float,
+    "--rate", "sampling_prob", type=float,
     help="Probability with which a record is in a step's batch. Public: do not derive it from the "
-    f"exact number of records [default: {_DEFAULTS.rate:.4g}]",
+    f"exact number of records [default: {_DEFAULTS.sampling_prob:.4g}]",
 )  # fmt: skip
 @click.option("--steps", type=count_from(0), help=f"Steps [default: {_DEFAULTS.steps}]")
 @click.option(
-    "--clip", type=float,
-    help=f"Longest gradient of a record that counts in full [default: {_DEFAULTS.clip:g}]",
+    "--clip", "clip_norm", type=float,
+    help=f"Longest gradient of a record that counts in full [default: {_DEFAULTS.clip_norm:g}]",
 )  # fmt: skip
 @click.option(
     "--lr", "learning_rate", type=float,
@@ -116,7 +116,7 @@ def command(
     given = {name: value for name, value in chosen.items() if value is not None}
     settings = replace(Settings(), **{**(PRESETS[preset] if preset else {}), **given})
     if preset and set(given) - {"seed"}:
-        names = ", ".join(sorted(given))
+        names = ", ".join(sorted(map(name_in_files, given)))
         settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
     source = with_schema(source, accept_from_data=accept_from_data)
     use_threads(threads)
@@ -132,7 +132,7 @@ def command(
         compose=lambda total: compose or accepts_total("distillation", total),
         overwrite=overwrite,
         restart=restart,
-    )
+    ).release
     schema, promise = made.schema, made.guarantee
     say_what_was_looked_up(schema)
     console.print(

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from ...common.console import out, show_label, warning
-from ..file.model import NOT_PRIVATE
-from ..file.reader import OpenedDistilled, open_any
+from ..file.distilled import holds_points
+from ..file.reader import open_any
+from ..file.statement import NOT_PRIVATE
 from ..label.distilled import distilled_label
 from ..label.embedding import embedding_label
 from ..signing.policy import Acceptance
@@ -31,9 +32,7 @@ def command(release: Path, json_wanted: bool, registry: bool, acceptance: Accept
     private = opened.release.guarantee.private
     if not private:
         warning(f"{release} is {NOT_PRIVATE}")
-    label = (
-        distilled_label(opened) if isinstance(opened, OpenedDistilled) else embedding_label(opened)
-    )
+    label = distilled_label(opened) if holds_points(opened) else embedding_label(opened)
     if json_wanted:
         out.print(*label.as_json().splitlines())
     elif registry:

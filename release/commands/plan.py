@@ -148,7 +148,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
             f"{planned.dimension:,} x {planned.classes}",
             _features(feature_map),
         ),
-        ("noise multiplier", f"{planned.multiplier:.4g}", "noise at sensitivity 1"),
+        ("noise multiplier", f"{planned.noise_multiplier:.4g}", "noise at sensitivity 1"),
         ("sensitivity", f"{planned.sensitivity:.4g}", "of the sums, one record's feature being 1"),
         ("sigma", f"{planned.sigma:.4g}", "noise on every sum"),
         ("noise per coordinate", f"{planned.noise_per_coordinate:.3g}", "of the released matrix"),
@@ -165,10 +165,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
 
 def _features(feature_map: FeatureMap) -> str:
     if isinstance(feature_map, JointFeatures):
-        kind = feature_map.main.spec()["features"]
-        pairs = len(feature_map.marginals.pairs)
-        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
-        return f"{kind} features, and marginals of weight {feature_map.weight:g}{several}"
+        return f"{feature_map.main.spec()['features']} features, {feature_map.beside}"
     return f"{feature_map.spec()['features']} features"
 
 

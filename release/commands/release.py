@@ -13,10 +13,10 @@ from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS
 from ...common.text import promised, rounded_up
 from ...embed.sums.file import require_embedding
-from ..file.model import NOT_PRIVATE
+from ..file.statement import NOT_PRIVATE
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
-from ..publishing.pipeline import COST, publish
+from ..publishing.pipeline import COST, release
 from ..signing.prompts import accepts_total
 from .options import key_option, promise_options, signing_key
 
@@ -73,14 +73,14 @@ def command(
     require_embedding(embedding)
     require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     key = signing_key(key_path)
-    made = publish(
+    made = release(
         embedding,
         output,
         parameters,
-        key,
+        key=key,
         compose=lambda total: compose or accepts_total("release", total),
         overwrite=overwrite,
-    )
+    ).release
     promise = made.guarantee
     if not promise.private:
         warning(f"{output} is {NOT_PRIVATE}; only you can read it (0600)")

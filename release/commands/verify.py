@@ -10,9 +10,9 @@ import click
 from ...common.console import out, warning
 from ...common.errors import ReleaseError, SignatureError, UntrustedSigner
 from ...common.storage.container import USER_BLOCK
-from ..file.model import NOT_PRIVATE
-from ..file.reader import digest_of, read_file, release_in
-from ..file.user_block import read_user_block
+from ..file.reader import read_file, release_in
+from ..file.statement import NOT_PRIVATE
+from ..file.user_block import digest_of, read_user_block
 from ..signing.policy import UNSIGNED, Acceptance, SignedBy, identify, require_wanted
 from ..signing.sshsig import NAMESPACE
 from ..signing.trust import Signer, allowed_path, find, load_public_key, own_path

@@ -71,7 +71,7 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
             Spending(
                 **{
                     **entry,
-                    "run": SampledGaussian(**entry["run"]),
+                    "run": SampledGaussian.from_json(entry["run"]),
                     "adjacency": Adjacency(entry.get("adjacency", Adjacency.ADD_REMOVE.value)),
                 }
             )
@@ -87,7 +87,7 @@ def total_of(entries: tuple[Spending, ...], latest: Spending) -> Total:
     """What distillations promise together, at the delta of the latest and under its adjacency.
 
     One by itself promises what it says. What an earlier run spends under another adjacency than
-    its own follows from its rate, noise and steps.
+    its own follows from its sampling, noise and steps.
     """
     if len(entries) == 1:
         return Total(latest.epsilon, latest.delta, latest.adjacency, 1)
@@ -133,7 +133,10 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
             )
         document = {
             "format": _FORMAT,
-            "entries": [asdict(each) | {"adjacency": each.adjacency.value} for each in entries],
+            "entries": [
+                asdict(each) | {"run": each.run.to_json(), "adjacency": each.adjacency.value}
+                for each in entries
+            ],
         }
         write_atomically(path, json.dumps(document, indent=2).encode(), mode=SENSITIVE_MODE)
     return total

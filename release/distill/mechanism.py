@@ -4,9 +4,10 @@ The gradient of a record is c_a x + sum_j E_aj X_j (`gradients`). It is made sho
 norm, its coefficients are rounded to whole numbers, and only these are added up. Since records and
 support points are whole numbers too (of 2^-8 and of 2^-16), so is what a record contributes:
 
-    F_a = 2^8 round(w c_a / h) (2^8 x) + sum_j round(w E_aj / h) (2^16 X_j),    h = clip / 2^24,
+    F_a = 2^8 round(w c_a / h) (2^8 x) + sum_j round(w E_aj / h) (2^16 X_j),    h = L / 2^24,
 
-in units of clip / 2^40. Sums of whole numbers have no rounding error and no order.
+in units of L / 2^40, L being the clip norm. Sums of whole numbers have no rounding error and no
+order.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ _LARGEST_OF_POINTS: Final = 2.0**42
 _CHUNK: Final = 512
 """Records whose whole numbers are added up in float64."""
 _TOGETHER: Final = 64
+"""Records whose products of two coefficients are computed at a time."""
 _CACHED: Final = 1 << 16
-"""Records at a time, and numbers, so that what is computed of them stays in a processor's cache."""
+"""Numbers that are worked on at a time, so that they stay in a processor's cache."""
 _BATCH: Final = 2048
 """Records whose gradients are in memory at a time."""
 
@@ -55,8 +57,8 @@ def noisy_gradient(
     targets: Tensor,
     *,
     centre: int,
-    clip: float,
-    multiplier: float,
+    clip_norm: float,
+    noise_multiplier: float,
 ) -> NDArray[np.float64]:
     """The sum of clipped gradients over a batch, with noise.
 
@@ -64,16 +66,17 @@ def noisy_gradient(
         For a batch drawn by `sampling.poisson_sample`, the result is the subsampled Gaussian
         mechanism's with this noise multiplier for adding or removing a record: the integers that
         are added up change by a vector of norm at most `ONE` (`clipped_sum`), and get discrete
-        Gaussian noise of sigma^2 >= (multiplier ONE)^2 + 9 on every coordinate, drawn on its own
-        from the operating system's randomness. (docs/privacy/proofs.md, statements 7, 15 and 16.)
+        Gaussian noise of sigma^2 >= (noise_multiplier ONE)^2 + 9 on every coordinate, drawn on its
+        own from the operating system's randomness. (docs/privacy/proofs.md, statements 7, 15 and
+        16.)
 
     Args:
         loss: with the support points.
         records: uint8 (b, D); b may be 0.
         targets: float64 (b, c).
         centre: of the pixels; what counts as 0.
-        clip: the longest gradient that counts in full.
-        multiplier: standard deviation of the noise at sensitivity 1.
+        clip_norm: the longest gradient that counts in full.
+        noise_multiplier: standard deviation of the noise at sensitivity 1.
 
     Returns:
         float64 (m, D), over the clip norm.
@@ -81,26 +84,26 @@ def noisy_gradient(
     Raises:
         BudgetError: the noise leaves 64 bits.
     """
-    sigma = noise_sigma(multiplier)
-    sums = clipped_sum(loss, records, targets, centre=centre, clip=clip)
+    sigma = noise_sigma(noise_multiplier)
+    sums = clipped_sum(loss, records, targets, centre=centre, clip_norm=clip_norm)
     noise = discrete_gaussian(sums.size, sigma).reshape(sums.shape)
     noisy: NDArray[np.float64] = (sums + noise) / ONE
     return noisy
 
 
-def noise_sigma(multiplier: float) -> int:
+def noise_sigma(noise_multiplier: float) -> int:
     """Standard deviation of the noise on every coordinate, in whole units, rounded up.
 
     Raises:
         BudgetError: sums and noise together could leave 64 bits.
     """
-    if not 0 < multiplier <= LARGEST_MULTIPLIER:
-        raise BudgetError(f"a noise multiplier of {multiplier:g} is out of range")
-    return math.ceil(math.hypot(multiplier * ONE, SMOOTHING) * (1 + 2.0**-40))
+    if not 0 < noise_multiplier <= LARGEST_MULTIPLIER:
+        raise BudgetError(f"a noise multiplier of {noise_multiplier:g} is out of range")
+    return math.ceil(math.hypot(noise_multiplier * ONE, SMOOTHING) * (1 + 2.0**-40))
 
 
 def clipped_sum(
-    loss: SupportLoss, records: NDArray[np.uint8], targets: Tensor, *, centre: int, clip: float
+    loss: SupportLoss, records: NDArray[np.uint8], targets: Tensor, *, centre: int, clip_norm: float
 ) -> NDArray[np.int64]:
     """The exact sum of clipped and rounded gradients.
 
@@ -113,10 +116,10 @@ def clipped_sum(
         records: uint8 (b, D).
         targets: float64 (b, c).
         centre: of the pixels.
-        clip: the longest gradient that counts in full.
+        clip_norm: the longest gradient that counts in full.
 
     Returns:
-        int64 (m, D), in units of clip / 2^40.
+        int64 (m, D), in units of clip_norm / 2^40.
     """
     points = loss.points
     size, inputs = points.shape
@@ -126,7 +129,7 @@ def clipped_sum(
     for start in range(0, len(records), _BATCH):
         pixels = torch.from_numpy(records[start : start + _BATCH]).double() - centre
         found = loss.coefficients(pixels / LEVELS, targets[start : start + _BATCH])
-        weights = clip_weights(loss, found, room * clip, clip / _COEFFICIENTS)[:, None]
+        weights = clip_weights(loss, found, room * clip_norm, clip_norm / _COEFFICIENTS)[:, None]
         counts = weights > 0  # what the others have may not be finite
         c, d, u, v = (
             torch.where(counts, values, 0.0).split(_CHUNK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import path_from, require_kind
 from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.features.infinite_ntk import ReluKernel
@@ -30,9 +31,11 @@ from ..file.distilled import (
     DISTILLED_MECHANISM,
     DistilledGuarantee,
     DistilledRelease,
-    distilled_statement,
+    OpenedDistilled,
 )
 from ..file.distilled_codec import save_distilled
+from ..file.model import Opened
+from ..file.statement import distilled_statement
 from ..mechanism.composition import Total
 from ..mechanism.subsampled_gaussian import (
     SAMPLED_ACCOUNTANT,
@@ -41,7 +44,8 @@ from ..mechanism.subsampled_gaussian import (
     sampled_epsilon,
     sampled_multiplier,
 )
-from ..signing.keys import SigningKey
+from ..signing.keys import SigningKey, usable
+from ..signing.policy import owner_of
 from .gradients import SupportLoss, require_memory
 from .ledger import Spending, enter
 from .mechanism import MOST_INPUTS, MOST_RECORDS, ONE, noise_sigma, noisy_gradient
@@ -57,7 +61,7 @@ _REMARKS: Final = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Records(Outlined):
+class LabelledRecords(Outlined):
     """All records, in memory. SENSITIVE.
 
     Attributes:
@@ -71,9 +75,9 @@ class Records(Outlined):
 
 def distill(
     source: Source,
-    output: Path,
-    ledger: Path,
-    key: SigningKey,
+    output: Path | str,
+    ledger: Path | str,
+    key: SigningKey | None = None,
     *,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
@@ -82,7 +86,7 @@ def distill(
     compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
     restart: bool = False,
-) -> DistilledRelease:
+) -> OpenedDistilled:
     """Find support points under differential privacy and write their release.
 
     Guarantee:
@@ -96,7 +100,7 @@ def distill(
         source: the records.
         output: where to write the release.
         ledger: a file that says what has been spent on these records; made if there is none.
-        key: signs the release.
+        key: signs the release; this machine's own (`own_key`) if None.
         epsilon: to spend.
         delta: likewise; below one over the number of records.
         adjacency: which data sets are to be indistinguishable.
@@ -105,17 +109,25 @@ def distill(
         overwrite: whether a file at `output` may be replaced.
         restart: throw away what an interrupted run has left; what it has spent stays spent.
 
+    Returns:
+        What `open_any` would read from `output`.
+
     Raises:
         DataError: the records cannot be read, are too many, or too long.
         BudgetError: the numbers make no sense, or `compose` said no.
         RunError: the progress that is there is of another run, or this one was interrupted.
         OutputError: a file cannot be written.
     """
-    settings = settings or Settings()
+    settings = Settings() if settings is None else settings
+    output = path_from("output", output, refusal=OutputError)
+    ledger = path_from("ledger", ledger, refusal=OutputError)
+    _require_kinds(source, epsilon, delta, adjacency, settings)
     require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     _require_usable(source, delta)
     classes = len(source.schema.classes)
     require_memory(settings.per_class * classes, classes)
+    key = usable(key)
+    signed_by = owner_of(key.public)
     run = _calibrated(epsilon, delta, settings, adjacency)
     folder = RunFolder(output)
     with folder.held():
@@ -139,11 +151,11 @@ def distill(
             ) from error
         made = _release(source, state, entry, settings, total)
         try:
-            save_distilled(made, output, key)
+            digest = save_distilled(made, output, key)
         except OutputError as error:
             raise OutputError(f"{error}; the same command writes it again at no cost") from error
         folder.remove()
-    return made
+    return Opened(made, digest, signed_by, output)
 
 
 def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFolder) -> State:
@@ -169,14 +181,14 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
             state = folder.begin_step(state)
             # What is public of a step is made before there is a batch that could matter to it.
             loss = SupportLoss(kernel, torch.from_numpy(state.points), targets, settings.ridge)
-            batch = poisson_sample(len(records.labels), run.rate)
+            batch = poisson_sample(len(records.labels), run.sampling_prob)
             gradient = noisy_gradient(
                 loss,
                 records.values[batch],
                 record_targets[torch.from_numpy(batch)],
                 centre=settings.centre,
-                clip=settings.clip,
-                multiplier=run.multiplier,
+                clip_norm=settings.clip_norm,
+                noise_multiplier=run.noise_multiplier,
             )
             state = descend(state, gradient, settings, side)
             folder.save(state)
@@ -195,17 +207,17 @@ def _release(
     source: Source, state: State, entry: Spending, settings: Settings, total: Total
 ) -> DistilledRelease:
     run = entry.run
-    grid = settings.clip / ONE
+    grid = settings.clip_norm / ONE
     guarantee = DistilledGuarantee(
         epsilon=entry.epsilon,
         delta=entry.delta,
         adjacency=entry.adjacency,
-        noise_multiplier=run.multiplier,
-        rate=run.rate,
+        noise_multiplier=run.noise_multiplier,
+        sampling_prob=run.sampling_prob,
         steps=run.steps,
-        clip_norm=settings.clip,
+        clip_norm=settings.clip_norm,
         grid=grid,
-        sigma=noise_sigma(run.multiplier) * grid,
+        sigma=noise_sigma(run.noise_multiplier) * grid,
         mechanism=DISTILLED_MECHANISM,
         accountant=f"{SAMPLED_ACCOUNTANT}, {sampled_accountant_version()}",
         total_epsilon=total.epsilon,
@@ -230,13 +242,13 @@ def _release(
 def _calibrated(
     epsilon: float, delta: float, settings: Settings, adjacency: Adjacency
 ) -> SampledGaussian:
-    rate, steps = settings.rate, settings.steps
-    run = sampled_multiplier(epsilon, delta, rate, steps, adjacency)
+    sampling_prob, steps = settings.sampling_prob, settings.steps
+    run = sampled_multiplier(epsilon, delta, sampling_prob, steps, adjacency)
     spent = sampled_epsilon([run], delta, adjacency=adjacency)
     if spent < 0.99 * epsilon:
         raise BudgetError(
-            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {rate:.4g} spend with "
-            f"the least noise there is, {spent:.4g}: choose that, or a higher --rate"
+            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {sampling_prob:.4g} "
+            f"spend with the least noise there is, {spent:.4g}: choose that, or a higher --rate"
         )
     return run
 
@@ -248,6 +260,19 @@ def _spent(entry: Spending, steps: int) -> str:
     so_far = replace(entry.run, steps=steps)
     spent = sampled_epsilon([so_far], entry.delta, grid=1e-3, adjacency=entry.adjacency)
     return f"epsilon {rounded_up(spent)} so far"
+
+
+def _require_kinds(
+    source: object, epsilon: object, delta: object, adjacency: object, settings: object
+) -> None:
+    """Refuse what a caller has mistaken for something else, in one line."""
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        require_kind(name, value, (int, float), "a number", refusal=BudgetError)
+    wanted = " or ".join(map(str, Adjacency))
+    require_kind("adjacency", adjacency, Adjacency, wanted, refusal=BudgetError)
+    require_kind("settings", settings, Settings, "Settings", refusal=BudgetError)
+    if not hasattr(source, "batches"):
+        raise DataError(f"source must be what open_source returns, not a {type(source).__name__}")
 
 
 def _require_usable(source: Source, delta: float) -> None:
@@ -273,7 +298,7 @@ def _require_usable(source: Source, delta: float) -> None:
         )
 
 
-def _read(source: Source) -> Records:
+def _read(source: Source) -> LabelledRecords:
     values = np.empty((len(source), source.schema.record_size), dtype=np.uint8)
     labels = np.empty(len(source), dtype=np.int64)
     start = 0
@@ -283,7 +308,7 @@ def _read(source: Source) -> Records:
             values[start:stop], labels[start:stop] = batch.records, batch.labels
             start = stop
             advance(len(batch.labels), "")
-    return Records(values, labels)
+    return LabelledRecords(values, labels)
 
 
 def _plan(
@@ -301,7 +326,7 @@ def _plan(
         "epsilon": epsilon,
         "delta": delta,
         "adjacency": adjacency.value,
-        "run": asdict(run),
+        "run": run.to_json(),
         "settings": settings.to_json(),
         "dpntk": version("dpntk"),
     }

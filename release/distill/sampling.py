@@ -9,40 +9,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.errors import BudgetError
-from ..mechanism.subsampled_gaussian import LEAST_RATE
+from ..mechanism.subsampled_gaussian import LEAST_SAMPLING_PROB
 
 
-def poisson_sample(records: int, rate: float) -> NDArray[np.int64]:
+def poisson_sample(records: int, sampling_prob: float) -> NDArray[np.int64]:
     """Draw a batch.
 
     Guarantee:
-        Each record is in it with probability floor(rate 2^64) / 2^64, independently of all others
-        and of all other batches, provided that the operating system's random bytes are uniform.
-        There is no seed. So a step is the subsampled Gaussian mechanism that the accountant takes
-        it for, at a rate that is not below the real one. (docs/privacy/proofs.md, statement 17.)
+        Each record is in it with probability floor(p 2^64) / 2^64, p being `sampling_prob`,
+        independently of all others and of all other batches, provided that the operating system's
+        random bytes are uniform. There is no seed. So a step is the subsampled Gaussian mechanism
+        that the accountant takes it for, with a probability that is not below the real one.
+        (docs/privacy/proofs.md, statement 17.)
 
     Args:
         records: how many there are.
-        rate: probability of each.
+        sampling_prob: probability of each.
 
     Returns:
         Numbers of the records in the batch, in order, int64 (b,); b is different every time.
 
     Raises:
-        BudgetError: the rate is none.
+        BudgetError: it is no such probability.
     """
-    require_rate(rate)
-    if rate == 1:
+    require_sampling_prob(sampling_prob)
+    if sampling_prob == 1:
         return np.arange(records)
     coins = np.frombuffer(os.urandom(8 * records), dtype=np.uint64)
-    return np.flatnonzero(coins < np.uint64(math.floor(rate * 2.0**64)))
+    return np.flatnonzero(coins < np.uint64(math.floor(sampling_prob * 2.0**64)))
 
 
-def require_rate(rate: float) -> None:
-    """Refuse what is no sampling rate.
+def require_sampling_prob(sampling_prob: float) -> None:
+    """Refuse what is no probability to sample with.
 
     Raises:
         BudgetError: it is not above 0 and at most 1.
     """
-    if not LEAST_RATE <= rate <= 1:
-        raise BudgetError(f"--rate {rate:g}: it must be above 0 and at most 1, such as 0.02")
+    if not LEAST_SAMPLING_PROB <= sampling_prob <= 1:
+        raise BudgetError(
+            f"--rate {sampling_prob:g}: it must be above 0 and at most 1, such as 0.02"
+        )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from ...common.arguments import require_kind
 from ...common.errors import BudgetError
 from ..file.distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
 from ..mechanism.subsampled_gaussian import MOST_STEPS
-from .sampling import require_rate
+from .sampling import require_sampling_prob
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,9 @@ class Settings:
 
     Attributes:
         per_class: support points in each class.
-        rate: probability with which a record is in a step's batch.
+        sampling_prob: probability with which a record is in a step's batch.
         steps: how many.
-        clip: longest gradient of a record that counts in full.
+        clip_norm: longest gradient of a record that counts in full.
         learning_rate: of Adam at the first step; it falls to a tenth along half a cosine.
         ridge: of the regression, relative to the kernel's mean on the diagonal.
         bias_variance: of the kernel's network.
@@ -36,9 +37,9 @@ class Settings:
     """
 
     per_class: int = 10
-    rate: float = 1 / 60
+    sampling_prob: float = 1 / 60
     steps: int = 600
-    clip: float = 0.3
+    clip_norm: float = 0.3
     learning_rate: float = 0.02
     ridge: float = 1e-3
     bias_variance: float = 0.01
@@ -50,11 +51,17 @@ class Settings:
     origin: str = "default, as chosen on MNIST"
 
     def __post_init__(self) -> None:
-        require_rate(self.rate)
+        for field in fields(self):
+            kind = type(field.default)
+            wanted = {float: "a number", int: "a whole number"}.get(kind, "a text")
+            value = getattr(self, field.name)
+            kinds = (int, float) if kind is float else kind
+            require_kind(field.name, value, kinds, wanted, refusal=BudgetError)
+        require_sampling_prob(self.sampling_prob)
         for name, value, most in (
             ("--per-class", self.per_class, 10_000),
             ("--steps", self.steps, MOST_STEPS),
-            ("--clip", self.clip, LARGEST_CLIP),
+            ("--clip", self.clip_norm, LARGEST_CLIP),
             ("--lr", self.learning_rate, 10),
             ("--ridge", self.ridge, LARGEST_RIDGE),
             ("the bias variance", self.bias_variance, LARGEST_BIAS),
@@ -68,8 +75,13 @@ class Settings:
             raise BudgetError("centre, averaging or seed is out of range")
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
+        """A plain mapping, as releases hold it."""
+        return {name_in_files(name): value for name, value in asdict(self).items()}
+
+
+def name_in_files(field: str) -> str:
+    """What releases and the command line call a field of `Settings`."""
+    return {"sampling_prob": "rate", "clip_norm": "clip"}.get(field, field)
 
 
 _CHOSEN: Final = (
@@ -94,12 +106,12 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     },
     "mnist-50": {
         "per_class": 50,
-        "clip": 1.0,
+        "clip_norm": 1.0,
         "origin": f"mnist-50: chosen on MNIST's {_CHOSEN}, all but the clip norm with fewer points",
     },
     "fashion-50": {
         "per_class": 50,
-        "clip": 1.0,
+        "clip_norm": 1.0,
         "origin": f"fashion-50: chosen on MNIST's {_CHOSEN}, not on FashionMNIST",
     },
 }

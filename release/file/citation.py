@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .reader import OpenedDistilled, OpenedRelease
+from .distilled import KIND, AnyOpened, holds_points
 
 _OF_THE_READER: Final = {"signer", "fingerprint", "statement"}
 """Entries that say who vouched for the release where it was read, and a reader's own words."""
 
 
-def citation_of(opened: OpenedRelease | OpenedDistilled) -> dict[str, Any]:
+def citation_of(opened: AnyOpened) -> dict[str, Any]:
     """Which release it is, and what it promises, as plain JSON."""
     release, guarantee = opened.release, opened.release.guarantee
     return {
@@ -25,11 +25,11 @@ def citation_of(opened: OpenedRelease | OpenedDistilled) -> dict[str, Any]:
         "delta": guarantee.delta,
         "adjacency": guarantee.adjacency.value,
         "statement": release.statement,
-        **({"kind": "distilled"} if isinstance(opened, OpenedDistilled) else {}),
+        **({"kind": KIND} if holds_points(opened) else {}),
     }
 
 
-def contradictions(cited: Mapping[str, Any], opened: OpenedRelease | OpenedDistilled) -> list[str]:
+def contradictions(cited: Mapping[str, Any], opened: AnyOpened) -> list[str]:
     """Names of the entries of a citation that are not true of the release.
 
     Args:

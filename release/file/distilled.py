@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.adjacency import Adjacency
 from ...common.outline import Outlined
 from ...common.schema import Schema
-from ...common.text import promised
-from .model import NOT_COVERED_OPTIONS, looked_up_in_records, spent_before
+from .model import Figure, Guarantee, Opened, OpenedRelease
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 KIND: Final = "distilled"
 DISTILLED_MECHANISM: Final = (
@@ -30,45 +31,39 @@ UNITS_OF_CLIP_NORM: Final = 1 << 40
 """The grid of sums and noise is the clip norm over this."""
 
 
-@dataclass(frozen=True)
-class DistilledGuarantee:
-    """The promise, and the figures that it follows from.
+@dataclass(frozen=True, kw_only=True)
+class DistilledGuarantee(Guarantee):
+    """The promise of the release of a distilled set; the total is under `adjacency`, too.
+
+    Sums are of clipped gradients, one for each step.
 
     Attributes:
-        epsilon: of (epsilon, delta) differential privacy.
-        delta: likewise.
-        adjacency: which data sets are indistinguishable.
-        noise_multiplier: standard deviation of a step's noise at sensitivity 1.
-        rate: probability with which a record is in a step's batch.
+        sampling_prob: probability with which a record is in a step's batch.
         steps: how many.
         clip_norm: L2 sensitivity of a step's sum of gradients.
-        grid: the unit in which sums and noise are whole numbers.
-        sigma: standard deviation of the noise on every coordinate of a step's sum.
-        mechanism: what was done.
-        accountant: how epsilon follows from the noise, with the library's version.
-        total_epsilon: of this and all earlier distillations of the same records, at `delta` and
-            under `adjacency`.
-        total_releases: how many releases that are.
     """
 
-    epsilon: float
-    delta: float
-    adjacency: Adjacency
-    noise_multiplier: float
-    rate: float
+    sampling_prob: float
     steps: int
     clip_norm: float
-    grid: float
-    sigma: float
-    mechanism: str
-    accountant: str
-    total_epsilon: float
-    total_releases: int
 
-    @property
-    def private(self) -> bool:
-        """Whether anything is promised: always."""
-        return True
+    def figures(self) -> dict[str, Figure]:
+        """As the base class says."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": self.adjacency.value,
+            "noise_multiplier": self.noise_multiplier,
+            "rate": self.sampling_prob,
+            "steps": self.steps,
+            "clip_norm": self.clip_norm,
+            "grid": self.grid,
+            "sigma": self.sigma,
+            "mechanism": self.mechanism,
+            "accountant": self.accountant,
+            "total_epsilon": self.total_epsilon,
+            "total_releases": self.total_releases,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,34 +105,10 @@ class DistilledRelease(Outlined):
         return self.guarantee.epsilon
 
 
-def change_in_words(adjacency: Adjacency) -> str:
-    """What is hidden, and what of the number of records."""
-    return {
-        Adjacency.ADD_REMOVE: (
-            "adding or taking away any one record; the number of records is not in it"
-        ),
-        Adjacency.REPLACE_ONE: (
-            "exchanging any one record for any other; the number of records is public"
-        ),
-    }[adjacency]
+OpenedDistilled = Opened[DistilledRelease]
+AnyOpened = OpenedRelease | OpenedDistilled
 
 
-def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
-    """The promise in words: unit, adjacency, what is not covered.
-
-    Args:
-        guarantee: the promise.
-        schema: what was taken as known of the records.
-    """
-    outside = ", ".join(f"the {known}" for known in schema.known)
-    if guarantee.adjacency is Adjacency.REPLACE_ONE:
-        outside = f"the number of records, {outside}"
-    return (
-        f"This file satisfies ({promised(guarantee.epsilon)}, {promised(guarantee.delta)}) "
-        f"differential privacy for {change_in_words(guarantee.adjacency)}. The unit of "
-        "privacy is one record: whoever contributed several is protected less. Everything computed "
-        "from this file alone is covered by the same guarantee. Not covered, and treated as "
-        f"public: {outside}, the sampling rate, {NOT_COVERED_OPTIONS}."
-        f"{looked_up_in_records(schema)} "
-        f"{spent_before(guarantee.total_releases, guarantee.total_epsilon, guarantee.adjacency)}"
-    )
+def holds_points(opened: AnyOpened) -> TypeIs[OpenedDistilled]:
+    """Whether a release is that of a distilled set, and not that of an embedding."""
+    return isinstance(opened.release, DistilledRelease)

@@ -30,12 +30,12 @@ from .distilled import (
     UNITS_OF_CLIP_NORM,
     DistilledGuarantee,
     DistilledRelease,
-    distilled_statement,
 )
 from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION
 from .parser import Body
 from .ranges import possible_promise, require_in_range
-from .user_block import UserBlock, sign_file
+from .statement import distilled_statement
+from .user_block import UserBlock, digest_of, sign_file
 
 _UNDERSTATED: Final = 1e-6
 _OVERSTATED: Final = 1e-2
@@ -43,18 +43,18 @@ _OVERSTATED: Final = 1e-2
 
 def serialise_distilled(release: DistilledRelease) -> memoryview:
     """The bytes of a release file that is not signed yet. Equal releases give equal bytes."""
-    guarantee = release.guarantee
     values: dict[str, Any] = {
-        **{name: getattr(release, name) for name in DISTILLED_ATTRIBUTES if hasattr(release, name)},
-        **{
-            name: getattr(guarantee, name)
-            for name in DISTILLED_ATTRIBUTES
-            if hasattr(guarantee, name)
-        },
+        **release.guarantee.figures(),
         "format_version": FORMAT_VERSION,
         "kind": KIND,
-        "adjacency": guarantee.adjacency.value,
+        "release_id": release.release_id,
+        "created": release.created,
+        "dpntk_version": release.dpntk_version,
+        "statement": release.statement,
         "schema": canonical_json(release.schema.to_json()),
+        "bias_variance": release.bias_variance,
+        "centre": release.centre,
+        "ridge": release.ridge,
         "settings": canonical_json(release.settings),
     }
 
@@ -67,13 +67,16 @@ def serialise_distilled(release: DistilledRelease) -> memoryview:
     return build(RELEASE_MAGIC, fill)
 
 
-def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> None:
+def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> str:
     """Write a release file.
 
     Args:
         made: the release.
         path: where to write it.
         key: signs it; None leaves it unsigned, and most readers will refuse it.
+
+    Returns:
+        The file's digest; see `Opened`.
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.
@@ -82,6 +85,7 @@ def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -
     if key is not None:
         sign_file(content, key)
     write_atomically(path, content, mode=PUBLIC_MODE)
+    return digest_of(content)
 
 
 def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
@@ -101,11 +105,23 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     if schema.spent:
         raise FormatError("its epsilon does not count what the schema's bounds spent")
     try:
-        values["adjacency"] = Adjacency(values["adjacency"])
+        adjacency = Adjacency(values["adjacency"])
     except ValueError as error:
         raise FormatError("its adjacency is neither add-remove nor replace-one") from error
     guarantee = DistilledGuarantee(
-        **{name: values[name] for name in DistilledGuarantee.__dataclass_fields__}
+        epsilon=values["epsilon"],
+        delta=values["delta"],
+        adjacency=adjacency,
+        noise_multiplier=values["noise_multiplier"],
+        sigma=values["sigma"],
+        grid=values["grid"],
+        mechanism=values["mechanism"],
+        accountant=values["accountant"],
+        total_epsilon=values["total_epsilon"],
+        total_releases=values["total_releases"],
+        sampling_prob=values["rate"],
+        steps=values["steps"],
+        clip_norm=values["clip_norm"],
     )
     run = _require_consistent(guarantee)
     points, labels = body.arrays["points"], body.arrays["labels"]
@@ -149,7 +165,7 @@ def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian:
     }
     require_in_range(possible)
     try:
-        run = SampledGaussian(g.rate, g.noise_multiplier, g.steps)
+        run = SampledGaussian(g.sampling_prob, g.noise_multiplier, g.steps)
     except BudgetError as error:
         raise FormatError(str(error)) from error
     if g.grid * UNITS_OF_CLIP_NORM != g.clip_norm:

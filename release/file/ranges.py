@@ -23,8 +23,7 @@ from ..mechanism.accountant import (
     SMALLEST_MULTIPLIER,
 )
 from ..mechanism.discrete_gaussian import FURTHEST, LARGEST_SIGMA
-from .distilled import DistilledGuarantee
-from .model import Guarantee
+from .model import EmbeddingGuarantee, Guarantee
 
 Matrix = NDArray[np.float32]
 Shares = NDArray[np.float64]
@@ -35,7 +34,7 @@ _ROUNDED: Final = 1 + 1e-6
 """More than all roundings together change a number by; the largest is that to float32, 2^-24."""
 
 
-def require_possible_figures(guarantee: Guarantee, levels: int) -> None:
+def require_possible_figures(guarantee: EmbeddingGuarantee, levels: int) -> None:
     """Refuse figures that are out of an honest writer's range, each by itself.
 
     Args:
@@ -62,7 +61,7 @@ def require_possible_figures(guarantee: Guarantee, levels: int) -> None:
     )
 
 
-def possible_promise(guarantee: Guarantee | DistilledGuarantee) -> dict[str, bool]:
+def possible_promise(guarantee: Guarantee) -> dict[str, bool]:
     """Which figures are in their range, by name: those that releases of both kinds have."""
     total = guarantee.total_epsilon
     return {
@@ -88,7 +87,7 @@ def require_in_range(possible: Mapping[str, bool]) -> None:
 
 
 def require_possible_arrays(
-    guarantee: Guarantee, levels: int, embedding: Matrix, class_weights: Shares
+    guarantee: EmbeddingGuarantee, levels: int, embedding: Matrix, class_weights: Shares
 ) -> None:
     """Refuse a number of records, a matrix or class weights that no records and no noise make.
 

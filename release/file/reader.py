@@ -8,70 +8,31 @@ of itself is true. Nothing that is unsigned or from a stranger is parsed unless 
 
 from __future__ import annotations
 
-import hashlib
-import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...common.adjacency import Adjacency
+from ...common.arguments import path_from, require_kind
 from ...common.errors import FormatError, ReleaseError, SchemaError
-from ...common.features.base import FeatureMap
-from ...common.features.joint import JointFeatures
-from ...common.features.marginals import MarginalFeatures
-from ...common.features.moments import MomentFeatures
 from ...common.features.registry import feature_map_from_spec
-from ...common.schema import Schema, schema_from_json
-from ...common.schema.table import TableSchema
+from ...common.schema import schema_from_json
 from ...common.storage import door
 from ...common.storage.container import EMBEDDING_MAGIC, USER_BLOCK
 from ...common.storage.plain import parse_json
-from ..signing.policy import Acceptance, SignedBy, accept
-from .distilled import DistilledRelease
+from ..signing.policy import Acceptance, accept
+from .distilled import AnyOpened, DistilledRelease, holds_points
 from .distilled_codec import understand_distilled
-from .model import Guarantee, Release, statement_of
+from .model import EmbeddingGuarantee, Opened, OpenedRelease, Release
 from .parser import Body, read_body, read_in_child
 from .ranges import require_possible_arrays
-from .user_block import UserBlock, read_user_block
-from .validation import require_consistent
+from .statement import statement_of
+from .user_block import UserBlock, digest_of, read_user_block
+from .validation import require_consistent, require_fitting
 
 _LARGEST_FILE: Final = 1 << 34
 _NO_FILE: Final = "'dpntk release' makes one from an embedding"
 _WEIGHTS: Final = "feature_map/"
 _TRUSTED: Final = Acceptance()
-
-
-@dataclass(frozen=True, eq=False)
-class OpenedRelease:
-    """A release with what is known of its origin.
-
-    Attributes:
-        release: the contents.
-        digest: SHA-256 of the file from byte 512 on, in hexadecimal.
-        signed_by: who vouches for it.
-    """
-
-    release: Release
-    digest: str
-    signed_by: SignedBy
-
-
-@dataclass(frozen=True, eq=False)
-class OpenedDistilled:
-    """The release of a distilled set with what is known of its origin.
-
-    Attributes:
-        release: the contents.
-        digest: SHA-256 of the file from byte 512 on, in hexadecimal.
-        signed_by: who vouches for it.
-    """
-
-    release: DistilledRelease
-    digest: str
-    signed_by: SignedBy
 
 
 def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedRelease:
@@ -81,14 +42,12 @@ def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedR
         ReleaseError: as `open_any`, or it is a distilled set.
     """
     opened = open_any(path, acceptance)
-    if isinstance(opened, OpenedDistilled):
+    if holds_points(opened):
         raise FormatError(f"{path}: is a distilled set, not an embedding")
     return opened
 
 
-def open_any(
-    path: Path | str, acceptance: Acceptance = _TRUSTED
-) -> OpenedRelease | OpenedDistilled:
+def open_any(path: Path | str, acceptance: Acceptance = _TRUSTED) -> AnyOpened:
     """Read and check a release file of any kind.
 
     Args:
@@ -102,7 +61,11 @@ def open_any(
         FormatError: it is not a release that this dpntk reads, or it contradicts itself.
         TrustError: the list of trusted signers cannot be read.
     """
-    path = Path(path)
+    path = path_from("path", path, refusal=ReleaseError)
+    require_kind(
+        "acceptance", acceptance, Acceptance, "an Acceptance, such as Acceptance(signer='NAME')",
+        refusal=ReleaseError,
+    )  # fmt: skip
     content = read_file(path)
     try:
         block = read_user_block(content)
@@ -111,8 +74,8 @@ def open_any(
     except ReleaseError as error:
         raise type(error)(f"{path}: {error}") from error
     if isinstance(release, DistilledRelease):
-        return OpenedDistilled(release, digest_of(content), signed_by)
-    return OpenedRelease(release, digest_of(content), signed_by)
+        return Opened(release, digest_of(content), signed_by, path)
+    return Opened(release, digest_of(content), signed_by, path)
 
 
 def release_in(content: bytes, block: UserBlock, *, own: bool) -> Release | DistilledRelease:
@@ -145,11 +108,6 @@ def read_file(path: Path) -> bytes:
     return content
 
 
-def digest_of(content: bytes) -> str:
-    """SHA-256 of what a signature covers, in hexadecimal."""
-    return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()
-
-
 def understand(body: Body, block: UserBlock) -> Release:
     """From plain values to a release that makes sense.
 
@@ -169,7 +127,7 @@ def understand(body: Body, block: UserBlock) -> Release:
     except (SchemaError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"damaged: {str(error)[:200]}") from error
     adjacency = Adjacency(values["adjacency"])
-    guarantee = Guarantee(
+    guarantee = EmbeddingGuarantee(
         epsilon=values["epsilon"],
         delta=values["delta"],
         adjacency=adjacency,
@@ -192,7 +150,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         raise FormatError("the number of records is exact under replace-one, and only there")
     require_consistent(guarantee, feature_map, schema.spent)
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
-    _require_fitting(embedding, class_weights, schema, feature_map)
+    require_fitting(embedding, class_weights, schema, feature_map)
     require_possible_arrays(guarantee, feature_map.levels, embedding, class_weights)
     equal_classes = bool((class_weights == 1 / len(schema.classes)).all())
     return Release(
@@ -207,45 +165,3 @@ def understand(body: Body, block: UserBlock) -> Release:
         # In our own words, whatever the file says: they are what people rely on.
         statement=statement_of(guarantee, schema, feature_map, equal_classes=equal_classes),
     )
-
-
-def _require_fitting(
-    embedding: NDArray[np.float32],
-    class_weights: NDArray[np.float64],
-    schema: Schema,
-    feature_map: FeatureMap,
-) -> None:
-    """Check that matrix, class weights, schema and feature map are of one another's sizes."""
-    classes = len(schema.classes)
-    if embedding.shape != (feature_map.dimension, classes):
-        raise FormatError(
-            "the embedding's shape does not follow from the feature map and the classes"
-        )
-    if class_weights.shape != (classes,):
-        raise FormatError("there is not one weight for each class")
-    if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
-        raise FormatError("the class weights are not positive shares of 1")
-    if schema.record_size != feature_map.record_size or schema.levels != feature_map.levels:
-        raise FormatError("schema and feature map disagree about a record's size")
-    _require_marginals_of(schema, feature_map)
-
-
-def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
-    marginals = feature_map.marginals if isinstance(feature_map, JointFeatures) else feature_map
-    if not isinstance(marginals, MarginalFeatures):
-        return
-    wrong = FormatError("the marginals are not those of the schema's columns")
-    if not isinstance(schema, TableSchema):
-        raise wrong
-    try:
-        pairs = marginals.names_of_pairs(schema)
-        known = [MarginalFeatures.of(schema, pairs=pairs)]
-        if not pairs and any(not column.kind.numeric for column in schema.features):
-            known.append(MarginalFeatures.of(schema, numbers=False))
-    except SchemaError as error:
-        raise wrong from error
-    if marginals not in known:
-        raise wrong
-    moments = feature_map.moments if isinstance(feature_map, JointFeatures) else None
-    if moments is not None and moments != MomentFeatures.of(schema):
-        raise FormatError("the products of numbers are not those of the schema's columns")

@@ -8,6 +8,7 @@ not a bit of it can be changed either.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -57,6 +58,11 @@ def read_user_block(content: bytes) -> UserBlock:
     armored = rest.rstrip(b"\0")
     signature = parse(armored) if armored else None
     return UserBlock(magic == RELEASE_MAGIC, signature)
+
+
+def digest_of(content: bytes | memoryview) -> str:
+    """SHA-256 of what a signature covers, in hexadecimal."""
+    return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()
 
 
 def _magic_of(block: bytes) -> bytes:

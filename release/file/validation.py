@@ -1,18 +1,25 @@
-"""Whether the figures in a release follow from one another, so that no epsilon is only claimed."""
+"""Whether what is in a release fits together, so that no epsilon is only claimed."""
 
 from __future__ import annotations
 
 import math
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from ...common.adjacency import Adjacency
-from ...common.errors import FormatError
+from ...common.errors import FormatError, SchemaError
 from ...common.features.base import FeatureMap, sensitivity, share_of_exchange
+from ...common.features.joint import JointFeatures, parts_of
+from ...common.features.marginals import MarginalFeatures
+from ...common.features.moments import MomentFeatures
 from ...common.ledger import Entry
+from ...common.schema import Schema
+from ...common.schema.table import TableSchema
 from ..mechanism.gaussian import SMOOTHING
-from .model import Guarantee
+from .model import EmbeddingGuarantee
 from .ranges import require_possible_figures
 
 _TOLERANCE: Final = 1e-6
@@ -35,7 +42,7 @@ def log_delta(multiplier: float, epsilon: float) -> float:
 
 
 def require_consistent(
-    guarantee: Guarantee, feature_map: FeatureMap, spent: tuple[Entry, ...] = ()
+    guarantee: EmbeddingGuarantee, feature_map: FeatureMap, spent: tuple[Entry, ...] = ()
 ) -> None:
     """Recompute the promise from the noise, and refuse figures that contradict each other.
 
@@ -81,17 +88,48 @@ def require_consistent(
         _require_counted(g, feature_map, spent)
 
 
+def require_fitting(
+    embedding: NDArray[np.float32],
+    class_weights: NDArray[np.float64],
+    schema: Schema,
+    feature_map: FeatureMap,
+) -> None:
+    """Check that matrix, class weights, schema and feature map are of one another's sizes.
+
+    Args:
+        embedding: float32 (d, c).
+        class_weights: float64 (c,).
+        schema: of the records.
+        feature_map: of the release.
+
+    Raises:
+        FormatError: they are not; the message says which.
+    """
+    classes = len(schema.classes)
+    if embedding.shape != (feature_map.dimension, classes):
+        raise FormatError(
+            "the embedding's shape does not follow from the feature map and the classes"
+        )
+    if class_weights.shape != (classes,):
+        raise FormatError("there is not one weight for each class")
+    if not (class_weights > 0).all() or not math.isclose(class_weights.sum(), 1, rel_tol=1e-6):
+        raise FormatError("the class weights are not positive shares of 1")
+    if schema.record_size != feature_map.record_size or schema.levels != feature_map.levels:
+        raise FormatError("schema and feature map disagree about a record's size")
+    _require_marginals_of(schema, feature_map)
+
+
 def _require_counted(
-    guarantee: Guarantee, feature_map: FeatureMap, spent: tuple[Entry, ...]
+    guarantee: EmbeddingGuarantee, feature_map: FeatureMap, spent: tuple[Entry, ...]
 ) -> None:
     """The total has to be at least that of the release and of what was spent on bounds."""
     g = guarantee
-    own, before = g.noise_multiplier, [entry.multiplier for entry in spent]
+    own, before = g.noise_multiplier, [entry.noise_multiplier for entry in spent]
     if any(entry.adjacency is not g.adjacency for entry in spent):
         raise FormatError("the schema's bounds were found under another adjacency")
     if g.total_adjacency is not g.adjacency:
         own *= share_of_exchange(feature_map, g.adjacency, count_weight=g.count_weight)
-        before = [entry.multiplier_replace_one for entry in spent]
+        before = [entry.noise_multiplier_replace_one for entry in spent]
     if g.total_releases <= len(spent) or min(own, *before) < _LEAST_NOISE:
         raise FormatError("the total does not count what was spent on the schema's bounds")
     together = 1 / math.hypot(*(1 / multiplier for multiplier in (own, *before)))
@@ -99,7 +137,7 @@ def _require_counted(
         raise FormatError("the total epsilon is below that of the release and its bounds together")
 
 
-def _require_sensitivity(guarantee: Guarantee, feature_map: FeatureMap) -> None:
+def _require_sensitivity(guarantee: EmbeddingGuarantee, feature_map: FeatureMap) -> None:
     g = guarantee
     exact = sensitivity(feature_map, g.adjacency, count_weight=g.count_weight)
     if not exact * (1 - 1e-12) <= g.sensitivity <= exact * (1 + 1e-9) + 2 * g.grid:
@@ -114,3 +152,24 @@ def _require_epsilon(name: str, claimed: float, multiplier: float, delta: float)
     low, high = claimed * (1 - _TOLERANCE) - _OVERSTATED, claimed * (1 + _TOLERANCE)
     if not log_delta(multiplier, high) <= target <= log_delta(multiplier, low):
         raise FormatError(f"{name} does not follow from sigma, the sensitivity and delta")
+
+
+def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
+    marginals = feature_map.marginals if isinstance(feature_map, JointFeatures) else feature_map
+    if not isinstance(marginals, MarginalFeatures):
+        return
+    wrong = FormatError("the marginals are not those of the schema's columns")
+    if not isinstance(schema, TableSchema):
+        raise wrong
+    try:
+        pairs = marginals.names_of_pairs(schema)
+        known = [MarginalFeatures.of(schema, pairs=pairs)]
+        if not pairs and any(not column.kind.numeric for column in schema.features):
+            known.append(MarginalFeatures.of(schema, numbers=False))
+    except SchemaError as error:
+        raise wrong from error
+    if marginals not in known:
+        raise wrong
+    moments = parts_of(feature_map).moments
+    if moments is not None and moments != MomentFeatures.of(schema):
+        raise FormatError("the products of numbers are not those of the schema's columns")

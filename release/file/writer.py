@@ -16,33 +16,18 @@ def serialise(release: Release) -> memoryview:
     """The bytes of a release file that is not signed yet. Equal releases give equal bytes."""
     guarantee = release.guarantee
     values = {
+        **guarantee.figures(),
         "format_version": FORMAT_VERSION,
         "release_id": release.release_id,
         "created": release.created,
         "dpntk_version": release.dpntk_version,
         "statement": release.statement,
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "adjacency": guarantee.adjacency.value,
-        "noise_multiplier": guarantee.noise_multiplier,
-        "sensitivity": guarantee.sensitivity,
-        "sigma": guarantee.sigma,
-        "grid": guarantee.grid,
-        "count_weight": guarantee.count_weight,
         "m": guarantee.records,
         "m_is_exact": int(guarantee.adjacency is Adjacency.REPLACE_ONE),
-        "mechanism": guarantee.mechanism,
-        "accountant": guarantee.accountant,
-        "total_epsilon": guarantee.total_epsilon,
-        "total_adjacency": guarantee.total_adjacency.value,
-        "total_releases": guarantee.total_releases,
         "schema": canonical_json(release.schema.to_json()),
         "feature_map": canonical_json(release.feature_map.spec()),
     }
-
     kinds = attributes_of(guarantee.adjacency)
-    if guarantee.epsilon_replace_one is not None:
-        values["epsilon_replace_one"] = guarantee.epsilon_replace_one
 
     def fill(file: h5py.File) -> None:
         for name, kind in kinds.items():

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from enum import Enum
 from typing import Any
 
 import yaml
@@ -15,7 +14,8 @@ from ...common.adjacency import Adjacency
 from ...common.foreign import shown
 from ...common.schema import Schema
 from ...common.text import rounded_up
-from ..file.reader import OpenedDistilled, OpenedRelease
+from ..file.distilled import AnyOpened
+from ..file.model import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Label:
         post_processing: what follows without reading records.
     """
 
-    opened: OpenedRelease | OpenedDistilled
+    opened: AnyOpened
     rows: Mapping[str, str]
     entries: Mapping[str, Any]
     domain: str
@@ -62,7 +62,7 @@ class Label:
         """Everything but the arrays. Infinity is the text "inf"."""
         release = self.opened.release
         document = {
-            "guarantee": _plain(asdict(release.guarantee)),
+            "guarantee": _plain(release.guarantee.figures()),
             "private": release.guarantee.private,
             "statement": release.statement,
             "schema": release.schema.to_json(),
@@ -159,10 +159,6 @@ def _one_line(value: object) -> object:
     return shown(value) if isinstance(value, str) else value
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    def plain(value: object) -> object:
-        if isinstance(value, Enum):
-            return value.value
-        return "inf" if isinstance(value, float) and math.isinf(value) else value
-
-    return {name: plain(value) for name, value in values.items()}
+def _plain(values: Mapping[str, Figure]) -> dict[str, Figure]:
+    """Figures as JSON holds them, which has no infinity."""
+    return {name: "inf" if value == math.inf else value for name, value in values.items()}

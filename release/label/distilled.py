@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...common.text import promised
-from ..file.distilled import change_in_words
-from ..file.reader import OpenedDistilled
+from ..file.distilled import KIND, OpenedDistilled
+from ..file.statement import change_in_words
 from .base import Label, in_total, unprotected
 
 
@@ -13,6 +13,7 @@ def distilled_label(opened: OpenedDistilled) -> Label:
     release, promise = opened.release, opened.release.guarantee
     change = change_in_words(promise.adjacency)
     total = in_total(promise.total_releases, promise.total_epsilon, promise.adjacency)
+    sampled = f"each record in each with probability {promise.sampling_prob:.6g}"
     settings = str(release.settings.get("origin", "unknown"))
     return Label(
         opened,
@@ -25,12 +26,12 @@ def distilled_label(opened: OpenedDistilled) -> Label:
             "in total": total,
             "noise": f"sigma {promise.sigma:.6g} on every coordinate of a step's sum, "
             f"{promise.noise_multiplier:.6g} times the clip norm {promise.clip_norm:g}",
-            "steps": f"{promise.steps:,}, each record in each with probability {promise.rate:.6g}",
+            "steps": f"{promise.steps:,}, {sampled}",
             "mechanism": f"{promise.mechanism}; {promise.accountant}",
             "settings": settings,
         },
         entries={
-            "kind": "distilled",
+            "kind": KIND,
             "points_shape": list(release.points.shape),
             "kernel": {"bias_variance": release.bias_variance, "centre": release.centre},
             "ridge": release.ridge,
@@ -39,8 +40,8 @@ def distilled_label(opened: OpenedDistilled) -> Label:
         domain=release.schema.summary,
         not_protected=f"{unprotected(release.schema, promise.adjacency)}, the sampling rate",
         change=change,
-        mechanisms=f"{promise.mechanism}; {promise.steps:,} steps, each record in each with "
-        f"probability {promise.rate:.6g}, sigma {promise.sigma:.6g} at L2 sensitivity "
+        mechanisms=f"{promise.mechanism}; {promise.steps:,} steps, {sampled}, "
+        f"sigma {promise.sigma:.6g} at L2 sensitivity "
         f"{promise.clip_norm:.6g}; {promise.accountant}",
         composition=total,
         post_processing="Points descend by Adam along the noisy gradients.",

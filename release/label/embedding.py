@@ -5,10 +5,8 @@ from __future__ import annotations
 from ...common.adjacency import Adjacency
 from ...common.features.base import weights_digest
 from ...common.features.perceptual import PerceptualFeatures
-from ...common.schema.table import TableSchema
-from ...common.text import counted, promised, rounded_up
-from ..file.model import Release
-from ..file.reader import OpenedRelease
+from ...common.text import promised, rounded_up
+from ..file.model import OpenedRelease, Release
 from .base import Label, in_total, unprotected
 
 
@@ -74,22 +72,5 @@ def _data(release: Release) -> str:
 
 
 def _features(release: Release) -> str:
-    spec, beside = release.feature_map.spec(), ""
-    if spec["features"] == "joint":
-        pairs = len(spec["marginals"].get("pairs", ()))
-        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
-        beside = f", and marginals of weight {spec['weight']:g}{several}"
-        spec = spec["rff" if "rff" in spec else "tangent"]
-    if spec["features"] == "ntk":
-        kind = f"normalised tangent features of {spec['arch']}, width {spec['width']}"
-        is_table = isinstance(release.schema, TableSchema)
-        kind += f", on {'encoded rows' if is_table else spec['front']['kind']}"
-    elif spec["features"] == "rff":
-        kind = f"random Fourier features, {spec['frequencies']:,} frequencies"
-    elif spec["features"] == "marginals":
-        kind = f"marginals of {counted(len(spec['columns']), 'column')}"
-    elif spec["features"] == "perceptual":
-        kind = f"features of a pre-trained module (SHA-256 {spec['module']})"
-    else:
-        kind = f"Hermite features of order {spec['order']} and {spec['pair_order']} (pairs)"
-    return f"{kind}{beside}: a {release.embedding.shape[0]:,} x {release.embedding.shape[1]} matrix"
+    rows, columns = release.embedding.shape
+    return f"{release.feature_map.describe(release.schema)}: a {rows:,} x {columns} matrix"

@@ -73,7 +73,9 @@ def _gdp_mu_squared(ledger: Ledger, adjacency: Adjacency) -> float:
     """
     parts = max((_gdp_mu_squared(part, adjacency) for part in ledger.parts), default=0.0)
     alike = adjacency is Adjacency.ADD_REMOVE
-    multipliers = [e.multiplier if alike else e.multiplier_replace_one for e in ledger.entries]
+    multipliers = [
+        e.noise_multiplier if alike else e.noise_multiplier_replace_one for e in ledger.entries
+    ]
     if 0 in multipliers:
         return math.inf
     return math.fsum([parts, *(1 / multiplier**2 for multiplier in multipliers)])

@@ -33,13 +33,13 @@ class NoiseScale:
     """How much noise a release needs, in grid units.
 
     Attributes:
-        multiplier: standard deviation at sensitivity 1; 0 if there is to be no noise.
+        noise_multiplier: standard deviation at sensitivity 1; 0 if there is to be no noise.
         sensitivity: L2 sensitivity of the integer sums and weighted counts, rounded up.
         sigma: standard deviation of the noise on every coordinate, rounded up.
         count_weight: what one record adds to its class count.
     """
 
-    multiplier: float
+    noise_multiplier: float
     sensitivity: int
     sigma: int
     count_weight: int
@@ -103,7 +103,7 @@ def calibrate(
             f"epsilon {epsilon:g} with delta {delta:g} needs more noise than 64 bits hold: "
             "embed again with a larger --capacity, which makes the grid coarser"
         )
-    return replace(still, multiplier=multiplier, sigma=sigma)
+    return replace(still, noise_multiplier=multiplier, sigma=sigma)
 
 
 def no_noise(

@@ -21,11 +21,11 @@ what the grid of 1e-4 costs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError
@@ -35,7 +35,7 @@ SAMPLED_ACCOUNTANT: Final = "privacy loss distribution of the Poisson-subsampled
 SMALLEST_MULTIPLIER: Final = 0.3
 LARGEST_MULTIPLIER: Final = 4096.0
 MOST_STEPS: Final = 1 << 17
-LEAST_RATE: Final = 2.0**-32
+LEAST_SAMPLING_PROB: Final = 2.0**-32
 LARGEST_EPSILON: Final = 500.0
 """Losses that spread over more than this take gigabytes to compose, and promise nothing."""
 DEFAULT_GRID: Final = 1e-4
@@ -54,25 +54,43 @@ class SampledGaussian:
     """Many steps of one kind.
 
     Attributes:
-        rate: probability with which each record is in a step.
-        multiplier: standard deviation of a step's noise at sensitivity 1.
+        sampling_prob: probability with which each record is in a step.
+        noise_multiplier: standard deviation of a step's noise at sensitivity 1.
         steps: how many.
     """
 
-    rate: float
-    multiplier: float
+    sampling_prob: float
+    noise_multiplier: float
     steps: int
 
     def __post_init__(self) -> None:
-        if not LEAST_RATE <= self.rate <= 1:
-            raise BudgetError(f"a sampling rate of {self.rate:g}: it is from 2^-32 to 1")
+        if not LEAST_SAMPLING_PROB <= self.sampling_prob <= 1:
+            raise BudgetError(f"a sampling rate of {self.sampling_prob:g}: it is from 2^-32 to 1")
         if not 1 <= self.steps <= MOST_STEPS:
             raise BudgetError(f"{self.steps:,} steps: 1 to {MOST_STEPS:,} are accounted for")
-        if not SMALLEST_MULTIPLIER <= self.multiplier <= LARGEST_MULTIPLIER:
+        if not SMALLEST_MULTIPLIER <= self.noise_multiplier <= LARGEST_MULTIPLIER:
             raise BudgetError(
-                f"noise of {self.multiplier:g} times the clip norm: {SMALLEST_MULTIPLIER:g} to "
-                f"{LARGEST_MULTIPLIER:g} are accounted for; change --rate, --steps or --eps"
+                f"noise of {self.noise_multiplier:g} times the clip norm: {SMALLEST_MULTIPLIER:g} "
+                f"to {LARGEST_MULTIPLIER:g} are accounted for; change --rate, --steps or --eps"
             )
+
+    def to_json(self) -> dict[str, float]:
+        """A plain mapping that `from_json` reads back."""
+        return {
+            "rate": self.sampling_prob,
+            "multiplier": self.noise_multiplier,
+            "steps": self.steps,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> SampledGaussian:
+        """Read what `to_json` wrote.
+
+        Raises:
+            BudgetError: a number is out of its range.
+            KeyError: there is no such number.
+        """
+        return cls(document["rate"], document["multiplier"], document["steps"])
 
 
 def sampled_epsilon(
@@ -121,15 +139,15 @@ def _composed(
     }[adjacency]
     accountant = PLDAccountant(relation, value_discretization_interval=grid)
     for run in runs:
-        step = dp_event.GaussianDpEvent(run.multiplier)
-        accountant.compose(dp_event.PoissonSampledDpEvent(run.rate, step), run.steps)
+        step = dp_event.GaussianDpEvent(run.noise_multiplier)
+        accountant.compose(dp_event.PoissonSampledDpEvent(run.sampling_prob, step), run.steps)
     return float(accountant.get_epsilon(delta))
 
 
 def sampled_multiplier(
     epsilon: float,
     delta: float,
-    rate: float,
+    sampling_prob: float,
     steps: int,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
 ) -> SampledGaussian:
@@ -141,7 +159,7 @@ def sampled_multiplier(
     Args:
         epsilon: of the whole run.
         delta: likewise.
-        rate: probability with which each record is in a step.
+        sampling_prob: probability with which each record is in a step.
         steps: how many.
         adjacency: which data sets are to be indistinguishable.
 
@@ -155,7 +173,7 @@ def sampled_multiplier(
         )
 
     def enough(multiplier: float, grid: float) -> bool:
-        run = SampledGaussian(rate, multiplier, steps)
+        run = SampledGaussian(sampling_prob, multiplier, steps)
         return sampled_epsilon([run], delta, grid, adjacency) <= epsilon
 
     coarse = _COARSE_GRID * min(max(1.0, epsilon), 10.0)
@@ -167,7 +185,7 @@ def sampled_multiplier(
         low, high = (low, middle) if enough(middle, coarse) else (middle, high)
     while not enough(high, DEFAULT_GRID):
         high *= 1 + _MARGIN
-    return SampledGaussian(rate, high, steps)
+    return SampledGaussian(sampling_prob, high, steps)
 
 
 def sampled_accountant_version() -> str:

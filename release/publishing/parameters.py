@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import require_kind
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, share_of_exchange
 from ...common.ledger import DEFAULT_DELTA, Entry
@@ -51,6 +52,18 @@ class PrivacyParameters:
     not_private: bool = False
 
     def __post_init__(self) -> None:
+        for name, value in (
+            ("epsilon", self.epsilon),
+            ("delta", self.delta),
+            ("count_weight", self.count_weight),
+        ):
+            require_kind(name, value, (int, float), "a number", refusal=BudgetError)
+        for name, choice, kind in (
+            ("adjacency", self.adjacency, Adjacency),
+            ("class_counts", self.class_counts, ClassCounts),
+        ):
+            wanted = " or ".join(map(str, kind))
+            require_kind(name, choice, kind, wanted, refusal=BudgetError)
         if self.not_private:
             if self.epsilon != math.inf:
                 raise BudgetError("--not-private means something with --eps inf only")
@@ -158,6 +171,6 @@ def entry_for(embedding: Embedding, parameters: PrivacyParameters, scale: NoiseS
         epsilon=parameters.epsilon,
         delta=parameters.delta,
         adjacency=parameters.adjacency,
-        multiplier=scale.multiplier,
-        multiplier_replace_one=scale.multiplier * share,
+        noise_multiplier=scale.noise_multiplier,
+        noise_multiplier_replace_one=scale.noise_multiplier * share,
     )

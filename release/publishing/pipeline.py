@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
-from ...common.errors import BudgetError, FormatError, OutputError
+from ...common.arguments import path_from, require_kind
+from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
 from ...common.ledger import Entry
 from ...common.storage.atomic import (
@@ -27,28 +28,30 @@ from ...common.storage.container import RELEASE_BEGINS
 from ...common.storage.locks import locked
 from ...common.text import rounded_up
 from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
-from ..file.model import Guarantee, Release, statement_of
-from ..file.user_block import sign_file
+from ..file.model import EmbeddingGuarantee, Opened, OpenedRelease, Release
+from ..file.statement import statement_of
+from ..file.user_block import digest_of, sign_file
 from ..file.validation import require_consistent
 from ..file.writer import serialise
 from ..mechanism.accountant import ACCOUNTANT, accountant_version, epsilon_for
 from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums, add_noise
-from ..signing.keys import SigningKey
+from ..signing.keys import SigningKey, usable
+from ..signing.policy import owner_of
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
 
 COST: Final = "is a release that was paid for"
 
 
-def publish(
-    embedding_path: Path,
-    output: Path,
+def release(
+    embedding: Path | str,
+    output: Path | str,
     parameters: PrivacyParameters,
-    key: SigningKey,
     *,
+    key: SigningKey | None = None,
     compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
-) -> Release:
+) -> OpenedRelease:
     """Make a release of an embedding file, enter it into its ledger, and write the release file.
 
     Guarantee:
@@ -57,36 +60,49 @@ def publish(
         few. Copies of the embedding file have ledgers of their own, which nothing can prevent.
 
     Args:
-        embedding_path: the embedding; its ledger is rewritten.
+        embedding: the embedding's file; its ledger is rewritten.
         output: where to write the release.
         parameters: what it is to promise.
-        key: signs the file; `dpntk.release.own_key()` is this machine's.
+        key: signs the file; this machine's own (`own_key`) if None.
         compose: asked, if there are releases already, whether their joint promise is acceptable.
         overwrite: whether a file at `output` may be replaced.
+
+    Returns:
+        What `open_release` would read from `output`.
 
     Raises:
         EmbeddingError: there is no whole embedding.
         BudgetError: the parameters make no sense, exceed the ceiling, or `compose` said no.
+        SigningKeyError: the key cannot be used.
         OutputError: a file cannot be written.
     """
-    require_embedding(embedding_path)
-    embedding_path = followed(embedding_path)
-    with locked(embedding_path):
+    path = path_from("embedding", embedding, refusal=EmbeddingError)
+    output = path_from("output", output, refusal=OutputError)
+    require_kind(
+        "parameters", parameters, PrivacyParameters, "PrivacyParameters", refusal=BudgetError
+    )
+    if not callable(compose):
+        raise BudgetError("compose must be a function of the total, such as lambda total: True")
+    require_embedding(path)
+    path = followed(path)
+    with locked(path):
         require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
-        embedding = load_embedding(embedding_path)
-        if is_approx_bounds(embedding.schema, embedding.feature_map):
-            raise BudgetError(f"{embedding_path} is for 'dpntk bounds': it holds magnitudes alone")
-        require_room(output, _size(embedding))
-        scale, entry, total = enter_release(embedding_path, embedding, parameters, compose)
+        loaded = load_embedding(path)
+        if is_approx_bounds(loaded.schema, loaded.feature_map):
+            raise BudgetError(f"{path} is for 'dpntk bounds': it holds magnitudes alone")
+        key = usable(key)
+        signed_by = owner_of(key.public)
+        require_room(output, _size(loaded))
+        scale, entry, total = enter_release(path, loaded, parameters, compose)
         try:
-            made = _carry_out(embedding, parameters, scale, entry, total)
-            write_release(made, output, key)
+            made = _carry_out(loaded, parameters, scale, entry, total)
+            digest = write_release(made, output, key)
         except (KeyboardInterrupt, OutputError) as error:
             reason = str(error) or "interrupted"
             raise OutputError(
-                f"{reason}; {embedding_path} counts the release as spent all the same"
+                f"{reason}; {path} counts the release as spent all the same"
             ) from error
-    return made
+    return Opened(made, digest, signed_by, output)
 
 
 def _size(embedding: Embedding) -> int:
@@ -107,7 +123,7 @@ def enter_release(
         path: the file, which the caller has locked; it is rewritten.
         embedding: what is in it.
         parameters: what the release is to promise.
-        compose: as of `publish`. What was spent on bounds that the schema carries is no reason to
+        compose: as of `release`. What was spent on bounds that the schema carries is no reason to
             ask.
 
     Raises:
@@ -153,7 +169,7 @@ def _planned(
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:
     """Make a differentially private release of an embedding in memory, entering it nowhere.
 
-    For tests and trials: a release that leaves is made by `publish`.
+    For tests and trials: a release that leaves is made by `release`.
 
     Guarantee:
         The result satisfies (epsilon, delta) differential privacy under the adjacency of the
@@ -161,7 +177,7 @@ def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> R
         (`gaussian.calibrate`), the class weights and the number of records under add-remove as
         functions of the noisy counts, all else because it does not depend on the records beyond
         what is public: the schema, the feature map and, under replace-one, the number of records.
-        Every call spends the budget anew; `publish` keeps account of it.
+        Every call spends the budget anew; `release` keeps account of it.
 
     Raises:
         BudgetError: the parameters make no sense for this embedding, or exceed its ceiling.
@@ -209,14 +225,14 @@ def _guarantee(
     entry: Entry,
     total: Total,
     records: int,
-) -> Guarantee:
+) -> EmbeddingGuarantee:
     """The figures of a release, of which only the number of records may depend on the noise."""
     unit = embedding.grid.unit
-    return Guarantee(
+    return EmbeddingGuarantee(
         epsilon=parameters.epsilon,
         delta=parameters.delta,
         adjacency=parameters.adjacency,
-        noise_multiplier=scale.multiplier,
+        noise_multiplier=scale.noise_multiplier,
         sensitivity=scale.sensitivity * unit,
         sigma=scale.sigma * unit,
         grid=unit,
@@ -227,7 +243,7 @@ def _guarantee(
         epsilon_replace_one=(
             None
             if parameters.adjacency is Adjacency.REPLACE_ONE
-            else epsilon_for(entry.multiplier_replace_one, parameters.delta)
+            else epsilon_for(entry.noise_multiplier_replace_one, parameters.delta)
         ),
         total_epsilon=total.epsilon,
         total_adjacency=total.adjacency,
@@ -235,13 +251,16 @@ def _guarantee(
     )
 
 
-def write_release(made: Release, path: Path, key: SigningKey | None) -> None:
+def write_release(made: Release, path: Path, key: SigningKey | None) -> str:
     """Write a release file, readable by its owner alone (0600) if it is not private.
 
     Args:
         made: the release.
         path: where to write it.
         key: signs it; None leaves it unsigned, and most readers will refuse it.
+
+    Returns:
+        The file's digest; see `Opened`.
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.
@@ -251,6 +270,7 @@ def write_release(made: Release, path: Path, key: SigningKey | None) -> None:
     if key is not None:
         sign_file(content, key)
     write_atomically(path, content, mode=mode)
+    return digest_of(content)
 
 
 def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:

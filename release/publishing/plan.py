@@ -25,7 +25,7 @@ class Plan:
         records: how many records there are.
         classes: c, the number of classes.
         dimension: d, the length of a feature.
-        multiplier: standard deviation of the noise at sensitivity 1.
+        noise_multiplier: standard deviation of the noise at sensitivity 1.
         sensitivity: L2 sensitivity of the sums, in units of the norm of one record's feature.
         sigma: standard deviation of the noise on every sum, in the same units.
     """
@@ -34,7 +34,7 @@ class Plan:
     records: int
     classes: int
     dimension: int
-    multiplier: float
+    noise_multiplier: float
     sensitivity: float
     sigma: float
 
@@ -74,7 +74,7 @@ class Plan:
 
     def epsilon_where(self, share: float) -> float:
         """The epsilon, other things equal, of a release with `share` times the noise."""
-        return epsilon_for(self.multiplier * share, self.parameters.delta)
+        return epsilon_for(self.noise_multiplier * share, self.parameters.delta)
 
 
 def plan(
@@ -102,7 +102,7 @@ def plan(
         records=records,
         classes=classes,
         dimension=feature_map.dimension,
-        multiplier=noise.multiplier,
+        noise_multiplier=noise.noise_multiplier,
         sensitivity=noise.sensitivity * grid.unit,
         sigma=noise.sigma * grid.unit,
     )

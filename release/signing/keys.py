@@ -11,6 +11,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from ...common.arguments import path_from, require_kind
 from ...common.errors import OutputError, SigningKeyError
 from ...common.storage import door
 from ...common.storage.atomic import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
@@ -45,7 +46,7 @@ def public_path(path: Path) -> Path:
     return path.with_name(path.name + ".pub")
 
 
-def make_key(path: Path, passphrase: str = "") -> SigningKey:
+def make_key(path: Path | str, passphrase: str = "") -> SigningKey:
     """Make a key and write both halves, the private one readable by its owner alone (0600).
 
     Args:
@@ -55,6 +56,7 @@ def make_key(path: Path, passphrase: str = "") -> SigningKey:
     Raises:
         OutputError: there is a file already, or nothing can be written.
     """
+    path = path_from("path", path, refusal=OutputError)
     for existing in (path, public_path(path)):
         if existing.exists():
             raise OutputError(f"{existing} already exists: choose another name with -o")
@@ -72,7 +74,7 @@ def make_key(path: Path, passphrase: str = "") -> SigningKey:
     return key
 
 
-def load_key(path: Path, ask: Callable[[], str | None] = lambda: None) -> SigningKey:
+def load_key(path: Path | str, ask: Callable[[], str | None] = lambda: None) -> SigningKey:
     """Read a private key.
 
     Args:
@@ -83,6 +85,7 @@ def load_key(path: Path, ask: Callable[[], str | None] = lambda: None) -> Signin
         SigningKeyError: there is none, others can read it, it is not an ed25519 key, or the
             passphrase is wrong.
     """
+    path = path_from("path", path, refusal=SigningKeyError)
     content = _read_private(path)
     try:
         return _decode(path, content, None)
@@ -94,6 +97,20 @@ def load_key(path: Path, ask: Callable[[], str | None] = lambda: None) -> Signin
             f"{path} has a passphrase: run on a terminal, or name another key with --key"
         )
     return _decode(path, content, passphrase.encode())
+
+
+def usable(key: SigningKey | None) -> SigningKey:
+    """A key to sign with that a caller has named; this machine's own if None.
+
+    Raises:
+        SigningKeyError: it cannot be used, or is none.
+        OutputError: this machine's own cannot be made.
+    """
+    if key is None:
+        return own_key()
+    wanted = "what load_key, make_key or own_key returns"
+    require_kind("key", key, SigningKey, wanted, refusal=SigningKeyError)
+    return key
 
 
 def own_key(ask: Callable[[], str | None] = lambda: None) -> SigningKey:

@@ -90,9 +90,23 @@ def identify(signature: Signature, signed: memoryview, wanted: str | None = None
         TrustError: the list of trusted signers cannot be read.
     """
     signature.require_valid(signed)
-    known = find(signature.key, wanted)
-    fingerprint = signature.key.fingerprint
-    return SignedBy(known.name, fingerprint, known.own) if known else SignedBy(None, fingerprint)
+    return owner_of(signature.key, wanted)
+
+
+def owner_of(key: PublicKey, wanted: str | None = None) -> SignedBy:
+    """Who vouches for what a key has signed, as far as this machine knows.
+
+    Args:
+        key: that has signed.
+        wanted: the signer's name that is preferred, if the key has two.
+
+    Raises:
+        TrustError: the list of trusted signers cannot be read.
+    """
+    known = find(key, wanted)
+    if known is None:
+        return SignedBy(None, key.fingerprint)
+    return SignedBy(known.name, key.fingerprint, known.own)
 
 
 def require_wanted(signed_by: SignedBy, key: PublicKey, acceptance: Acceptance) -> None:

@@ -23,7 +23,7 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.file import write_embedding
 from dpntk.embed.sums.totals import Totals
-from dpntk.release import PrivacyParameters, own_key, publish
+from dpntk.release import PrivacyParameters, release
 from tests.conftest import SIDE, Command, draw_records, refused
 
 SHARDS = 5
@@ -190,7 +190,7 @@ def test_an_embedding_that_was_released_is_not_replaced(
     refused(dpntk("merge", *shards, "-o", "all.h5"), "already exists", "--overwrite")
     assert dpntk("merge", *shards, "-o", "all.h5", "--overwrite").code == 0
     assert load_embedding(tmp_path / "all.h5").records == 303
-    publish(tmp_path / "all.h5", tmp_path / "release.h5", PrivacyParameters(1.0, 1e-3), own_key())
+    release(tmp_path / "all.h5", tmp_path / "release.h5", PrivacyParameters(1.0, 1e-3))
     before = (tmp_path / "all.h5").read_bytes()
     refused(
         dpntk("merge", *shards[:3], "-o", "all.h5", "--overwrite"),
@@ -203,7 +203,7 @@ def test_a_part_may_be_replaced_by_the_sum(
     shards: list[Path], tmp_path: Path, dpntk: Command
 ) -> None:
     """Its ledger is in the sum's."""
-    publish(shards[3], tmp_path / "release.h5", PrivacyParameters(1.0, 1e-3), own_key())
+    release(shards[3], tmp_path / "release.h5", PrivacyParameters(1.0, 1e-3))
     assert dpntk("merge", shards[3], shards[4], "-o", shards[3], "--overwrite").code == 0
     (entry,) = load_embedding(shards[3]).ledger.all_entries
     assert entry.epsilon == 1.0

@@ -256,7 +256,7 @@ class Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.noised: list[tuple[Integers, int]] = []
         self._counts = 0
-        self._records: distilling.Records | None = None
+        self._records: distilling.LabelledRecords | None = None
         self.adjacency = Adjacency.REPLACE_ONE
         self.begin()
         token, add_noise, clipped_sum = (
@@ -288,7 +288,7 @@ class Held:
             self.noised.append((sums.ravel(), distilling_mechanism.ONE * (1 + exchanged)))
             return sums
 
-        def watched_read(source: Any) -> distilling.Records:  # noqa: ANN401
+        def watched_read(source: Any) -> distilling.LabelledRecords:  # noqa: ANN401
             self._records = read(source)
             return self._records
 

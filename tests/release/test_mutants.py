@@ -198,9 +198,10 @@ def ledger_after_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def later(*arguments: Any) -> None:  # noqa: ANN401
         waiting.append(arguments)
 
-    def file_first(*arguments: Any) -> None:  # noqa: ANN401
-        write_release(*arguments)
+    def file_first(*arguments: Any) -> str:  # noqa: ANN401
+        digest = write_release(*arguments)
         write_embedding(*waiting.pop())
+        return digest
 
     monkeypatch.setattr(publishing, "write_embedding", later)
     monkeypatch.setattr(publishing, "write_release", file_first)

@@ -28,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SchemaError
+from ...schema import Schema
+from ...schema.table import TableSchema
 from ..base import FEATURE_MAPS
 from .architectures import name_of
 from .layers import (
@@ -235,6 +237,13 @@ class TangentFeatures:
             and len(functions) == len(rest) > 0
             and set(functions) <= {"relu", "relu6"}
         )
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        arch, widths = name_of(self.layers, self.shape)
+        width = "_".join(map(str, widths))
+        inputs = "encoded rows" if isinstance(schema, TableSchema) else self.front.spec()["kind"]
+        return f"normalised tangent features of {arch}, width {width}, on {inputs}"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""

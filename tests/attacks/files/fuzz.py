@@ -49,8 +49,9 @@ from dpntk.generate.output.generator_file import GENERATOR
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.sampling import sample_rows
 from dpntk.release import Acceptance, PrivacyParameters, SignedBy, open_any
+from dpntk.release.file.distilled import holds_points
 from dpntk.release.file.distilled_codec import serialise_distilled
-from dpntk.release.file.reader import OpenedDistilled
+from dpntk.release.file.model import Opened
 from dpntk.release.file.writer import serialise
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.attacks.attacks import SECRET
@@ -152,7 +153,7 @@ def _mutated_hdf5(seed: Seed, random: np.random.Generator) -> bytes:
 
 def _read_release(path: Path) -> bytes:
     opened = open_any(path, UNSIGNED)
-    if isinstance(opened, OpenedDistilled):
+    if holds_points(opened):
         return opened.release.points.tobytes()
     return opened.release.embedding.tobytes()
 
@@ -173,7 +174,7 @@ def _folders(folder: Path) -> Iterator[Path]:
     write_synthetic(folder / "images", saved, images, labels, {})
     yield folder / "images"
     by_nobody = SignedBy(None, None)
-    export_points(OpenedDistilled(make_distilled(), "ab", by_nobody), folder / "points")
+    export_points(Opened(make_distilled(), "ab", by_nobody), folder / "points")
     yield folder / "points"
     rows = SavedTableGenerator(
         random_generator(PEOPLE),

@@ -30,8 +30,9 @@ from dpntk.embed import load_embedding
 from dpntk.embed.sums.file import write_embedding
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.release import make_key, open_release, own_key
+from dpntk.release.file.distilled import DistilledRelease
 from dpntk.release.file.distilled_codec import save_distilled
-from dpntk.release.file.reader import OpenedDistilled, open_any
+from dpntk.release.file.reader import open_any
 from dpntk.release.publishing.pipeline import write_release
 from dpntk.release.signing.trust import add
 from tests.conftest import Command, Outcome, draw_records
@@ -314,7 +315,7 @@ def inspect(dpntk: Command) -> list[Outcome]:
     hostile = strangers_release(dpntk)
     dpntk("distill", named(".images"), *DISTILL, "-o", named("2.release"))
     opened = open_any(named("2.release"))
-    assert isinstance(opened, OpenedDistilled)
+    assert isinstance(opened.release, DistilledRelease)
     points = replace(opened.release, settings={"origin": EVIL}, release_id=EVIL)
     save_distilled(points, named("3.release"), own_key())
     labels = [dpntk("inspect", file) for file in (hostile, named("3.release"))]

@@ -29,7 +29,7 @@ from dpntk.evaluate import Records
 from dpntk.evaluate.tables.table import Table
 from dpntk.release import Release
 from dpntk.release.distill.optimiser import State
-from dpntk.release.distill.pipeline import Records as InMemory
+from dpntk.release.distill.pipeline import LabelledRecords
 from dpntk.release.mechanism.gaussian import NoisySums
 from tests.conftest import Command, Outcome
 from tests.helpers.data_sets import IMAGES, LABELS, encoded, tar_members, write_parquet, write_tar
@@ -251,7 +251,7 @@ def test_objects_say_what_they_are_and_not_how_much(
         "NoisySums(sums=int64 (5, 3)": NoisySums(sums, labels),
         "Batch(records=uint8 (3, 64), labels=int64 (3,))": Batch(values, labels),
         "Records(pixels=uint8 (3, 64), labels=int64 (3,)": Records(values, labels, ("a",), {}),
-        "Records(values=uint8 (3, 64), labels=int64 (3,))": InMemory(values, labels),
+        "LabelledRecords(values=uint8 (3, 64), labels=int64 (3,))": LabelledRecords(values, labels),
         "Table(schema=TableSchema, columns=dict": Table(PEOPLE, {"age": labels}, {}),
         "State(points=float64 (5, 3), momentum=float64 (5, 3)": state,
         "Release(embedding=float32 (67, 1), class_weights=float64 (1,)": small_release,

@@ -10,12 +10,12 @@ import pytest
 from dpntk.common.errors import BudgetError, EmbeddingError, OutputError
 from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.embed import Embedding, load_embedding, save_embedding
-from dpntk.release import PrivacyParameters, own_key, publish
+from dpntk.release import PrivacyParameters, release
 
 
 def release_from(path: Path, epsilon: float = 1.0) -> None:
     output = path.with_name(f"{path.stem}-{epsilon}.h5")
-    publish(path, output, PrivacyParameters(epsilon, 1e-3), own_key(), compose=lambda _: True)
+    release(path, output, PrivacyParameters(epsilon, 1e-3), compose=lambda _: True)
 
 
 def test_an_embedding_is_not_replaced_unasked(embedding_file: Path, embedding: Embedding) -> None:

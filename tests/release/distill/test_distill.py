@@ -27,7 +27,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.common.text import rounded_up
 from dpntk.evaluate.distilled import read_points
-from dpntk.release import OpenedDistilled, SigningKey, own_key
+from dpntk.release import SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, distill, pipeline
 from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_ledger
 from dpntk.release.distill.optimiser import State, begin, descend
@@ -39,14 +39,14 @@ from dpntk.release.mechanism.subsampled_gaussian import SampledGaussian, sampled
 from tests.conftest import Command, draw_records
 
 STEPS = 6
-SETTINGS = Settings(per_class=2, rate=0.5, steps=STEPS, clip=0.1)
+SETTINGS = Settings(per_class=2, sampling_prob=0.5, steps=STEPS, clip_norm=0.1)
 OPTIONS = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", STEPS, "--per-class", 2)
 
 
 def run(folder: Path, tmp_path: Path, **options: Any) -> DistilledRelease:  # noqa: ANN401
     parameters: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-3, "settings": SETTINGS, **options}
     output = parameters.pop("output", tmp_path / "release.h5")
-    return distill(open_source(folder), output, ledger_of(folder), own_key(), **parameters)
+    return distill(open_source(folder), output, ledger_of(folder), **parameters).release
 
 
 def refusal(dpntk: Command, *arguments: object) -> str:
@@ -93,6 +93,21 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     return Steps(monkeypatch)
 
 
+def test_figures_and_settings_are_spelt_in_files_as_they_always_were(
+    folder: Path, tmp_path: Path
+) -> None:
+    made = run(folder, tmp_path)
+    figures, settings = made.guarantee.figures(), made.settings
+    (entry,) = json.loads(ledger_of(folder).read_text())["entries"]
+    assert entry["run"] == {
+        "rate": 0.5, "multiplier": figures["noise_multiplier"], "steps": STEPS
+    }  # fmt: skip
+    assert list(entry) == ["release_id", "created", "epsilon", "delta", "run", "adjacency"]
+    assert (figures["rate"], figures["clip_norm"]) == (0.5, 0.1)
+    assert (settings["rate"], settings["clip"]) == (0.5, 0.1)
+    assert not {"sampling_prob", "clip_norm"} & set(settings)
+
+
 def replayed(gradients: list[NDArray[np.float64]], begun: list[int]) -> State:
     """The state that these gradients lead to, if they were those of these steps."""
     state = begin(SETTINGS, 3, 64)
@@ -125,7 +140,7 @@ def test_the_whole_path(dpntk: Command, folder: Path, tmp_path: Path) -> None:
 def test_the_release_says_what_was_done(folder: Path, tmp_path: Path, steps: Steps) -> None:
     made = run(folder, tmp_path)
     opened = open_any(tmp_path / "release.h5")
-    assert isinstance(opened, OpenedDistilled)
+    assert isinstance(opened.release, DistilledRelease)
     promise = opened.release.guarantee
     assert promise == made.guarantee
     assert np.array_equal(opened.release.points, made.points)
@@ -133,9 +148,9 @@ def test_the_release_says_what_was_done(folder: Path, tmp_path: Path, steps: Ste
     assert np.array_equal(opened.release.points, expected)
     entry = read_ledger(ledger_of(folder))[0]
     assert entry.release_id == made.release_id
-    assert (entry.run.rate, entry.run.steps) == (0.5, STEPS)
+    assert (entry.run.sampling_prob, entry.run.steps) == (0.5, STEPS)
     assert sampled_epsilon([entry.run], 1e-3) <= promise.epsilon == 2.0
-    assert promise.noise_multiplier == entry.run.multiplier
+    assert promise.noise_multiplier == entry.run.noise_multiplier
     assert "number of records is not in it" in opened.release.statement
 
 
@@ -236,7 +251,7 @@ def test_a_second_run_says_what_the_total_becomes(dpntk: Command, folder: Path) 
     assert len(read_ledger(ledger_of(folder))) == 1
     assert f"together they have epsilon {rounded_up(total)}" in dpntk(*again, "--compose").stderr
     opened = open_any("two.h5")
-    assert isinstance(opened, OpenedDistilled)
+    assert isinstance(opened.release, DistilledRelease)
     assert opened.release.guarantee.total_epsilon == pytest.approx(total)
     assert opened.release.guarantee.total_releases == 2
 
@@ -248,10 +263,10 @@ def test_a_record_that_is_exchanged_can_be_what_is_hidden(dpntk: Command, folder
     made = dpntk("distill", folder, *OPTIONS, *exchange)
     assert "epsilon 2, delta 0.001, replace-one" in made.stderr
     opened = open_any("two.h5")
-    assert isinstance(opened, OpenedDistilled)
+    assert isinstance(opened.release, DistilledRelease)
     assert "exchanging any one record for any other; the number" in opened.release.statement
     first, second = read_ledger(ledger_of(folder))
-    assert second.run.multiplier > 1.5 * first.run.multiplier
+    assert second.run.noise_multiplier > 1.5 * first.run.noise_multiplier
     assert 1.98 < sampled_epsilon([second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE) <= 2
     total = sampled_epsilon([first.run, second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE)
     assert opened.release.guarantee.total_epsilon == total
@@ -463,16 +478,19 @@ def test_points_learn_what_tells_the_classes_apart(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", x=images, y=labels)
     made = distill(
         open_source(tmp_path / "data.npz", SourceOptions(classes=3)),
-        tmp_path / "release.h5",
-        tmp_path / "ledger.json",
-        own_key(),
+        str(tmp_path / "release.h5"),
+        str(tmp_path / "ledger.json"),
         epsilon=20.0,
         delta=1e-4,
-        settings=Settings(per_class=1, rate=0.5, steps=30, smoothing=0.0, learning_rate=0.05),
+        settings=Settings(
+            per_class=1, sampling_prob=0.5, steps=30, smoothing=0.0, learning_rate=0.05
+        ),
     )
     for label in range(3):
-        rows = made.points[label].reshape(8, 8)[:6].mean(1).reshape(3, 2).mean(1)
+        rows = made.release.points[label].reshape(8, 8)[:6].mean(1).reshape(3, 2).mean(1)
         assert rows.argmax() == label
+    read = open_any(tmp_path / "release.h5")
+    assert (made.digest, made.signed_by, made.path) == (read.digest, read.signed_by, read.path)
 
 
 def test_tables_are_distilled_and_written_as_tables(dpntk: Command, tmp_path: Path) -> None:

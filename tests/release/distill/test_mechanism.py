@@ -30,7 +30,7 @@ CLIPS = [1e-6, 0.05, 100.0]
 
 def sums_of(problem: Problem, clip: float, rows: slice = slice(None)) -> NDArray[np.int64]:
     records, targets = problem.records[rows], problem.record_targets[rows]
-    return clipped_sum(problem.loss, records, targets, centre=problem.centre, clip=clip)
+    return clipped_sum(problem.loss, records, targets, centre=problem.centre, clip_norm=clip)
 
 
 def contributions(problem: Problem, clip: float) -> list[NDArray[np.int64]]:
@@ -67,7 +67,7 @@ def test_the_sum_is_exactly_that_of_its_records_in_any_company(clip: float) -> N
     rest = np.setdiff1d(np.arange(2100), picked)
     others = clipped_sum(
         problem.loss, problem.records[rest], problem.record_targets[torch.from_numpy(rest)],
-        centre=problem.centre, clip=clip,
+        centre=problem.centre, clip_norm=clip,
     )  # fmt: skip
     assert np.array_equal(whole, others + sum(alone))
 
@@ -134,8 +134,8 @@ def test_an_empty_batch_is_noise_only() -> None:
     problem = draw_problem()
     assert not sums_of(problem, 1.0, slice(0, 0)).any()
     noisy = noisy_gradient(
-        problem.loss, problem.records[:0], problem.record_targets[:0], centre=0, clip=1.0,
-        multiplier=2.0,
+        problem.loss, problem.records[:0], problem.record_targets[:0], centre=0, clip_norm=1.0,
+        noise_multiplier=2.0,
     )  # fmt: skip
     assert noisy.shape == (9, 30)
     assert abs(noisy.std() / 2 - 1) < 6 / math.sqrt(2 * noisy.size)
@@ -145,7 +145,7 @@ def noise_of(problem: Problem, multiplier: float, times: int) -> NDArray[np.floa
     drawn = [
         noisy_gradient(
             problem.loss, problem.records, problem.record_targets, centre=problem.centre,
-            clip=0.05, multiplier=multiplier,
+            clip_norm=0.05, noise_multiplier=multiplier,
         )
         for _ in range(times)
     ]  # fmt: skip

@@ -184,7 +184,7 @@ def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     right = sampled_gaussian.sampled_multiplier
 
     def optimistic(epsilon: float, delta: float, rate: float, *rest: Any) -> Any:  # noqa: ANN401
-        return replace(right(epsilon, delta, rate / 2, *rest), rate=rate)
+        return replace(right(epsilon, delta, rate / 2, *rest), sampling_prob=rate)
 
     everywhere(monkeypatch, right, optimistic)
 

@@ -19,11 +19,11 @@ from dpntk.common.errors import FormatError, SignatureError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.release import Acceptance, Release, open_any, open_release, own_key
-from dpntk.release.file.distilled import DistilledGuarantee, DistilledRelease, distilled_statement
+from dpntk.release.file.distilled import DistilledGuarantee, DistilledRelease
 from dpntk.release.file.distilled_codec import save_distilled, serialise_distilled
 from dpntk.release.file.format import DISTILLED_ATTRIBUTES
 from dpntk.release.file.parser import read_in_child
-from dpntk.release.file.reader import OpenedDistilled
+from dpntk.release.file.statement import distilled_statement
 from dpntk.release.mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
 from dpntk.release.publishing.pipeline import write_release
 from tests.conftest import Command
@@ -39,8 +39,8 @@ def make_distilled() -> DistilledRelease:
     grid = 0.5 / 2**40
     guarantee = DistilledGuarantee(
         epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE,
-        noise_multiplier=RUN.multiplier, rate=RUN.rate, steps=RUN.steps, clip_norm=0.5,
-        grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a",
+        noise_multiplier=RUN.noise_multiplier, sampling_prob=RUN.sampling_prob, steps=RUN.steps,
+        clip_norm=0.5, grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a",
         total_epsilon=epsilon, total_releases=1,
     )  # fmt: skip
     random = np.random.default_rng(0)
@@ -61,8 +61,8 @@ def test_reading_gives_back_what_was_written(made: DistilledRelease, tmp_path: P
     path = tmp_path / "release.h5"
     save_distilled(made, path, own_key())
     opened = open_any(path)
-    assert isinstance(opened, OpenedDistilled)
     again = opened.release
+    assert isinstance(again, DistilledRelease)
     for name in ("guarantee", "schema", "settings", "statement", "centre", "ridge", "release_id"):
         assert getattr(again, name) == getattr(made, name)
     assert np.array_equal(again.points, made.points)

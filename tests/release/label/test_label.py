@@ -7,16 +7,29 @@ import re
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 import yaml
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.features.base import weights_digest
+from dpntk.common.features.base import FeatureMap, weights_digest
+from dpntk.common.features.hermite import HermiteFeatures
+from dpntk.common.features.joint import JointFeatures
+from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.ntk.architectures import fc_1l
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.features.ntk.scattering import Pixels
+from dpntk.common.features.perceptual import PerceptualFeatures
+from dpntk.common.features.rff import RandomFourierFeatures
+from dpntk.common.schema import Schema
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
 from dpntk.release import PrivacyParameters, Release, make_key, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from dpntk.release.signing import prompts as asking
 from tests.conftest import Command
+from tests.helpers.tables import PEOPLE
 
 
 @pytest.fixture
@@ -55,6 +68,49 @@ def test_no_figure_of_the_promise_is_below_the_one_that_is_kept(
         (said,) = re.findall(pattern, shown)
         assert least is not None
         assert least <= float(said) < least * 1.001
+
+
+TANGENT = TangentFeatures.draw(Pixels(64), fc_1l(13), outputs=3, levels=255, seed=3)
+ENCODED = TangentFeatures.draw(Pixels(PEOPLE.record_size), fc_1l(13), outputs=2, levels=255, seed=3)
+MARGINALS = MarginalFeatures.of(PEOPLE)
+WITH_PAIRS = MarginalFeatures.of(PEOPLE, pairs=[("age", "town")])
+IMAGES = ImageSchema(8, ("a", "b", "c"), Origin.FORMAT, Origin.DECLARED)
+
+
+@pytest.mark.parametrize(
+    ("feature_map", "schema", "words"),
+    [
+        (TANGENT, IMAGES, "normalised tangent features of fc_1l, width 13, on pixels"),
+        (ENCODED, PEOPLE, "normalised tangent features of fc_1l, width 13, on encoded rows"),
+        (
+            RandomFourierFeatures.draw(64, frequencies=1200, length_scale=1, levels=255, seed=0),
+            IMAGES, "random Fourier features, 1,200 frequencies",
+        ),
+        (
+            HermiteFeatures.draw(64, levels=255, seed=0, order=3, pair_order=2),
+            IMAGES, "Hermite features of order 3 and 2 (pairs)",
+        ),
+        (
+            PerceptualFeatures("a" * 64, (1, 8, 8), 255, np.zeros(3, np.float32)),
+            IMAGES, f"features of a pre-trained module (SHA-256 {'a' * 64})",
+        ),
+        (MARGINALS, PEOPLE, "marginals of 4 columns"),
+        (
+            JointFeatures(ENCODED, MARGINALS, 0.5), PEOPLE,
+            "normalised tangent features of fc_1l, width 13, on encoded rows, and marginals of "
+            "weight 0.5",
+        ),
+        (
+            JointFeatures(ENCODED, WITH_PAIRS, 0.25), PEOPLE,
+            "normalised tangent features of fc_1l, width 13, on encoded rows, and marginals of "
+            "weight 0.25 (1 pair of columns among them)",
+        ),
+    ],
+)  # fmt: skip
+def test_every_feature_map_says_what_it_is(
+    feature_map: FeatureMap, schema: Schema, words: str
+) -> None:
+    assert feature_map.describe(schema) == words
 
 
 def test_programs_read_everything_but_the_matrix(dpntk: Command, made: Release) -> None:

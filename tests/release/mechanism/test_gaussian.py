@@ -107,7 +107,7 @@ def test_counts_have_noise_of_their_own(embedding: Embedding) -> None:
 
 def test_the_lowest_bits_of_large_sums_carry_noise() -> None:
     """Arithmetic in floats would leave them as they are, or at zero: they would tell the sum."""
-    scale = NoiseScale(multiplier=1.0, sensitivity=1, sigma=1000, count_weight=0)
+    scale = NoiseScale(noise_multiplier=1.0, sensitivity=1, sigma=1000, count_weight=0)
     noisy = add_noise(np.full((20_000, 2), 2**61 + 1), np.zeros(2, dtype=np.int64), scale)
     assert noisy.sums.dtype == np.int64
     assert stats.chisquare(np.bincount(noisy.sums.ravel() % 8, minlength=8)).pvalue > 1e-6

@@ -24,8 +24,8 @@ DELTA = 1e-5
 
 def theirs(run: SampledGaussian, delta: float, grid: float = 1e-4) -> float:
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=grid)
-    step = dp_accounting.GaussianDpEvent(run.multiplier)
-    accountant.compose(dp_accounting.PoissonSampledDpEvent(run.rate, step), run.steps)
+    step = dp_accounting.GaussianDpEvent(run.noise_multiplier)
+    accountant.compose(dp_accounting.PoissonSampledDpEvent(run.sampling_prob, step), run.steps)
     return float(accountant.get_epsilon(delta))
 
 
@@ -38,7 +38,7 @@ def test_the_noise_is_dp_accountings_within_a_hundredth_and_never_less(
     run = sampled_multiplier(epsilon, DELTA, rate, steps)
     assert 0.99 * epsilon < theirs(run, DELTA) <= epsilon
     assert sampled_epsilon([run], DELTA) >= theirs(run, DELTA) * (1 - 1e-12)
-    less = SampledGaussian(rate, run.multiplier * 0.99, steps)
+    less = SampledGaussian(rate, run.noise_multiplier * 0.99, steps)
     assert theirs(less, DELTA, grid=1e-3) > epsilon
 
 
@@ -79,19 +79,22 @@ def test_one_sampled_step_has_the_divergence_of_its_two_normals() -> None:
     run, delta = SampledGaussian(0.2, 1.0, 1), 1e-3
     epsilon = sampled_epsilon([run], delta)
     # The ratio exceeds e^epsilon beyond x*, where rate exp(x - 1/2) = e^epsilon - 1 + rate.
-    beyond = math.log((math.expm1(epsilon) + run.rate) / run.rate) + 0.5
+    q = run.sampling_prob
+    beyond = math.log((math.expm1(epsilon) + q) / q) + 0.5
 
     def tail(x: float) -> float:
         return math.erfc(x / math.sqrt(2)) / 2
 
-    exact = (1 - run.rate - math.exp(epsilon)) * tail(beyond) + run.rate * tail(beyond - 1)
+    exact = (1 - run.sampling_prob - math.exp(epsilon)) * tail(beyond) + run.sampling_prob * tail(
+        beyond - 1
+    )
     assert exact <= delta <= exact * 1.01
 
 
 def test_a_step_with_an_exchanged_record_has_the_divergence_of_opposite_ones() -> None:
     run, delta = SampledGaussian(0.2, 1.0, 1), 1e-3
     epsilon = sampled_epsilon([run], delta, adjacency=Adjacency.REPLACE_ONE)
-    q, worse = run.rate, math.exp(epsilon)
+    q, worse = run.sampling_prob, math.exp(epsilon)
 
     def excess(y: float) -> float:
         """Of the densities, over that of N(0, 1)."""
@@ -120,15 +123,17 @@ def divergence(
     run: SampledGaussian, epsilon: float, one: tuple[float, float], other: tuple[float, float]
 ) -> float:
     """Of a sampled step in two dimensions with one record, from that with another, on a grid."""
-    axis = np.linspace(-9, 9, 901) * max(1.0, run.multiplier)
+    axis = np.linspace(-9, 9, 901) * max(1.0, run.noise_multiplier)
     x, y = np.meshgrid(axis, axis)
 
     def density(centre: tuple[float, float]) -> NDArray[np.float64]:
         far = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
-        return np.exp(-far / (2 * run.multiplier**2)) / (2 * math.pi * run.multiplier**2)
+        return np.exp(-far / (2 * run.noise_multiplier**2)) / (
+            2 * math.pi * run.noise_multiplier**2
+        )
 
-    nothing = (1 - run.rate) * density((0.0, 0.0))
-    with_one, with_other = (nothing + run.rate * density(place) for place in (one, other))
+    nothing = (1 - run.sampling_prob) * density((0.0, 0.0))
+    with_one, with_other = (nothing + run.sampling_prob * density(place) for place in (one, other))
     excess = np.maximum(with_one - math.exp(epsilon) * with_other, 0)
     return float(excess.sum() * (axis[1] - axis[0]) ** 2)
 

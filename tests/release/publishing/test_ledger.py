@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
@@ -11,6 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import dp_accounting
 import h5py
@@ -25,11 +27,20 @@ from dpntk.common.errors import (
     EmbeddingError,
     FormatError,
     OutputError,
+    SchemaError,
+    SigningKeyError,
+    TrustError,
 )
 from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.embed import Embedding, embed, load_embedding
-from dpntk.embed.feature_options import FeatureOptions
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import (
+    Acceptance,
+    PrivacyParameters,
+    make_key,
+    open_release,
+    own_key,
+    release,
+)
 from dpntk.release.mechanism.composition import Total, remaining, require_below_ceiling, total_of
 from dpntk.release.publishing import pipeline as publishing
 from dpntk.release.publishing.parameters import entry_for, noise_for
@@ -52,7 +63,7 @@ def ledger_of(embedding: Embedding, *parameters: PrivacyParameters) -> Ledger:
 
 def test_a_release_is_entered_with_its_id(embedding_file: Path, tmp_path: Path) -> None:
     before = load_embedding(embedding_file)
-    publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    release(embedding_file, tmp_path / "release.h5", ONE)
     after = load_embedding(embedding_file)
     (entry,) = after.ledger.entries
     assert entry.release_id == open_release(tmp_path / "release.h5").release.release_id
@@ -61,14 +72,46 @@ def test_a_release_is_entered_with_its_id(embedding_file: Path, tmp_path: Path) 
     assert embedding_file.stat().st_mode & 0o777 == 0o600
 
 
+def test_what_is_returned_is_what_is_read_from_the_file(
+    embedding_file: Path, tmp_path: Path
+) -> None:
+    """So it can be handed on without opening the file; a path may be text."""
+    known, stranger = own_key(), make_key(str(tmp_path / "stranger"))
+    for name, key in (("a", None), ("b", known), ("c", stranger)):
+        where = tmp_path / f"{name}.h5"
+        made = release(str(embedding_file), str(where), ONE, key=key, compose=yes)
+        read = open_release(where, Acceptance(ask=lambda key: True))
+        assert (made.digest, made.signed_by, made.path) == (read.digest, read.signed_by, where)
+        assert made.digest == hashlib.sha256(where.read_bytes()[512:]).hexdigest()
+        assert made.release.guarantee == read.release.guarantee
+        assert made.release.statement == read.release.statement
+        assert np.array_equal(made.release.embedding, read.release.embedding)
+        assert np.array_equal(made.release.class_weights, read.release.class_weights)
+        assert made.signed_by.own == (key is not stranger)
+
+
+def test_a_key_that_cannot_be_used_spends_nothing(
+    embedding_file: Path, tmp_path: Path, configuration: Path
+) -> None:
+    before = embedding_file.read_bytes()
+    make_key(configuration / "id_ed25519", "secret")
+    with pytest.raises(SigningKeyError, match="has a passphrase"):
+        release(embedding_file, tmp_path / "release.h5", ONE)
+    (configuration / "allowed_signers").write_text("nonsense\n")
+    with pytest.raises(TrustError, match="line 1"):
+        release(embedding_file, tmp_path / "release.h5", ONE, key=make_key(tmp_path / "another"))
+    assert embedding_file.read_bytes() == before
+    assert not (tmp_path / "release.h5").exists()
+
+
 def test_a_second_release_needs_consent_and_states_the_total(
     embedding_file: Path, tmp_path: Path
 ) -> None:
-    publish(embedding_file, tmp_path / "first.h5", ONE, own_key())
+    release(embedding_file, tmp_path / "first.h5", ONE)
     with pytest.raises(BudgetError, match="--compose"):
-        publish(embedding_file, tmp_path / "second.h5", ONE, own_key())
+        release(embedding_file, tmp_path / "second.h5", ONE)
     assert len(load_embedding(embedding_file).ledger.entries) == 1
-    publish(embedding_file, tmp_path / "second.h5", ONE, own_key(), compose=yes)
+    release(embedding_file, tmp_path / "second.h5", ONE, compose=yes)
     guarantee = open_release(tmp_path / "second.h5").release.guarantee
     assert guarantee.total_releases == 2
     multiplier = guarantee.noise_multiplier / math.sqrt(2)
@@ -80,15 +123,33 @@ def test_a_second_release_needs_consent_and_states_the_total(
 def test_a_total_is_taken_at_the_delta_of_the_release_that_states_it(
     embedding_file: Path, tmp_path: Path
 ) -> None:
-    publish(embedding_file, tmp_path / "first.h5", ONE, own_key())
+    release(embedding_file, tmp_path / "first.h5", ONE)
     stricter = PrivacyParameters(1.0, delta=1e-8)
-    promise = publish(
-        embedding_file, tmp_path / "second.h5", stricter, own_key(), compose=yes
-    ).guarantee
-    together = [entry.multiplier for entry in load_embedding(embedding_file).ledger.entries]
+    second = release(embedding_file, tmp_path / "second.h5", stricter, compose=yes)
+    together = [entry.noise_multiplier for entry in load_embedding(embedding_file).ledger.entries]
     multiplier = 1 / math.hypot(*(1 / each for each in together))
     expected = dp_accounting.get_epsilon_gaussian(multiplier, 1e-8)
-    assert promise.total_epsilon == pytest.approx(expected, rel=1e-6)
+    total = second.release.guarantee.total_epsilon
+    assert total == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_ledger_is_spelt_in_files_as_it_always_was(embedding: Embedding) -> None:
+    ledger = ledger_of(embedding, ONE, replace(ONE, adjacency=Adjacency.ADD_REMOVE))
+    entry = ledger.entries[1]
+    document = ledger.to_json()
+    assert document["entries"][1] == {
+        "release_id": entry.release_id,
+        "created": entry.created,
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "adjacency": "add-remove",
+        "multiplier": entry.noise_multiplier,
+        "multiplier_replace_one": entry.noise_multiplier_replace_one,
+    }
+    assert Ledger.from_json(document) == ledger
+    document["entries"][1]["noise_multiplier"] = 99.0
+    with pytest.raises(SchemaError, match="more of a release than there is"):
+        Ledger.from_json(document)
 
 
 def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
@@ -101,7 +162,7 @@ def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
     )
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
     for entry in ledger.entries:
-        accountant.compose(dp_accounting.GaussianDpEvent(entry.multiplier))
+        accountant.compose(dp_accounting.GaussianDpEvent(entry.noise_multiplier))
     total = total_of(ledger, 1e-6)
     assert total.epsilon == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
 
@@ -137,8 +198,7 @@ def test_a_ceiling_has_no_slack(embedding: Embedding) -> None:
 
 def test_what_is_public_enters_every_release_into_the_ledger(embedding: Embedding) -> None:
     """Neither a release in memory nor a signature can be had without an entry."""
-    assert not hasattr(dpntk.release, "release")
-    signs = {"publish", "SigningKey", "load_key", "make_key", "own_key"}
+    signs = {"release", "SigningKey", "load_key", "make_key", "own_key"}
     assert {name for name in dpntk.release.__all__ if name[0].islower()} - signs == {
         "open_any",
         "open_release",
@@ -169,7 +229,7 @@ def test_a_release_that_contradicts_itself_is_not_spent(
 
     monkeypatch.setattr(publishing, "require_consistent", contradicted)
     with pytest.raises(BudgetError, match=r"no reader could confirm such a release, sigma is odd"):
-        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+        release(embedding_file, tmp_path / "release.h5", ONE)
     assert load_embedding(embedding_file).ledger.entries == ()
 
 
@@ -231,7 +291,7 @@ def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
 
     monkeypatch.setattr(publishing, "add_noise", crash)
     with pytest.raises(DpntkError, match="crash"):
-        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+        release(embedding_file, tmp_path / "release.h5", ONE)
     assert len(load_embedding(embedding_file).ledger.entries) == 1
     assert not (tmp_path / "release.h5").exists()
 
@@ -246,7 +306,7 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
     monkeypatch.setattr(publishing, "write_embedding", no_space)
     monkeypatch.setattr(publishing, "add_noise", lambda *_: drawn.append(1))
     with pytest.raises(BudgetError, match="no space"):
-        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+        release(embedding_file, tmp_path / "release.h5", ONE)
     assert drawn == []
 
 
@@ -277,7 +337,7 @@ def test_what_is_spent_without_a_release_is_said(
 
     monkeypatch.setattr(publishing, "write_release", fail)
     with pytest.raises(OutputError, match=f"^{words}.*embedding.h5 counts the release as spent"):
-        publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+        release(embedding_file, tmp_path / "release.h5", ONE)
     assert len(load_embedding(embedding_file).ledger.entries) == 1
 
 
@@ -287,14 +347,9 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
     """The ledger is taken over when the new embedding is written, not when reading begins."""
     dpntk("embed", folder, "--width", "5")
 
-    def embed_slowly(data: Path, *, width: int, **_: object) -> Embedding:
-        made = embed(data, FeatureOptions(width=width))
-        publish(
-            tmp_path / "embedding.h5",
-            tmp_path / "meanwhile.h5",
-            PrivacyParameters(1.0, 1e-3),
-            own_key(),
-        )
+    def embed_slowly(*arguments: Any, **options: Any) -> Embedding:  # noqa: ANN401
+        made = embed(*arguments, **options)
+        release(tmp_path / "embedding.h5", tmp_path / "meanwhile.h5", PrivacyParameters(1.0, 1e-3))
         return made
 
     monkeypatch.setattr("dpntk.embed.commands.embed.embed", embed_slowly)
@@ -309,7 +364,7 @@ def in_a_child(embedding_file: Path, output: Path) -> int:
     key = own_key()
     if (child := os.fork()) == 0:
         try:
-            publish(embedding_file, output, ONE, key, compose=yes)
+            release(embedding_file, output, ONE, key=key, compose=yes)
         finally:
             os._exit(0)
     return child
@@ -392,10 +447,10 @@ def test_simultaneous_releases_all_count(embedding_file: Path, tmp_path: Path) -
 def test_a_damaged_ledger_is_refused(
     embedding_file: Path, tmp_path: Path, change: tuple[str, str]
 ) -> None:
-    publish(embedding_file, tmp_path / "release.h5", ONE, own_key())
+    release(embedding_file, tmp_path / "release.h5", ONE)
     with h5py.File(embedding_file, "r+") as file:
         ledger = str(file.attrs["ledger"])
-        multiplier = load_embedding(embedding_file).ledger.entries[0].multiplier
+        multiplier = load_embedding(embedding_file).ledger.entries[0].noise_multiplier
         file.attrs["ledger"] = ledger.replace(str(multiplier), change[1]).replace(*change)
     with pytest.raises(EmbeddingError, match="ledger"):
         load_embedding(embedding_file)

@@ -15,7 +15,7 @@ from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, open_release, release
 from dpntk.release.mechanism.composition import (
     Total,
     remaining,
@@ -34,7 +34,7 @@ ADDING = PrivacyParameters(1.0, adjacency=Adjacency.ADD_REMOVE)
 
 def epsilon_of(embedding: Embedding, *parameters: PrivacyParameters) -> float:
     """Of Gaussians that all touch one record, by dp-accounting."""
-    precision = sum(1 / e.multiplier**2 for e in ledger_of(embedding, *parameters).entries)
+    precision = sum(1 / e.noise_multiplier**2 for e in ledger_of(embedding, *parameters).entries)
     epsilon: float = dp_accounting.get_epsilon_gaussian(1 / math.sqrt(precision), DELTA)
     return epsilon
 
@@ -75,7 +75,7 @@ def test_unlike_parts_are_taken_under_replace_one(embedding: Embedding) -> None:
     assert alike.epsilon == pytest.approx(epsilon_of(embedding, ADDING, ADDING), rel=1e-6)
     mixed = total_of(joined(embedding, adding, exchanging, later=(ADDING,)), DELTA)
     assert mixed.adjacency is Adjacency.REPLACE_ONE
-    exchanged = sum(2 / e.multiplier_replace_one**2 for e in adding.entries)
+    exchanged = sum(2 / e.noise_multiplier_replace_one**2 for e in adding.entries)
     expected = dp_accounting.get_epsilon_gaussian(1 / math.sqrt(exchanged), DELTA)
     assert mixed.epsilon == pytest.approx(expected, rel=1e-6)
 
@@ -136,7 +136,7 @@ def test_the_whole_way(tmp_path: Path, dpntk: Command) -> None:
 
     guarantee = open_release(tmp_path / "release.h5").release.guarantee
     ledger = load_embedding(tmp_path / "all.h5").ledger
-    loud, quiet, later = (entry.multiplier for entry in ledger.all_entries)
+    loud, quiet, later = (entry.noise_multiplier for entry in ledger.all_entries)
     assert loud < later < quiet
     expected = dp_accounting.get_epsilon_gaussian(1 / math.hypot(1 / loud, 1 / later), 1e-3)
     assert guarantee.total_epsilon == pytest.approx(expected, rel=1e-6)
@@ -168,7 +168,7 @@ def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Com
             embed(data, FeatureOptions(front="pixels", width=5), SourceOptions(classes=3)),
             tmp_path / f"{site}.h5",
         )
-    publish(tmp_path / "a.h5", tmp_path / "r.h5", PrivacyParameters(1.0, 1e-3), own_key())
+    release(tmp_path / "a.h5", tmp_path / "r.h5", PrivacyParameters(1.0, 1e-3))
     save_embedding(merge([tmp_path / "a.h5", tmp_path / "b.h5"]), tmp_path / "embedding.h5")
     assert dpntk("embed", "a.npz", "--width", "5", "--overwrite").code == 0
     (entry,) = load_embedding(tmp_path / "embedding.h5").ledger.all_entries
@@ -178,5 +178,5 @@ def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Com
         return True
 
     parameters = PrivacyParameters(1.0, 1e-3)
-    publish(tmp_path / "embedding.h5", tmp_path / "s.h5", parameters, own_key(), compose=agreed)
+    release(tmp_path / "embedding.h5", tmp_path / "s.h5", parameters, compose=agreed)
     assert len(load_embedding(tmp_path / "embedding.h5").ledger.all_entries) == 2

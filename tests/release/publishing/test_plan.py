@@ -31,7 +31,7 @@ def test_the_release_has_the_noise_that_was_planned(
     planned = plan(embedding.feature_map, embedding.grid, CLASSES, 200, parameters)
     made = unrecorded_release(embedding, parameters).guarantee
     assert planned.sigma == made.sigma
-    assert planned.multiplier == made.noise_multiplier
+    assert planned.noise_multiplier == made.noise_multiplier
     assert planned.sensitivity == pytest.approx(made.sensitivity)
 
 

@@ -154,7 +154,7 @@ def test_spending_again_on_bounds_is_asked_about_and_adds_up(dpntk: Command, tab
     ledger = load_embedding(Path("embedding.h5")).ledger
     assert len(ledger.entries) == 2
     # What stands in the ledger is not made smaller by what a schema says.
-    smaller = tuple(dataclasses.replace(entry, multiplier=99.0) for entry in ledger.entries)
+    smaller = tuple(dataclasses.replace(entry, noise_multiplier=99.0) for entry in ledger.entries)
     assert ledger.beginning_with(smaller) == ledger
 
 
@@ -204,7 +204,7 @@ def test_a_reader_refuses_a_total_that_leaves_the_bounds_out(dpntk: Command, tab
         with pytest.raises(FormatError, match="bounds"):
             require_consistent(claimed, made.feature_map, schema.spent)
     for noise in (5e-324, 1e-7):
-        hardly_any = [dataclasses.replace(entry, multiplier=noise) for entry in schema.spent]
+        hardly_any = [dataclasses.replace(entry, noise_multiplier=noise) for entry in schema.spent]
         with pytest.raises(FormatError, match="does not count"):
             require_consistent(made.guarantee, made.feature_map, tuple(hardly_any))
     elsewhere = [dataclasses.replace(e, adjacency=Adjacency.ADD_REMOVE) for e in schema.spent]
@@ -336,7 +336,7 @@ def test_all_rounds_of_finding_bounds_are_counted(
     assert dpntk("embed", "a.csv", "--schema", "bounded.toml", "--width", 5).code == 0
     ledger = load_embedding(Path("embedding.h5")).ledger
     assert ledger.entries == second.schema.spent
-    both = epsilon_for(ledger.entries[0].multiplier / math.sqrt(2), 1e-5)
+    both = epsilon_for(ledger.entries[0].noise_multiplier / math.sqrt(2), 1e-5)
     assert total_of(ledger, 1e-5).epsilon == pytest.approx(both)
     assert dpntk("release", "--eps", 1).code == 0
     said = json.loads(dpntk("inspect", "--json", "release.h5").stdout)

@@ -1,0 +1,155 @@
+"""The promise of a release in words, as NIST SP 800-226 asks for.
+
+Unit of privacy, adjacency, what is not covered: a statement is a list of sentences, each of which
+is there or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...common.adjacency import Adjacency
+from ...common.features.base import FeatureMap
+from ...common.features.perceptual import PerceptualFeatures
+from ...common.schema import Schema
+from ...common.schema.table import TableSchema
+from ...common.text import promised, rounded_up
+from .distilled import DistilledGuarantee
+from .model import EmbeddingGuarantee
+
+NOT_PRIVATE: Final = (
+    "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
+)
+"""What everything that reads a release without noise has to say."""
+_UNIT: Final = (
+    "The unit of privacy is one record: whoever contributed several is protected less. Everything "
+    "computed from this file alone is covered by the same guarantee."
+)
+_TRAINED: Final = (
+    "The features are those of a pre-trained module; the data that it was trained on are not "
+    "covered, and the owner has declared them public."
+)
+
+
+def statement_of(
+    guarantee: EmbeddingGuarantee,
+    schema: Schema,
+    feature_map: FeatureMap,
+    *,
+    equal_classes: bool,
+) -> str:
+    """The promise of the release of an embedding.
+
+    Args:
+        guarantee: the promise.
+        schema: what was taken as known of the records.
+        feature_map: phi; a module in it was trained on something.
+        equal_classes: whether the classes were declared to be equally frequent.
+    """
+    if not guarantee.private:
+        return (
+            f"{NOT_PRIVATE}. It holds exact sums, for research on data that are not sensitive; it "
+            "must not be given to anybody who may not see the records."
+        )
+    outside = _known(schema, guarantee.adjacency)
+    if equal_classes and len(schema.classes) > 1:
+        outside.append("that all classes are equally frequent")
+    return " ".join(
+        (
+            *_promise(guarantee, schema),
+            _UNIT,
+            _not_covered(outside),
+            *_looked_up(schema),
+            *([_TRAINED] if isinstance(feature_map, PerceptualFeatures) else ()),
+            *_spent(guarantee.total_releases, guarantee.total_epsilon, guarantee.total_adjacency),
+        )
+    )
+
+
+def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
+    """The promise of the release of a distilled set.
+
+    Args:
+        guarantee: the promise.
+        schema: what was taken as known of the records.
+    """
+    adjacency = guarantee.adjacency
+    return " ".join(
+        (
+            _satisfies(promised(guarantee.epsilon), guarantee.delta, change_in_words(adjacency))
+            + ".",
+            _UNIT,
+            _not_covered([*_known(schema, adjacency), "the sampling rate"]),
+            *_looked_up(schema),
+            *_spent(guarantee.total_releases, guarantee.total_epsilon, adjacency),
+        )
+    )
+
+
+def change_in_words(adjacency: Adjacency) -> str:
+    """What the release of a distilled set hides, and what of the number of records."""
+    return {
+        Adjacency.ADD_REMOVE: (
+            "adding or taking away any one record; the number of records is not in it"
+        ),
+        Adjacency.REPLACE_ONE: (
+            "exchanging any one record for any other; the number of records is public"
+        ),
+    }[adjacency]
+
+
+def _promise(guarantee: EmbeddingGuarantee, schema: Schema) -> list[str]:
+    """What is satisfied, and what is so for an exchange if that is another matter."""
+    g = guarantee
+    if isinstance(schema, TableSchema) and schema.spent:
+        satisfied = _satisfies(rounded_up(g.total_epsilon), g.delta, g.total_adjacency.meaning)
+        bounded = ", ".join(column.name for column in schema.private_bounds)
+        sentence = (
+            f"{satisfied}: epsilon {promised(g.epsilon)} for its matrix, and the rest for what was "
+            f"released before, the bounds of {bounded} among it, which were found in the records "
+            "with differential privacy."
+        )
+        what = "epsilon of the matrix alone"
+    else:
+        sentence = _satisfies(promised(g.epsilon), g.delta, g.adjacency.meaning) + "."
+        what = "epsilon"
+    if g.epsilon_replace_one is None:
+        return [sentence]
+    exchanged = rounded_up(g.epsilon_replace_one)
+    return [sentence, f"For exchanging one record for another, {what} is {exchanged}."]
+
+
+def _satisfies(epsilon: str, delta: float, change: str) -> str:
+    return f"This file satisfies ({epsilon}, {promised(delta)}) differential privacy for {change}"
+
+
+def _known(schema: Schema, adjacency: Adjacency) -> list[str]:
+    """What was taken as known of the records."""
+    known = [f"the {fact}" for fact in schema.known]
+    return ["the number of records", *known] if adjacency is Adjacency.REPLACE_ONE else known
+
+
+def _not_covered(outside: Sequence[str]) -> str:
+    return (
+        f"Not covered, and treated as public: {', '.join(outside)}, and every choice of options "
+        "made by looking at the records."
+    )
+
+
+def _looked_up(schema: Schema) -> list[str]:
+    """What was taken from the records themselves."""
+    if not schema.from_data:
+        return []
+    return [f"Looked up in the records: {' and '.join(schema.from_data)}."]
+
+
+def _spent(releases: int, epsilon: float, adjacency: Adjacency) -> list[str]:
+    """What this and earlier releases have spent together."""
+    before = (
+        "The owner's ledger knows of no earlier release from these records."
+        if releases == 1
+        else f"This is release number {releases} from these records; together they have epsilon "
+        f"{rounded_up(epsilon)} ({adjacency.value})."
+    )
+    return [before, "Every further one adds to the privacy loss."]
