@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ..common.arguments import path_of, whole
 from ..common.errors import GeneratorError, OutputError
 from ..common.runtime.device import AUTO
 from ..common.schema.table import TableSchema
-from ..common.storage.paths import path_of
 from ..release.file.reader import OpenedDistilled, OpenedRelease, open_any
 from .distilled import export_points
 from .fit.descent import Training
-from .fit.settings import TableSettings, TrainingSettings, whole
+from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
 from .output.folder import require_replaceable
@@ -82,7 +82,7 @@ def generate(
     folder = path_of(folder, "folder", OutputError)
     if count is not None and points is not None:
         raise GeneratorError("give either a count of records or points, not both")
-    count = None if count is None else whole("count", count, least=1)
+    count = None if count is None else whole(count, "count", GeneratorError, least=1)
     module = None if module is None else path_of(module, "module", GeneratorError)
     opened = _opened(release)
     is_table = isinstance(opened.release.schema, TableSchema)

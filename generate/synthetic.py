@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.arguments import MOST_SEED, path_of, whole
 from ..common.errors import GeneratorError, OutputError
-from ..common.storage.paths import path_of
 from .fit.descent import LossPoint
-from .fit.settings import MOST_SEED, whole
 from .images.export import (
     SavedImageGenerator,
     understand_image_generator,
@@ -195,7 +194,10 @@ def _no_generator(given: object) -> GeneratorError:
 
 
 def _drawn(count: int, seed: int) -> tuple[int, int]:
-    return whole("count", count, least=1), whole("seed", seed, least=0, most=MOST_SEED)
+    return (
+        whole(count, "count", GeneratorError, least=1),
+        whole(seed, "seed", GeneratorError, most=MOST_SEED),
+    )
 
 
 def _begin(folder: Path, generator: SavedGenerator) -> None:
