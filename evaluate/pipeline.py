@@ -75,6 +75,7 @@ def evaluate(
     real = None if baseline is None else path_of(baseline, "baseline", DataError)
     source = None if release is None else path_of(release, "release", DataError)
     seed = whole(seed, "seed", DataError, most=MOST_SEED)
+    _require_options(tables)
     if not are_tables(folders, tables):
         if tables is not None:
             raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
@@ -89,6 +90,11 @@ def _each(synthetic: Location | Sequence[Location]) -> Sequence[Location]:
     if isinstance(synthetic, str) or not isinstance(synthetic, Sequence):
         return [synthetic]
     return synthetic
+
+
+def _require_options(tables: object) -> None:
+    if not isinstance(tables, TableOptions | None):
+        raise SchemaError(f"tables: TableOptions are wanted, not {type(tables).__name__}")
 
 
 def are_tables(folders: Sequence[Path], tables: TableOptions | None) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ..common.arguments import MOST_SEED, path_of, whole
 from ..common.errors import GeneratorError, OutputError
@@ -24,9 +22,6 @@ from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SavedGenerator = SavedImageGenerator | SavedTableGenerator
 """A trained generator with all that sampling needs, of whatever kind."""
@@ -53,9 +48,7 @@ class Synthetic:
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def sample(
-        self, count: int, seed: int = 0
-    ) -> pa.Table | tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def sample(self, count: int, seed: int = 0) -> Any:  # noqa: ANN401 - pyarrow has no types
         """Draw more records, in memory and in random order.
 
         Args:
@@ -74,7 +67,7 @@ class Synthetic:
         return self.generator.sample(*_drawn(count, seed))
 
 
-def load_generator(path: Path | str) -> SavedGenerator:
+def load_generator(path: str | os.PathLike[str]) -> SavedGenerator:
     """Read a generator that was trained earlier, of images or of a table.
 
     Args:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from dpntk import evaluate, generate
 from dpntk.common import errors
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = ("embed", "release", "release.distill", "generate", "evaluate", "evaluate.tables")
+PUBLIC = ("embed", "release", "release.distill", "generate", "evaluate")
 
 
 @pytest.mark.parametrize("room", PUBLIC)
@@ -20,6 +21,14 @@ def test_every_public_name_is_there(room: str) -> None:
     module = importlib.import_module(f"dpntk.{room}")
     assert module.__all__ == sorted(module.__all__)
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
+def test_the_last_two_stages_have_one_name_for_every_kind_of_record() -> None:
+    """What they do, is in tests/generate/test_pipeline.py and tests/evaluate/test_pipeline.py."""
+    assert [name for name in generate.__all__ if name.islower()] == [
+        "generate", "load_generator", "points_to", "sample_to",
+    ]  # fmt: skip
+    assert [name for name in evaluate.__all__ if name.islower()] == ["evaluate"]
 
 
 def test_what_the_readme_imports_is_public() -> None:
