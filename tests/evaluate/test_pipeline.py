@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from dpntk.common.errors import DpntkError
+from dpntk.common.schema.toml import Draft
 from dpntk.evaluate import Evaluation, ImageEvaluation, TableEvaluation, TableOptions, evaluate
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.tables.classifiers import CLASSIFIERS as OF_TABLES
+from dpntk.evaluate.tables.utility import Row, Run
 from dpntk.generate import TableSettings, TrainingSettings, generate
 from tests.conftest import Command
 from tests.helpers.releases import KINDS, write_images, write_rows, write_small_release
+from tests.helpers.tables import PEOPLE
 
 SETTINGS = {
     "images": TrainingSettings(steps=2, batch=6),
@@ -107,3 +110,17 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
             call()
         assert "\n" not in str(refusal.value)
         assert len(str(refusal.value)) < 300
+
+
+def test_what_points_give_stands_below_the_records_that_they_are_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_kernel = Row("by their kernel", (Run(4, 4, 4, {}),))
+    monkeypatch.setattr("dpntk.evaluate.pipeline.regression_rows", lambda *_: [by_kernel])
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    rows = write_rows(tmp_path / "rows.csv")
+    found = evaluate(rows, test=rows, baseline=rows)
+    assert isinstance(found, TableEvaluation)
+    assert [row.trained_on for row in found.rows] == [
+        "synthetic", "by their kernel", "real", "independent columns of real", "constant",
+    ]  # fmt: skip
