@@ -1,92 +1,47 @@
-"""What users hand to a public function: paths and numbers, or one line that says what is wrong.
-
-The command line's own options have been checked before they get here.
-"""
+"""What is handed to public functions by mistake: values of another type, refused in one line."""
 
 from __future__ import annotations
 
-import math
-import operator
 import os
-from numbers import Real
 from pathlib import Path
-from typing import Final, SupportsIndex
 
 from .errors import DpntkError
 
-MOST: Final = 2**31 - 1
-"""Of anything that is counted: every library takes it."""
-MOST_SEED: Final = 2**32 - 1
 
-
-def path_of(given: str | os.PathLike[str], what: str, refusal: type[DpntkError]) -> Path:
-    """A path, of whatever can be one.
-
-    Args:
-        given: as the user gave it.
-        what: its name, for the message.
-        refusal: the error to raise.
-
-    Raises:
-        DpntkError: it is no path; of the kind `refusal`.
-    """
-    try:
-        path = Path(given)
-    except TypeError as error:
-        raise refusal(f"{what}: a path is wanted, not {type(given).__name__}") from error
-    if "\0" in str(path):
-        raise refusal(f"{what}: no path has a character zero in it")
-    return path
-
-
-def whole(
-    number: SupportsIndex,
-    what: str,
-    refusal: type[DpntkError],
+def require_kind(
+    name: str,
+    value: object,
+    kind: type | tuple[type, ...],
+    wanted: str,
     *,
-    least: int = 0,
-    most: int = MOST,
-) -> int:
-    """A whole number in its range, as a plain one.
+    refusal: type[DpntkError],
+) -> None:
+    """Check the type of an argument.
 
     Args:
-        number: as the user gave it.
-        what: its name, for the message.
+        name: of the argument.
+        value: what was handed over; it is not shown.
+        kind: what it has to be an instance of.
+        wanted: the same in words, with a hint where to get one.
         refusal: the error to raise.
-        least: that it may be.
-        most: that it may be.
 
     Raises:
-        DpntkError: it is no such number; of the kind `refusal`.
+        DpntkError: as `refusal`: it is something else.
     """
-    try:
-        found = operator.index(number)
-    except TypeError:
-        found = least - 1
-    if not least <= found <= most:
-        raise refusal(f"{what} {number!r}: a whole number from {least} to {most:,} is wanted")
-    return found
+    if not isinstance(value, kind):
+        raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
 
 
-def positive(
-    number: float, what: str, refusal: type[DpntkError], *, most: float = math.inf
-) -> float:
-    """A number above 0, not infinite, as a plain one.
+def path_from(name: str, value: Path | str, *, refusal: type[DpntkError]) -> Path:
+    """A path that was handed over as one or as text.
 
     Args:
-        number: as the user gave it.
-        what: its name, for the message.
+        name: of the argument.
+        value: the path.
         refusal: the error to raise.
-        most: that it may be.
 
     Raises:
-        DpntkError: it is no such number; of the kind `refusal`.
+        DpntkError: as `refusal`: it is something else.
     """
-    if not _is_real(number) or not 0 < number <= most or number == math.inf:
-        end = "" if most == math.inf else f", at most {most:g},"
-        raise refusal(f"{what} {number!r}: a number above 0{end} is wanted")
-    return float(number)
-
-
-def _is_real(number: object) -> bool:
-    return isinstance(number, Real)
+    require_kind(name, value, (str, os.PathLike), "the path of a file", refusal=refusal)
+    return Path(value)

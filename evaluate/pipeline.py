@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Final, TypeVar
 
-from ..common.arguments import MOST_SEED, path_of, whole
+from ..common.arguments import require_kind
 from ..common.console import warning
 from ..common.errors import DataError, SchemaError
+from ..common.locations import Location, located
+from ..common.numbers import MOST_SEED, whole
 from ..release.file.model import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
 from .images.classifiers import CLASSIFIERS, in_words
@@ -28,8 +30,6 @@ from .tables.table import Table, is_table, read_real_table, read_synthetic_table
 from .tables.utility import evaluate_tables, task_for
 
 AnyRecords = TypeVar("AnyRecords", LabelledImages, Table)
-Location = str | os.PathLike[str]
-"""A path, or what stands for one: `dpntk.generate.generate` gives such a thing back."""
 
 _TRUSTED: Final = Acceptance()
 
@@ -68,33 +68,28 @@ def evaluate(
         SchemaError: records do not fit one another, or options do not fit them.
         ReleaseError: the release cannot be accepted.
     """
-    folders = [path_of(one, "synthetic", DataError) for one in _each(synthetic)]
+    folders = [located("synthetic", one, refusal=DataError) for one in _each(synthetic)]
     if not folders:
         raise DataError("synthetic: there are no records to evaluate")
-    held_out = path_of(test, "test", DataError)
-    real = None if baseline is None else path_of(baseline, "baseline", DataError)
-    source = None if release is None else path_of(release, "release", DataError)
+    held_out = located("test", test, refusal=DataError)
+    real = None if baseline is None else located("baseline", baseline, refusal=DataError)
+    source = None if release is None else located("release", release, refusal=DataError)
     seed = whole(seed, "seed", DataError, most=MOST_SEED)
-    _require_options(tables)
+    options = (TableOptions, NoneType)
+    require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
     if not are_tables(folders, tables):
         if tables is not None:
             raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
         if len(folders) > 1:
             raise DataError("several folders are for tables: evaluate images one by one")
         return _of_images(folders[0], held_out, real, source, acceptance, seed)
-    options = tables or TableOptions()
-    return _of_tables(folders, held_out, real, options, source, acceptance, seed)
+    return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
 
 
 def _each(synthetic: Location | Sequence[Location]) -> Sequence[Location]:
     if isinstance(synthetic, str) or not isinstance(synthetic, Sequence):
         return [synthetic]
     return synthetic
-
-
-def _require_options(tables: object) -> None:
-    if not isinstance(tables, TableOptions | None):
-        raise SchemaError(f"tables: TableOptions are wanted, not {type(tables).__name__}")
 
 
 def are_tables(folders: Sequence[Path], tables: TableOptions | None) -> bool:
@@ -111,7 +106,9 @@ def _of_tables(
     acceptance: Acceptance,
     seed: int,
 ) -> TableEvaluation:
-    schema = None if options.schema is None else path_of(options.schema, "schema", SchemaError)
+    schema = (
+        None if options.schema is None else located("schema", options.schema, refusal=SchemaError)
+    )
     tables = [
         _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
         for path in folders

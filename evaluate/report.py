@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
-from ..common.arguments import path_of
 from ..common.console import TextTable, as_text
 from ..common.errors import OutputError
+from ..common.locations import Location, located
 from ..common.storage.atomic import SENSITIVE_MODE, write_atomically
 
 REPORT_BEGINS: Final = b'{\n  "measure": '
@@ -40,7 +39,7 @@ class Evaluation(ABC):
     def __str__(self) -> str:
         return as_text(self.table())
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: Location) -> None:
         """Write `evaluation.json`, exact figures of real records: for its owner alone (0600).
 
         Args:
@@ -50,4 +49,6 @@ class Evaluation(ABC):
             OutputError: it cannot be written.
         """
         content = json.dumps(self.to_json(), indent=2).encode() + b"\n"
-        write_atomically(path_of(path, "evaluation", OutputError), content, mode=SENSITIVE_MODE)
+        write_atomically(
+            located("evaluation", path, refusal=OutputError), content, mode=SENSITIVE_MODE
+        )

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..common.arguments import path_of, whole
+from ..common.arguments import require_kind
 from ..common.errors import GeneratorError, OutputError
+from ..common.locations import Location, located
+from ..common.numbers import whole
 from ..common.runtime.device import AUTO
 from ..common.schema.table import TableSchema
 from ..release.file.reader import OpenedDistilled, OpenedRelease, open_any
@@ -36,13 +38,13 @@ MOST_ROWS: Final = 1_000_000
 
 
 def generate(
-    release: OpenedRelease | OpenedDistilled | Path | str,
-    folder: Path | str,
+    release: OpenedRelease | OpenedDistilled | Location,
+    folder: Location,
     *,
     count: int | None = None,
     settings: TrainingSettings | None = None,
     points: PointSettings | None = None,
-    module: Path | str | None = None,
+    module: Location | None = None,
     safe_csv: bool = False,
     device: str = AUTO,
 ) -> Synthetic:
@@ -79,11 +81,11 @@ def generate(
         DeviceError: there is no such device here.
         OutputError: the folder cannot be written.
     """
-    folder = path_of(folder, "folder", OutputError)
+    folder = located("folder", folder, refusal=OutputError)
     if count is not None and points is not None:
         raise GeneratorError("give either a count of records or points, not both")
     count = None if count is None else whole(count, "count", GeneratorError, least=1)
-    module = None if module is None else path_of(module, "module", GeneratorError)
+    module = None if module is None else located("module", module, refusal=GeneratorError)
     opened = _opened(release)
     is_table = isinstance(opened.release.schema, TableSchema)
     if isinstance(opened, OpenedDistilled):
@@ -138,16 +140,13 @@ def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
 
 
 def _opened(
-    release: OpenedRelease | OpenedDistilled | Path | str,
+    release: OpenedRelease | OpenedDistilled | Location,
 ) -> OpenedRelease | OpenedDistilled:
     if isinstance(release, (OpenedRelease, OpenedDistilled)):
         return release
-    if isinstance(release, (str, os.PathLike)):
-        return open_any(path_of(release, "release", GeneratorError))
-    raise GeneratorError(
-        f"release: what open_release or open_any gives, or a path, is wanted, not "
-        f"{type(release).__name__}"
-    )
+    wanted = "what open_release or open_any gives, or the path of a file"
+    require_kind("release", release, (str, os.PathLike), wanted, refusal=GeneratorError)
+    return open_any(Path(release))
 
 
 def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> TrainingSettings:

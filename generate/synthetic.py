@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import MOST_SEED, path_of, whole
 from ..common.errors import GeneratorError, OutputError
+from ..common.locations import Location, located
+from ..common.numbers import MOST_SEED, whole
 from .fit.descent import LossPoint
 from .images.export import (
     SavedImageGenerator,
@@ -67,7 +67,7 @@ class Synthetic:
         return self.generator.sample(*_drawn(count, seed))
 
 
-def load_generator(path: str | os.PathLike[str]) -> SavedGenerator:
+def load_generator(path: Location) -> SavedGenerator:
     """Read a generator that was trained earlier, of images or of a table.
 
     Args:
@@ -76,7 +76,7 @@ def load_generator(path: str | os.PathLike[str]) -> SavedGenerator:
     Raises:
         GeneratorError: there is none, or it is damaged.
     """
-    path = path_of(path, "generator", GeneratorError)
+    path = located("generator", path, refusal=GeneratorError)
     return generator_file.read(path / GENERATOR if path.is_dir() else path, _understand)
 
 
@@ -89,7 +89,7 @@ def _understand(
 
 
 def sample_to(
-    folder: Path | str,
+    folder: Location,
     generator: SavedGenerator,
     *,
     count: int,
@@ -109,7 +109,7 @@ def sample_to(
         GeneratorError: the numbers make no sense, or no CSV is written.
         OutputError: the folder cannot be written.
     """
-    folder = path_of(folder, "folder", OutputError)
+    folder = located("folder", folder, refusal=OutputError)
     count, seed = _drawn(count, seed)
     sampling = {"records": count, "seed": seed}
     match generator:
@@ -126,7 +126,7 @@ def sample_to(
     return Synthetic(folder, generator)
 
 
-def points_to(folder: Path | str, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
+def points_to(folder: Location, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
     """Find the points that stand for a generator's images and write the folder of results.
 
     Args:
@@ -138,7 +138,7 @@ def points_to(folder: Path | str, generator: SavedGenerator, settings: PointSett
         GeneratorError: there can be no such points.
         OutputError: the folder cannot be written.
     """
-    folder = path_of(folder, "folder", OutputError)
+    folder = located("folder", folder, refusal=OutputError)
     match generator:
         case SavedTableGenerator():
             raise no_points_of_tables()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
-from ...common.arguments import positive, whole
 from ...common.errors import DataError
+from ...common.locations import Location
+from ...common.numbers import positive, whole
 from .utility import MOST_RECORDS
 
 
@@ -26,7 +26,7 @@ class TableOptions:
         DataError: a number is out of its range.
     """
 
-    schema: str | os.PathLike[str] | None = None
+    schema: Location | None = None
     positive: str | None = None
     keep_negatives: float = 1.0
     train_records: int = MOST_RECORDS

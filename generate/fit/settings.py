@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from ...common.arguments import MOST_SEED, positive, whole
 from ...common.errors import GeneratorError
+from ...common.numbers import MOST_SEED, positive, whole
 
 MARGINALS_LOSS: Final = 30.0
 """Weight of the marginals' distance, and of that of pairs, beside that of the other features."""

@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.arguments import MOST_SEED, positive, whole
 from ...common.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes, class_targets
+from ...common.numbers import MOST_SEED, positive, whole
 from ..fit.descent import require_finite
 from .generator import ConditionalGenerator
 

@@ -89,19 +89,19 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     table = TableOptions()
     wrong: list[tuple[Callable[[], object], str]] = [
-        (lambda: evaluate(None, test=rows), "synthetic: a path is wanted, not NoneType"),  # type: ignore[arg-type]
+        (lambda: evaluate(None, test=rows), "synthetic must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: evaluate([], test=rows), "synthetic: there are no records"),
         (lambda: evaluate(tmp_path / "missing", test=rows), "missing: there is no such folder"),
         (lambda: evaluate(tmp_path / "empty", test=rows), "there is no images.npz in it"),
-        (lambda: evaluate(images, test=None), "test: a path is wanted, not NoneType"),  # type: ignore[arg-type]
-        (lambda: evaluate(images, test=images, baseline=3), "baseline: a path is wanted, not int"),  # type: ignore[arg-type]
-        (lambda: evaluate(images, test=images, release=3), "release: a path is wanted, not int"),  # type: ignore[arg-type]
+        (lambda: evaluate(images, test=None), "test must be the path .* NoneType"),  # type: ignore[arg-type]
+        (lambda: evaluate(images, test=images, baseline=3), "baseline must be the path .* int"),  # type: ignore[arg-type]
+        (lambda: evaluate(images, test=images, release=3), "release must be the path .* int"),  # type: ignore[arg-type]
         (lambda: evaluate(images, test=images, seed=-1), "seed -1: a whole number from 0"),
         (lambda: evaluate(images, test=images, tables=table), "there are no table options"),
         (lambda: evaluate([images, images], test=images), "evaluate images one by one"),
         (lambda: evaluate(rows, test=rows, tables=table), "give the schema with --schema"),
-        (lambda: evaluate(rows, test=rows, tables={"positive": "yes"}), "TableOptions .* not dict"),  # type: ignore[arg-type]
-        (lambda: evaluate(rows, test=rows, tables=TableOptions(3)), "schema: a path is wanted"),  # type: ignore[arg-type]
+        (lambda: evaluate(rows, test=rows, tables={}), "tables must be TableOptions, .* dict"),  # type: ignore[arg-type]
+        (lambda: evaluate(rows, test=rows, tables=TableOptions(3)), "schema must be the path"),  # type: ignore[arg-type]
         (lambda: TableOptions(keep_negatives=2), "keep_negatives 2: a number above 0, at most 1,"),
         (lambda: TableOptions(train_records=0), "train_records 0: a whole number from 1"),
     ]
