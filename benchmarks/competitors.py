@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpntk.common.schema.column import Column, ColumnKind, Missing, Transform
 from dpntk.common.schema.encoding import MISSING, NumericEncoding
 from dpntk.common.schema.table import TableSchema
-from dpntk.evaluate.tables import Table
+from dpntk.evaluate.tables.table import Table
 
 CELLS = 32
 NAMES = ("MST", "AIM")

@@ -31,8 +31,8 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
-from dpntk.evaluate import read_real, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
+from dpntk.evaluate.images.records import read_real, read_synthetic
 from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
 from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import PRESETS, Settings, distill

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.ledger import DEFAULT_DELTA
-from dpntk.evaluate.images.records import Records
+from dpntk.evaluate.images.records import LabelledImages
 from dpntk.release.mechanism.accountant import noise_multiplier
 
 _RANK: Final = 20
@@ -37,7 +37,7 @@ def gaussian_records(
     adjacency: Adjacency,
     count: int,
     seed: int,
-) -> Records:
+) -> LabelledImages:
     """Records drawn from noisy class-wise Gaussians, the same number of each class.
 
     Args:
@@ -63,7 +63,9 @@ def gaussian_records(
         images.append(_draw(moment + noise, size, random))
         classes.append(np.full(size, label))
     order = random.permutation(size * len(class_names))
-    return Records(np.concatenate(images)[order], np.concatenate(classes)[order], class_names, {})
+    return LabelledImages(
+        np.concatenate(images)[order], np.concatenate(classes)[order], class_names, {}
+    )
 
 
 def _sums(records: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -32,9 +32,9 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import Embedding, embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
-from dpntk.evaluate import measure, read_real, read_synthetic
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
-from dpntk.evaluate.images.records import Records
+from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
+from dpntk.evaluate.images.utility import measure
 from dpntk.generate import TrainingSettings, generate
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
@@ -71,7 +71,7 @@ def through_files(
     embedding: Embedding,
     run: Run,
     change: Callable[[OpenedRelease], OpenedRelease] = lambda opened: opened,
-) -> Records:
+) -> LabelledImages:
     """Synthetic records, by way of the files that users have."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -84,14 +84,14 @@ def through_files(
         return read_synthetic(folder / "synthetic")
 
 
-def default(data: Path, run: Run) -> Records:
+def default(data: Path, run: Run) -> LabelledImages:
     """What a user gets who chooses nothing."""
     return through_files(
         embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)), run
     )
 
 
-def pixels(data: Path, run: Run) -> Records:
+def pixels(data: Path, run: Run) -> LabelledImages:
     """The tangent kernel without a front."""
     embedding = embed(
         data,
@@ -101,13 +101,13 @@ def pixels(data: Path, run: Run) -> Records:
     return through_files(embedding, run)
 
 
-def rff(data: Path, run: Run) -> Records:
+def rff(data: Path, run: Run) -> LabelledImages:
     """Random Fourier features: DP-MERF."""
     embedding = embed(data, FeatureOptions("rff", seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run)
 
 
-def hermite(data: Path, run: Run) -> Records:
+def hermite(data: Path, run: Run) -> LabelledImages:
     """Hermite features: DP-HP."""
     embedding = embed(
         data, FeatureOptions("hermite", seed=run.seed), SourceOptions(classes=CLASSES)
@@ -115,7 +115,7 @@ def hermite(data: Path, run: Run) -> Records:
     return through_files(embedding, run)
 
 
-def gaussian(data: Path, run: Run) -> Records:
+def gaussian(data: Path, run: Run) -> LabelledImages:
     """The yardstick: the mean and covariance of each class, and no training."""
     source = open_source(data, SourceOptions(classes=CLASSES))
     batches = list(source.batches(4096))
@@ -130,7 +130,7 @@ def gaussian(data: Path, run: Run) -> Records:
     )
 
 
-def pure_noise(data: Path, run: Run) -> Records:
+def pure_noise(data: Path, run: Run) -> LabelledImages:
     """A control: a release that holds nothing but its noise; to be at chance."""
 
     def drown(opened: OpenedRelease) -> OpenedRelease:
@@ -144,7 +144,7 @@ def pure_noise(data: Path, run: Run) -> Records:
     )
 
 
-def permuted_labels(data: Path, run: Run) -> Records:
+def permuted_labels(data: Path, run: Run) -> LabelledImages:
     """A control: the labels are permuted before embedding; to be at chance."""
     source = open_source(data, SourceOptions(classes=CLASSES))
     batches = list(source.batches(4096))
@@ -159,7 +159,7 @@ def permuted_labels(data: Path, run: Run) -> Records:
     return through_files(embedding, run)
 
 
-METHODS: dict[str, Callable[[Path, Run], Records]] = {
+METHODS: dict[str, Callable[[Path, Run], LabelledImages]] = {
     "default": default,
     "ntk, pixels": pixels,
     "rff (DP-MERF)": rff,

@@ -48,17 +48,11 @@ from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.schema_inference import draft_schema
-from dpntk.evaluate.tables import (
-    Row,
-    Table,
-    evaluate_tables,
-    read_real_table,
-    read_synthetic_table,
-)
 from dpntk.evaluate.tables.baselines import independent_columns
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
-from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, task_for
+from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
+from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, Row, evaluate_tables, task_for
 from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
 

@@ -32,8 +32,12 @@ def require_kind(
         raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
 
 
-def path_from(name: str, value: Path | str, *, refusal: type[DpntkError]) -> Path:
-    """A path that was handed over as one or as text.
+Location = str | os.PathLike[str]
+"""A path, as text or not, or what stands for one, such as a folder of synthetic records."""
+
+
+def path_from(name: str, value: Location, *, refusal: type[DpntkError]) -> Path:
+    """The path of a file or folder that a user has handed over.
 
     Args:
         name: of the argument.
@@ -43,5 +47,5 @@ def path_from(name: str, value: Path | str, *, refusal: type[DpntkError]) -> Pat
     Raises:
         DpntkError: as `refusal`: it is something else.
     """
-    require_kind(name, value, (str, os.PathLike), "the path of a file", refusal=refusal)
+    require_kind(name, value, (str, os.PathLike), "the path of a file or folder", refusal=refusal)
     return Path(value)

@@ -8,6 +8,7 @@ printed stays one line, in its cell if it is in a table, and shows all that it h
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
@@ -131,11 +132,22 @@ def show(grid: TextTable) -> None:
 
     Rich would leave out columns, and so figures.
     """
+    _plain_console(width=_width_of(grid, _plain_console().width)).print(grid.table)
+
+
+def as_text(grid: TextTable) -> str:
+    """A table as `show` would print it where nobody looks, in lines of a usual width."""
+    text = io.StringIO()
+    _plain_console(file=text, width=_width_of(grid, _USUAL_WIDTH)).print(grid.table)
+    return text.getvalue().rstrip("\n")
+
+
+def _width_of(grid: TextTable, wanted: int) -> int:
+    """The width, or what the table needs if that is more."""
     terminal = _plain_console()
     options = terminal.options.update(max_width=_ANY_WIDTH)
     needs = terminal.measure(grid.table, options=options)
-    width = max(terminal.width, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
-    _plain_console(width=width).print(grid.table)
+    return max(wanted, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
 
 
 def show_label(title: str, rows: Mapping[str, str], *, good: bool) -> None:

@@ -1,6 +1,9 @@
 """How good synthetic records are, measured on real ones."""
 
-from .images.records import Records, read_real, read_synthetic
-from .images.utility import Accuracies, measure
+from .images.report import ImageEvaluation
+from .pipeline import evaluate
+from .report import Evaluation
+from .tables.options import TableOptions
+from .tables.report import TableEvaluation
 
-__all__ = ["Accuracies", "Records", "measure", "read_real", "read_synthetic"]
+__all__ = ["Evaluation", "ImageEvaluation", "TableEvaluation", "TableOptions", "evaluate"]

@@ -28,7 +28,7 @@ _MOST_POINTS: Final = 5_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Points(Outlined):
+class SupportSet(Outlined):
     """The points of a distilled set with the regression that they were made for.
 
     Attributes:
@@ -52,14 +52,9 @@ class Points(Outlined):
         return torch.cat(found).numpy()
 
 
-def is_distilled(provenance: Mapping[str, Any]) -> bool:
-    """Whether records say that they are points for kernel regression."""
-    return "kernel" in provenance
-
-
 def read_points(
     folder: Path, provenance: Mapping[str, Any], classes: int, record_size: int
-) -> Points:
+) -> SupportSet:
     """Fit the regression to the points of a distilled set.
 
     Args:
@@ -98,4 +93,4 @@ def read_points(
         )
     except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise damaged from error
-    return Points(regression, centre, levels, len(points))
+    return SupportSet(regression, centre, levels, len(points))

@@ -45,6 +45,11 @@ def is_private(provenance: Mapping[str, Any]) -> bool | None:
     return release.get("private") is True if isinstance(release, dict) else None
 
 
+def is_distilled(provenance: Mapping[str, Any]) -> bool:
+    """Whether records say that they are points for kernel regression."""
+    return "kernel" in provenance
+
+
 def described(provenance: Mapping[str, Any]) -> str:
     """Synthetic records in words, as they head a row of a table."""
     private = is_private(provenance)

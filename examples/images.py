@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from dpntk.embed import SourceOptions, embed, save_embedding
-from dpntk.evaluate import measure, read_real, read_synthetic
+from dpntk.evaluate import evaluate
 from dpntk.generate import TrainingSettings, generate
 from dpntk.release import PrivacyParameters, release
 
@@ -36,13 +36,13 @@ def main(folder: Path) -> None:
     release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
     # Anywhere, as often as one likes. The defaults take longer and do better on larger data.
-    generate(folder / "release.h5", folder / "synthetic", settings=TrainingSettings(steps=100))
+    synthetic = generate(
+        folder / "release.h5", folder / "synthetic", settings=TrainingSettings(steps=100)
+    )
+    images, labels = synthetic.sample(10, seed=1)  # more of them, in memory
+    print(f"{len(labels)} more images of {images.shape[1]} pixels' side")
 
-    synthetic = read_synthetic(folder / "synthetic")
-    test = read_real(folder / "test.npz", "test", synthetic)
-    (row,) = measure({"synthetic": synthetic}, test, seed=0)
-    for classifier, accuracy in row.accuracy.items():
-        print(f"{classifier}: accuracy {accuracy:.2f} on real digits")
+    print(evaluate(synthetic, test=folder / "test.npz"))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pyarrow import csv
 
 from dpntk.common.schema.toml import read_schema
 from dpntk.embed import SourceOptions, embed, save_embedding
-from dpntk.evaluate.tables import distances, read_real_table, read_synthetic_table
+from dpntk.evaluate import evaluate
 from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
 
@@ -88,13 +88,12 @@ def main(folder: Path) -> None:
     release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
     # Anywhere, as often as one likes. The defaults take longer and do better.
-    generate(folder / "release.h5", folder / "synthetic", settings=TableSettings(steps=100))
+    synthetic = generate(
+        folder / "release.h5", folder / "synthetic", settings=TableSettings(steps=100)
+    )
+    print(synthetic.sample(3, seed=1).to_pylist())  # more rows, in memory
 
-    real = read_real_table(folder / "test.csv", "test", schema)
-    found = distances(read_synthetic_table(folder / "synthetic"), real)
-    print(f"total variation distance of columns: {found.one_way:.3f}")
-    print(f"of pairs of columns: {found.two_way:.3f}")
-    print(*(folder / "synthetic" / "table.csv").read_text().splitlines()[:4], sep="\n")
+    print(evaluate(synthetic, test=folder / "test.csv", baseline=folder / "train.csv"))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ..common.arguments import Location, path_from, require_kind
 from ..common.errors import GeneratorError, OutputError
+from ..common.numbers import whole
 from ..common.runtime.device import AUTO
 from ..common.schema.table import TableSchema
-from ..common.storage.paths import path_of
 from ..release.file.distilled import AnyOpened, holds_points
 from ..release.file.model import Opened, OpenedRelease
 from ..release.file.reader import open_any
 from .distilled import export_points
 from .fit.descent import Training
-from .fit.settings import TableSettings, TrainingSettings, whole
+from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
 from .output.folder import require_replaceable
@@ -38,13 +39,13 @@ MOST_ROWS: Final = 1_000_000
 
 
 def generate(
-    release: AnyOpened | Path | str,
-    folder: Path | str,
+    release: AnyOpened | Location,
+    folder: Location,
     *,
     count: int | None = None,
     settings: TrainingSettings | None = None,
     points: PointSettings | None = None,
-    module: Path | str | None = None,
+    module: Location | None = None,
     safe_csv: bool = False,
     device: str = AUTO,
 ) -> Synthetic:
@@ -81,11 +82,11 @@ def generate(
         DeviceError: there is no such device here.
         OutputError: the folder cannot be written.
     """
-    folder = path_of(folder, "folder", OutputError)
+    folder = path_from("folder", folder, refusal=OutputError)
     if count is not None and points is not None:
         raise GeneratorError("give either a count of records or points, not both")
-    count = None if count is None else whole("count", count, least=1)
-    module = None if module is None else path_of(module, "module", GeneratorError)
+    count = None if count is None else whole(count, "count", GeneratorError, least=1)
+    module = None if module is None else path_from("module", module, refusal=GeneratorError)
     opened = _opened(release)
     is_table = isinstance(opened.release.schema, TableSchema)
     if holds_points(opened):
@@ -139,15 +140,12 @@ def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
             raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
 
 
-def _opened(release: AnyOpened | Path | str) -> AnyOpened:
+def _opened(release: AnyOpened | Location) -> AnyOpened:
     if isinstance(release, Opened):
         return release
-    if isinstance(release, (str, os.PathLike)):
-        return open_any(path_of(release, "release", GeneratorError))
-    raise GeneratorError(
-        f"release: what open_release or open_any gives, or a path, is wanted, not "
-        f"{type(release).__name__}"
-    )
+    wanted = "what open_release or open_any gives, or the path of a file"
+    require_kind("release", release, (str, os.PathLike), wanted, refusal=GeneratorError)
+    return open_any(Path(release))
 
 
 def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> TrainingSettings:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..common.arguments import Location, path_from
 from ..common.errors import GeneratorError, OutputError
-from ..common.storage.paths import path_of
+from ..common.numbers import MOST_SEED, whole
 from .fit.descent import LossPoint
-from .fit.settings import MOST_SEED, whole
 from .images.export import (
     SavedImageGenerator,
     understand_image_generator,
@@ -25,9 +22,6 @@ from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SavedGenerator = SavedImageGenerator | SavedTableGenerator
 """A trained generator with all that sampling needs, of whatever kind."""
@@ -54,9 +48,7 @@ class Synthetic:
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def sample(
-        self, count: int, seed: int = 0
-    ) -> pa.Table | tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def sample(self, count: int, seed: int = 0) -> Any:  # noqa: ANN401 - pyarrow has no types
         """Draw more records, in memory and in random order.
 
         Args:
@@ -75,7 +67,7 @@ class Synthetic:
         return self.generator.sample(*_drawn(count, seed))
 
 
-def load_generator(path: Path | str) -> SavedGenerator:
+def load_generator(path: Location) -> SavedGenerator:
     """Read a generator that was trained earlier, of images or of a table.
 
     Args:
@@ -84,7 +76,7 @@ def load_generator(path: Path | str) -> SavedGenerator:
     Raises:
         GeneratorError: there is none, or it is damaged.
     """
-    path = path_of(path, "generator", GeneratorError)
+    path = path_from("generator", path, refusal=GeneratorError)
     return generator_file.read(path / GENERATOR if path.is_dir() else path, _understand)
 
 
@@ -97,7 +89,7 @@ def _understand(
 
 
 def sample_to(
-    folder: Path | str,
+    folder: Location,
     generator: SavedGenerator,
     *,
     count: int,
@@ -117,7 +109,7 @@ def sample_to(
         GeneratorError: the numbers make no sense, or no CSV is written.
         OutputError: the folder cannot be written.
     """
-    folder = path_of(folder, "folder", OutputError)
+    folder = path_from("folder", folder, refusal=OutputError)
     count, seed = _drawn(count, seed)
     sampling = {"records": count, "seed": seed}
     match generator:
@@ -134,7 +126,7 @@ def sample_to(
     return Synthetic(folder, generator)
 
 
-def points_to(folder: Path | str, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
+def points_to(folder: Location, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
     """Find the points that stand for a generator's images and write the folder of results.
 
     Args:
@@ -146,7 +138,7 @@ def points_to(folder: Path | str, generator: SavedGenerator, settings: PointSett
         GeneratorError: there can be no such points.
         OutputError: the folder cannot be written.
     """
-    folder = path_of(folder, "folder", OutputError)
+    folder = path_from("folder", folder, refusal=OutputError)
     match generator:
         case SavedTableGenerator():
             raise no_points_of_tables()
@@ -195,7 +187,10 @@ def _no_generator(given: object) -> GeneratorError:
 
 
 def _drawn(count: int, seed: int) -> tuple[int, int]:
-    return whole("count", count, least=1), whole("seed", seed, least=0, most=MOST_SEED)
+    return (
+        whole(count, "count", GeneratorError, least=1),
+        whole(seed, "seed", GeneratorError, most=MOST_SEED),
+    )
 
 
 def _begin(folder: Path, generator: SavedGenerator) -> None:

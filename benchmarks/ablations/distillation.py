@@ -17,8 +17,8 @@ import numpy as np
 
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.evaluate import Records, read_synthetic
 from dpntk.evaluate.images.distilled import classifiers_of
+from dpntk.evaluate.images.records import LabelledImages, read_synthetic
 from dpntk.generate import generate
 from dpntk.release.distill import Settings, distill
 
@@ -53,7 +53,9 @@ TABLES: dict[str, dict[str, Settings]] = {
 }
 
 
-def accuracy(train: Records, test: Records, settings: Settings, epsilon: float) -> float:
+def accuracy(
+    train: LabelledImages, test: LabelledImages, settings: Settings, epsilon: float
+) -> float:
     """The accuracy of kernel regression from the points that some settings find."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

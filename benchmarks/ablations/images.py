@@ -26,8 +26,9 @@ import numpy as np
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding
-from dpntk.evaluate import Records, measure
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
+from dpntk.evaluate.images.records import LabelledImages
+from dpntk.evaluate.images.utility import measure
 from dpntk.generate import TrainingSettings
 from dpntk.generate.images import generator, training, whitening
 from dpntk.generate.images.sampling import sample
@@ -79,7 +80,7 @@ TABLES: dict[str, dict[str, Variant]] = {
 }
 
 
-def split(folder: Path, held_out: int) -> tuple[Records, Records]:
+def split(folder: Path, held_out: int) -> tuple[LabelledImages, LabelledImages]:
     """The training part of a data set, but for its last records, and those."""
     source = open_source(folder)
     batches = list(source.batches(4096))
@@ -87,12 +88,12 @@ def split(folder: Path, held_out: int) -> tuple[Records, Records]:
     labels = np.concatenate([batch.labels for batch in batches])
     names = source.schema.classes
     return (
-        Records(pixels[:-held_out], labels[:-held_out], names, {}),
-        Records(pixels[-held_out:], labels[-held_out:], names, {}),
+        LabelledImages(pixels[:-held_out], labels[:-held_out], names, {}),
+        LabelledImages(pixels[-held_out:], labels[-held_out:], names, {}),
     )
 
 
-def released(records: Records, epsilon: float) -> Release:
+def released(records: LabelledImages, epsilon: float) -> Release:
     """A release of records, by way of the files that users have."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -104,7 +105,7 @@ def released(records: Records, epsilon: float) -> Release:
         return open_release(folder / "release.h5").release
 
 
-def made(release: Release, variant: Variant, count: int) -> Records:
+def made(release: Release, variant: Variant, count: int) -> LabelledImages:
     """Records of the generator that a variant trains."""
     with ExitStack() as stack:
         for (module, name), value in variant.constants.items():
@@ -114,10 +115,10 @@ def made(release: Release, variant: Variant, count: int) -> Records:
         settings = TrainingSettings(**{"seed": SEED, **variant.settings})
         trained = training.train(release, settings).generator
         images, labels = sample(trained, count, release.class_weights, SEED)
-    return Records(images.reshape(count, -1), labels, release.schema.classes, {})
+    return LabelledImages(images.reshape(count, -1), labels, release.schema.classes, {})
 
 
-def show(name: str, records: Records, test: Records) -> None:
+def show(name: str, records: LabelledImages, test: LabelledImages) -> None:
     """Print a row: the accuracies of classifiers that learn from some records."""
     (row,) = measure({name: records}, test, SEED)
     accuracies = [f"{accuracy:.3f}" for accuracy in row.accuracy.values()]

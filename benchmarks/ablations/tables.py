@@ -28,9 +28,9 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
-from dpntk.evaluate.tables import Table, evaluate_tables, read_real_table
 from dpntk.evaluate.tables.report import figures_of
-from dpntk.evaluate.tables.utility import MOST_RECORDS, task_for
+from dpntk.evaluate.tables.table import Table, read_real_table
+from dpntk.evaluate.tables.utility import MOST_RECORDS, evaluate_tables, task_for
 from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
 from dpntk.generate.tables import resample, reweighting

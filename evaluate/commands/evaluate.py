@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import click
 from click.core import ParameterSource
@@ -17,26 +16,14 @@ from ...common.cli.options import (
     schema_option,
     seed_option,
 )
-from ...common.console import show, warning
-from ...common.errors import SchemaError
+from ...common.console import show
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
-from ...release.file.statement import NOT_PRIVATE
 from ...release.signing.policy import Acceptance
-from ..images.classifiers import CLASSIFIERS, in_words
-from ..images.distilled import classifiers_of
-from ..images.records import Records, read_real, read_synthetic
-from ..images.report import REPORT_BEGINS, as_table, write_report
-from ..images.utility import measure
-from ..provenance import confirmed, described, is_private
-from ..tables.baselines import independent_columns
-from ..tables.points import regression_rows
-from ..tables.report import as_table as as_grid
-from ..tables.report import write_table_report
-from ..tables.table import Table, is_table, read_real_table, read_synthetic_table
-from ..tables.utility import MOST_RECORDS, evaluate_tables, task_for
-
-AnyRecords = TypeVar("AnyRecords", Records, Table)
+from ..pipeline import are_tables, evaluate
+from ..report import REPORT_BEGINS
+from ..tables.options import TableOptions
+from ..tables.utility import MOST_RECORDS
 
 _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 
@@ -100,66 +87,22 @@ def command(
     """
     require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
     synthetic = synthetic or (Path("synthetic"),)
-    if schema is None and not is_table(synthetic[0]):
+    tables: TableOptions | None = TableOptions(schema, positive, keep_negatives, train_records)
+    if not are_tables(synthetic, tables):
+        tables = None
         for option in _TABLES_ONLY:
             if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
                 raise click.UsageError(f"--{option.replace('_', '-')} is for tables")
         if len(synthetic) > 1:
             raise click.UsageError("several SYNTHETIC are for tables: evaluate images one by one")
-        _evaluate_images(synthetic[0], test, baseline, release, acceptance, seed, output)
-        return
-    tables = [
-        _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
-        for path in synthetic
-    ]
-    training_sets: dict[str, list[Table]] = {}
-    for path, table in zip(synthetic, tables, strict=True):
-        if table.schema != tables[0].schema:
-            raise SchemaError(f"{path}: its schema is not that of {synthetic[0]}")
-        training_sets.setdefault(described(table.provenance), []).append(table)
-    kinds = len(training_sets)
-    held_out = read_real_table(test, "test", tables[0].schema)
-    task = task_for(held_out, positive, keep_negatives, train_records)
-    if baseline is not None:
-        training_sets["real"] = [read_real_table(baseline, "train", tables[0].schema)]
-    # Of the real rows where there are any: what their one-way marginals alone are worth.
-    name, (*_, last) = list(training_sets.items())[-1]
-    training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
-    # Quick, and first: damaged points are found out before anything is trained for long.
-    by_kernel = regression_rows(synthetic, tables, held_out, task, seed)
-    rows = evaluate_tables(training_sets, held_out, task, seed)
-    rows[kinds:kinds] = by_kernel
-    write_table_report(output, rows, tables, held_out, task, seed)
-    show(as_grid(rows, held_out, task))
-
-
-def _evaluate_images(
-    synthetic: Path,
-    test: Path,
-    baseline: Path | None,
-    release: Path | None,
-    acceptance: Acceptance,
-    seed: int,
-    output: Path,
-) -> None:
-    records = _with_known_origin(synthetic, read_synthetic(synthetic), release, acceptance)
-    held_out = read_real(test, "test", records)
-    training_sets = {described(records.provenance): records}
-    if baseline is not None:
-        training_sets["real"] = read_real(baseline, "train", records)
-    further = classifiers_of(synthetic, records)
-    rows = measure(training_sets, held_out, seed, further)
-    write_report(output, rows, records, held_out, seed, in_words({**CLASSIFIERS, **further}))
-    show(as_table(rows, held_out))
-
-
-def _with_known_origin(
-    path: Path, records: AnyRecords, release: Path | None, acceptance: Acceptance
-) -> AnyRecords:
-    """Synthetic records; if a release is given, with its own figures in their provenance."""
-    if release is not None:
-        known = confirmed(release, acceptance, records.provenance, records.class_names)
-        records = replace(records, provenance=known)
-    if is_private(records.provenance) is False:
-        warning(f"{path} is {NOT_PRIVATE}")
-    return records
+    found = evaluate(
+        synthetic,
+        test=test,
+        baseline=baseline,
+        tables=tables,
+        release=release,
+        acceptance=acceptance,
+        seed=seed,
+    )
+    found.save(output)
+    show(found.table())

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from torch import nn
 
-from .records import Records
+from .records import LabelledImages
 
 _MLP_STEPS: Final = 7500
 _MLP_BATCH: Final = 200
@@ -26,23 +26,23 @@ _CNN_STEPS: Final = 2000
 _CNN_BATCH: Final = 128
 _CHUNK: Final = 1000
 
-Classifier = Callable[[Records, Records, int], float]
+Classifier = Callable[[LabelledImages, LabelledImages, int], float]
 """Takes records to train on, records to test on and a seed; gives the accuracy."""
 
 
-def logistic_regression(train: Records, test: Records, seed: int) -> float:
+def logistic_regression(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     """Multinomial logistic regression, L2 penalty 1, at most 200 steps of L-BFGS."""
     return _fit(LogisticRegression(max_iter=200, random_state=seed), train, test)
 
 
-def multilayer_perceptron(train: Records, test: Records, seed: int) -> float:
+def multilayer_perceptron(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     """One hidden layer of 100 ReLU units, 7,500 steps of Adam with 200 records or convergence."""
     batch = min(_MLP_BATCH, len(train))
     epochs = math.ceil(_MLP_STEPS * batch / len(train))
     return _fit(MLPClassifier(batch_size=batch, max_iter=epochs, random_state=seed), train, test)
 
 
-def convolutional_network(train: Records, test: Records, seed: int) -> float:
+def convolutional_network(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     """Two 3x3 convolutions of 16 and 32 channels with max pooling, 2,000 steps of Adam."""
 
     def network() -> nn.Sequential:
@@ -78,8 +78,8 @@ def in_words(classifiers: Mapping[str, Classifier]) -> dict[str, str]:
 
 def score_network(
     make: Callable[[], nn.Module],
-    train: Records,
-    test: Records,
+    train: LabelledImages,
+    test: LabelledImages,
     seed: int,
     *,
     steps: int,
@@ -115,7 +115,9 @@ def score_network(
     return _accuracy(guesses.numpy(), test.labels)
 
 
-def _fit(model: LogisticRegression | MLPClassifier, train: Records, test: Records) -> float:
+def _fit(
+    model: LogisticRegression | MLPClassifier, train: LabelledImages, test: LabelledImages
+) -> float:
     with warnings.catch_warnings():
         # The number of steps is part of the protocol, so stopping there is no surprise.
         warnings.simplefilter("ignore", ConvergenceWarning)

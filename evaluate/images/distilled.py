@@ -8,16 +8,17 @@ from typing import Final
 
 from torch import nn
 
-from ..distilled import Points, is_distilled, read_points
+from ..distilled import SupportSet, read_points
+from ..provenance import is_distilled
 from .classifiers import Classifier, score_network
-from .records import Records
+from .records import LabelledImages
 
 _STEPS: Final = 600
 _BATCH: Final = 100
 _FILTERS: Final = 128
 
 
-def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
+def classifiers_of(folder: Path, synthetic: LabelledImages) -> dict[str, Classifier]:
     """Classifiers that are for distilled sets only; none if it is no such set.
 
     Args:
@@ -37,12 +38,14 @@ def classifiers_of(folder: Path, synthetic: Records) -> dict[str, Classifier]:
     }
 
 
-def kernel_regression(points: Points, train: Records, test: Records, seed: int) -> float:
+def kernel_regression(
+    points: SupportSet, train: LabelledImages, test: LabelledImages, seed: int
+) -> float:
     """Kernel ridge regression from the points as they are, with the kernel of the release."""
     return float((points.outputs(test.pixels).argmax(axis=1) == test.labels).mean())
 
 
-def convnet(train: Records, test: Records, seed: int) -> float:
+def convnet(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     """Three blocks of 128 3x3 filters, instance normalisation, ReLU, mean pooling; 600 steps."""
 
     def network() -> nn.Sequential:

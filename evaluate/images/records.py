@@ -1,4 +1,4 @@
-"""Records in memory, synthetic or real."""
+"""Images in memory, synthetic or real."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCH: Final = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Records(Outlined):
+class LabelledImages(Outlined):
     """Square images and labels.
 
     Attributes:
@@ -53,7 +53,7 @@ class Records(Outlined):
         return self.pixels.astype(np.float32) / np.float32(255)
 
 
-def read_synthetic(path: Path) -> Records:
+def read_synthetic(path: Path) -> LabelledImages:
     """Read what `dpntk generate` wrote, or any .npz with x and y.
 
     Raises:
@@ -80,7 +80,7 @@ def read_synthetic(path: Path) -> Records:
     return records
 
 
-def read_real(path: Path, split: str, like: Records) -> Records:
+def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
     """Read real records in the size and classes of synthetic ones.
 
     Raises:
@@ -94,9 +94,11 @@ def read_real(path: Path, split: str, like: Records) -> Records:
     return _collect(source, like.class_names, {})
 
 
-def _collect(source: Source, names: tuple[str, ...] | None, provenance: dict[str, Any]) -> Records:
+def _collect(
+    source: Source, names: tuple[str, ...] | None, provenance: dict[str, Any]
+) -> LabelledImages:
     batches = list(source.batches(_BATCH))
-    return Records(
+    return LabelledImages(
         pixels=np.concatenate([batch.records for batch in batches]),
         labels=np.concatenate([batch.labels for batch in batches]),
         class_names=names or source.schema.classes,

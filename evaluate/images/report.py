@@ -1,71 +1,68 @@
-"""The evaluation as a table for people and as JSON for programs."""
+"""The evaluation of images."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ...common.console import TextTable
-from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
-from .records import Records
+from ..report import Evaluation
 from .utility import Accuracies
 
-REPORT_BEGINS: Final = b'{\n  "measure": '
-"""Beginning of `evaluation.json`, of images and of tables alike."""
 
+@dataclass(frozen=True, eq=False)
+class ImageEvaluation(Evaluation):
+    """Accuracies of classifiers that were trained on synthetic images.
 
-def as_table(rows: Sequence[Accuracies], test: Records) -> TextTable:
-    """Accuracies, one row a training set."""
-    table = TextTable(f"accuracy on {len(test):,} real held-out records")
-    table.add_column("trained on")  # wrapped where the others leave too little room
-    table.add_column("records", right=True, min_width=len("records"))
-    shown = list(rows[0].accuracy)
-    for classifier in shown:
-        longest = max(map(len, classifier.split()))
-        table.add_column(classifier, right=True, min_width=longest)
-    for row in rows:
-        table.add_row(
-            row.trained_on,
-            f"{row.records:,}",
-            *(f"{row.accuracy[name]:.3f}" if name in row.accuracy else "" for name in shown),
-        )
-    return table
-
-
-def write_report(
-    path: Path,
-    rows: Sequence[Accuracies],
-    synthetic: Records,
-    test: Records,
-    seed: int,
-    classifiers: Mapping[str, str],
-) -> None:
-    """Write `evaluation.json`, exact figures of real records: readable by its owner alone (0600).
-
-    Args:
-        path: where.
-        rows: the accuracies.
-        synthetic: the records that they are of.
-        test: the real records.
+    Attributes:
+        rows: the accuracies, training set by training set.
+        test_records: how many real ones they are measured on.
         seed: of the classifiers.
         classifiers: what they are, in words.
-
-    Raises:
-        OutputError: it cannot be written.
+        provenance: where the synthetic images come from.
     """
-    document: dict[str, Any] = {
-        "measure": "accuracy",
-        "test_records": len(test),
-        "seed": seed,
-        "rows": [
-            {"trained_on": row.trained_on, "records": row.records, **row.accuracy} for row in rows
-        ],
-        "classifiers": dict(classifiers),
-        "synthetic": synthetic.provenance,
-        "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},
-    }
-    content = json.dumps(document, indent=2).encode() + b"\n"
-    write_atomically(path, content, mode=SENSITIVE_MODE)
+
+    rows: tuple[Accuracies, ...]
+    test_records: int
+    seed: int
+    classifiers: Mapping[str, str]
+    provenance: Mapping[str, Any]
+
+    @property
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """Accuracies by classifier, by what it was trained on."""
+        return {row.trained_on: row.accuracy for row in self.rows}
+
+    def table(self) -> TextTable:
+        """Accuracies, one row a training set."""
+        table = TextTable(f"accuracy on {self.test_records:,} real held-out records")
+        table.add_column("trained on")  # wrapped where the others leave too little room
+        table.add_column("records", right=True, min_width=len("records"))
+        shown = list(self.rows[0].accuracy)
+        for classifier in shown:
+            longest = max(map(len, classifier.split()))
+            table.add_column(classifier, right=True, min_width=longest)
+        for row in self.rows:
+            table.add_row(
+                row.trained_on,
+                f"{row.records:,}",
+                *(f"{row.accuracy[name]:.3f}" if name in row.accuracy else "" for name in shown),
+            )
+        return table
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Evaluation`."""
+        return {
+            "measure": "accuracy",
+            "test_records": self.test_records,
+            "seed": self.seed,
+            "rows": [
+                {"trained_on": row.trained_on, "records": row.records, **row.accuracy}
+                for row in self.rows
+            ],
+            "classifiers": dict(self.classifiers),
+            "synthetic": dict(self.provenance),
+            "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},
+        }

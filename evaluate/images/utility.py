@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...common.console import progress
 from .classifiers import CLASSIFIERS, Classifier
-from .records import Records
+from .records import LabelledImages
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Accuracies:
 
 
 def measure(
-    training_sets: Mapping[str, Records],
-    test: Records,
+    training_sets: Mapping[str, LabelledImages],
+    test: LabelledImages,
     seed: int,
     for_the_first: Mapping[str, Classifier] | None = None,
 ) -> list[Accuracies]:

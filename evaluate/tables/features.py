@@ -23,7 +23,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Features(Outlined):
+class ClassifierInputs(Outlined):
     """Both views of the rows of a table.
 
     Attributes:
@@ -35,8 +35,8 @@ class Features(Outlined):
     ordered: Matrix
 
 
-def features_of(train: Table, test: Table) -> tuple[Features, Features]:
-    """Features of the rows to train on and to test on; nothing is learnt from the latter.
+def features_of(train: Table, test: Table) -> tuple[ClassifierInputs, ClassifierInputs]:
+    """Both views of the rows to train on and to test on; nothing is learnt from the latter.
 
     A missing number counts as the mean, and a further feature says that it is missing. Categories
     beyond the 100 commonest of a column share one feature.
@@ -57,7 +57,7 @@ def features_of(train: Table, test: Table) -> tuple[Features, Features]:
         ).fit(codes[0])
         hot = [encoder.transform(part) for part in codes]
     made = [
-        Features(
+        ClassifierInputs(
             np.hstack([scaled[i], absent[i], hot[i]]), np.hstack([numbers[i], absent[i], codes[i]])
         )
         for i in range(2)

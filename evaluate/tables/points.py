@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ..distilled import Points, is_distilled, read_points
-from ..provenance import described
+from ..distilled import SupportSet, read_points
+from ..provenance import described, is_distilled
 from .scores import Scores, score_more_classes, score_two_classes
 from .table import Table
 from .utility import Row, Run, Task
@@ -47,7 +47,7 @@ def regression_rows(
     return [Row(f"{kind}: {KERNEL_REGRESSION}", tuple(some)) for kind, some in runs.items()]
 
 
-def _scores(points: Points, test: Table, task: Task) -> Scores:
+def _scores(points: SupportSet, test: Table, task: Task) -> Scores:
     outputs = points.outputs(test.records())
     predicted = outputs.argmax(axis=1)
     if task.positive is None:

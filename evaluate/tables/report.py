@@ -1,55 +1,98 @@
-"""The evaluation of tables as tables for people and as JSON for programs."""
+"""The evaluation of tables."""
 
 from __future__ import annotations
 
-import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
 from ...common.console import TextTable
-from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
+from ..report import Evaluation
 from .classifiers import CLASSIFIERS, XGBOOST
 from .fidelity import METHOD
 from .points import KERNEL_REGRESSION
 from .scores import HARD_ROC, MEANING, ROC
-from .table import Table
 from .utility import Row, Run, Task
 
 ONE_WAY: Final = "TVD 1-way"
 TWO_WAY: Final = "TVD 2-way"
 
 
-def as_table(rows: Sequence[Row], test: Table, task: Task) -> TextTable:
-    """All figures, one column a training set: means, distances, and each classifier by itself."""
-    grid = TextTable(
-        f"measured on {len(test):,} real held-out records", caption="; ".join(notes(rows, task))
-    )
-    grid.add_column(wrap=False)
-    for row in rows:
-        grid.add_column(row.trained_on, right=True)
-    records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
-    grid.add_row("records", *records)
-    for name, value in _figures(rows, task).items():
-        grid.add_row(name, *(_cell(row, value) for row in rows))
-    if not task.measures:
-        return grid
-    grid.add_section()
-    shown = task.measures if task.positive is None else (ROC, HARD_ROC)
-    grid.add_row(" / ".join(shown))
-    for classifier in rows[0].runs[0].scores:
-        values = [_score(classifier, measure) for measure in shown]
-        cells = (
-            " / ".join(_mean_of(row, value) for value in values)
-            if classifier in row.runs[0].scores
-            else ""
-            for row in rows
+@dataclass(frozen=True, eq=False)
+class TableEvaluation(Evaluation):
+    """Scores of classifiers that were trained on synthetic tables, and distances of these.
+
+    Attributes:
+        rows: the figures, training set by training set.
+        test_records: how many real ones they are measured on.
+        task: what is measured.
+        seed: of the classifiers and of all draws.
+        provenance: where each synthetic table comes from.
+    """
+
+    rows: tuple[Row, ...]
+    test_records: int
+    task: Task
+    seed: int
+    provenance: tuple[Mapping[str, Any], ...]
+
+    @property
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """Means and distances by their names, by what classifiers were trained on."""
+        return {row.trained_on: figures_of(row, self.rows, self.task) for row in self.rows}
+
+    def table(self) -> TextTable:
+        """All figures, one column a training set: means, distances, and each classifier."""
+        rows, task = self.rows, self.task
+        grid = TextTable(
+            f"measured on {self.test_records:,} real held-out records",
+            caption="; ".join(notes(rows, task)),
         )
-        grid.add_row(f"  {classifier}", *cells)
-    return grid
+        grid.add_column(wrap=False)
+        for row in rows:
+            grid.add_column(row.trained_on, right=True)
+        records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
+        grid.add_row("records", *records)
+        for name, value in _figures(rows, task).items():
+            grid.add_row(name, *(_cell(row, value) for row in rows))
+        if not task.measures:
+            return grid
+        grid.add_section()
+        shown = task.measures if task.positive is None else (ROC, HARD_ROC)
+        grid.add_row(" / ".join(shown))
+        for classifier in rows[0].runs[0].scores:
+            values = [_score(classifier, measure) for measure in shown]
+            cells = (
+                " / ".join(_mean_of(row, value) for value in values)
+                if classifier in row.runs[0].scores
+                else ""
+                for row in rows
+            )
+            grid.add_row(f"  {classifier}", *cells)
+        return grid
+
+    def to_json(self) -> dict[str, Any]:
+        """See `Evaluation`."""
+        rows, task = self.rows, self.task
+        used = list(rows[0].runs[0].scores)
+        return {
+            "measure": {name: MEANING[name] for name in task.measures},
+            "total_variation": METHOD,
+            "test_records": self.test_records,
+            "seed": self.seed,
+            "classes": list(task.classes),
+            "positive": None if task.positive is None else task.classes[task.positive],
+            "kept_negatives": task.kept_negatives,
+            "most_training_records": task.most_records,
+            "notes": notes(rows, task),
+            "rows": [_row(row, rows, task) for row in rows],
+            "classifiers": {name: CLASSIFIERS[name].settings for name in used},
+            "synthetic": [dict(said) for said in self.provenance],
+            "versions": _versions(used),
+        }
 
 
 def notes(rows: Sequence[Row], task: Task) -> list[str]:
@@ -88,34 +131,6 @@ def summary(row: Row, value: Value) -> tuple[float, float] | None:
     if not values:
         return None
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
-
-
-def write_table_report(
-    path: Path, rows: Sequence[Row], synthetic: Sequence[Table], test: Table, task: Task, seed: int
-) -> None:
-    """Write `evaluation.json`, exact figures of real records: readable by its owner alone (0600).
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    used = list(rows[0].runs[0].scores)
-    document: dict[str, Any] = {
-        "measure": {name: MEANING[name] for name in task.measures},
-        "total_variation": METHOD,
-        "test_records": len(test),
-        "seed": seed,
-        "classes": list(task.classes),
-        "positive": None if task.positive is None else task.classes[task.positive],
-        "kept_negatives": task.kept_negatives,
-        "most_training_records": task.most_records,
-        "notes": notes(rows, task),
-        "rows": [_row(row, rows, task) for row in rows],
-        "classifiers": {name: CLASSIFIERS[name].settings for name in used},
-        "synthetic": [table.provenance for table in synthetic],
-        "versions": _versions(used),
-    }
-    content = json.dumps(document, indent=2).encode() + b"\n"
-    write_atomically(path, content, mode=SENSITIVE_MODE)
 
 
 def _versions(used: Sequence[str]) -> dict[str, str]:

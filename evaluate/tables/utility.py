@@ -15,7 +15,7 @@ from ...common.console import Advance, progress
 from ...common.errors import DataError, SchemaError
 from .baselines import keep_negatives, some_rows
 from .classifiers import TableClassifier, available
-from .features import Features, features_of
+from .features import ClassifierInputs, features_of
 from .fidelity import Distances, distances
 from .scores import MORE_CLASSES, TWO_CLASSES, Scores, score_more_classes, score_two_classes
 from .table import Table
@@ -194,7 +194,7 @@ def _score_all(
 
 def _score(
     kind: TableClassifier,
-    seen: tuple[Features, Features],
+    seen: tuple[ClassifierInputs, ClassifierInputs],
     labels: NDArray[np.int64],
     held_out: NDArray[np.int64],
     task: Task,

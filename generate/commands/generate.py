@@ -21,7 +21,7 @@ from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
 from ...release.commands.options import acceptance_options
-from ...release.file.distilled import AnyOpened, holds_points
+from ...release.file.distilled import holds_points
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
 from ..fit.settings import TableSettings, TrainingSettings
@@ -120,12 +120,18 @@ def command(
         _sample_again(generator, output, count or MOST_IMAGES, points, seed, safe_csv=safe_csv)
         return
     opened = open_any(release or Path("release.h5"), acceptance)
-    given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
+    settings: TrainingSettings | None = None
+    if holds_points(opened):
+        require_nothing_to_train({"steps": steps, "batch": batch, "lr": learning_rate})
+    else:
+        given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
+        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        settings = replace(default_settings(opened), seed=seed, **chosen)
     made = generate(
         opened,
         output,
         count=count,
-        settings=_settings(opened, seed, given),
+        settings=settings,
         points=points,
         module=module,
         safe_csv=safe_csv,
@@ -141,15 +147,6 @@ def command(
         )
     is_table = isinstance(opened.release.schema, TableSchema)
     console.print(done, f"the release is {opened.signed_by}", _look_at(output, is_table=is_table))
-
-
-def _settings(opened: AnyOpened, seed: int, given: dict[str, Any]) -> TrainingSettings | None:
-    """How to train, if there is anything to be trained."""
-    chosen = {name: value for name, value in given.items() if value is not None}
-    if not holds_points(opened):
-        return replace(default_settings(opened), seed=seed, **chosen)
-    require_nothing_to_train({"lr" if n == "learning_rate" else n: v for n, v in chosen.items()})
-    return None
 
 
 def _sample_again(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from dataclasses import asdict, dataclass
-from numbers import Real
-from typing import Any, Final, SupportsIndex
+from typing import Any, Final
 
 from ...common.errors import GeneratorError
+from ...common.numbers import MOST_SEED, positive, whole
 
-MOST: Final = 2**31 - 1
-"""Of anything that is counted: every library takes it."""
-MOST_SEED: Final = 2**32 - 1
 MARGINALS_LOSS: Final = 30.0
 """Weight of the marginals' distance, and of that of pairs, beside that of the other features."""
 
@@ -37,10 +32,12 @@ class TrainingSettings:
     learning_rate: float = 0.01
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, least=1)
-        whole("batch", self.batch, least=2)
-        whole("seed", self.seed, least=0, most=MOST_SEED)
-        positive("learning_rate", self.learning_rate)
+        vars(self).update(  # with plain numbers: NumPy's are no JSON
+            steps=whole(self.steps, "steps", GeneratorError, least=1),
+            batch=whole(self.batch, "batch", GeneratorError, least=2),
+            seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
+            learning_rate=positive(self.learning_rate, "learning_rate", GeneratorError),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The settings as a plain mapping."""
@@ -61,39 +58,6 @@ class TableSettings(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.marginals_loss != 0:
-            positive("marginals_loss", self.marginals_loss)
-
-
-def whole(name: str, number: SupportsIndex, *, least: int, most: int = MOST) -> int:
-    """A whole number, if it is one and in its range.
-
-    Args:
-        name: what it is, for the message.
-        number: as the user gave it.
-        least: that it may be.
-        most: that it may be.
-
-    Raises:
-        GeneratorError: it is something else.
-    """
-    try:
-        found = operator.index(number)
-    except TypeError:
-        found = least - 1
-    if not least <= found <= most:
-        raise GeneratorError(f"{name} {number!r}: a whole number from {least} to {most:,}")
-    return found
-
-
-def positive(name: str, number: float) -> None:
-    """Refuse what is no positive number.
-
-    Raises:
-        GeneratorError: it is something else.
-    """
-    if not _is_real(number) or not 0 < number < math.inf:
-        raise GeneratorError(f"{name} {number!r}: a number above 0")
-
-
-def _is_real(number: object) -> bool:
-    return isinstance(number, Real)
+            vars(self)["marginals_loss"] = positive(
+                self.marginals_loss, "marginals_loss", GeneratorError
+            )

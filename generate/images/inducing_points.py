@@ -22,8 +22,8 @@ from ...common.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets
+from ...common.numbers import MOST_SEED, positive, whole
 from ..fit.descent import require_finite
-from ..fit.settings import MOST_SEED, positive, whole
 from .generator import ConditionalGenerator
 
 MOST_POINTS: Final = 5000
@@ -57,12 +57,15 @@ class PointSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole("--points", self.per_class, least=1)
-        whole("steps", self.steps, least=1)
-        whole("batch", self.batch, least=1)
-        whole("seed", self.seed, least=0, most=MOST_SEED)
-        for name in ("learning_rate", "ridge", "bias_variance"):
-            positive(name, getattr(self, name))
+        vars(self).update(  # with plain numbers: NumPy's are no JSON
+            per_class=whole(self.per_class, "--points", GeneratorError, least=1),
+            steps=whole(self.steps, "steps", GeneratorError, least=1),
+            batch=whole(self.batch, "batch", GeneratorError, least=1),
+            seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
+            learning_rate=positive(self.learning_rate, "learning_rate", GeneratorError),
+            ridge=positive(self.ridge, "ridge", GeneratorError),
+            bias_variance=positive(self.bias_variance, "bias_variance", GeneratorError),
+        )
 
     def require_usable(self, classes: int) -> None:
         """Refuse what there can be no points for.

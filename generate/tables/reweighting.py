@@ -56,6 +56,7 @@ _SPARE: Final = 2
 """Without replacement, the last rows to be drawn are less likely ones than the first: there are
 this many times more candidates than a draw with replacement would need."""
 _MAP: Final = "map."
+_OWN: Final = ("theta", "candidates", "pooled")
 MOST_CANDIDATES: Final = 200
 """Of each row that is kept, at the most."""
 _DIVERGED: Final = "reweighting: the release's numbers are too large to be computed with"
@@ -118,9 +119,11 @@ class Reweighting:
 
     def to_arrays(self) -> Arrays:
         """All that is needed beside the feature map's `spec` to make it again."""
-        of_map = {f"{_MAP}{name}": array for name, array in self.feature_map.weights().items()}
-        own: Arrays = {"theta": self.theta, "candidates": self.candidates, "pooled": self.pooled}
-        return {**of_map, **own}
+        of_map: Arrays = {
+            f"{_MAP}{name}": array for name, array in self.feature_map.weights().items()
+        }
+        own: Arrays = {name: getattr(self, name) for name in _OWN}
+        return of_map | own
 
     @classmethod
     def from_arrays(
@@ -138,7 +141,7 @@ class Reweighting:
             KeyError: one is missing.
             SchemaError: there is no such feature map.
         """
-        theta, candidates, pooled = (arrays.pop(name) for name in ("theta", "candidates", "pooled"))
+        theta, candidates, pooled = (arrays.pop(name) for name in _OWN)
         if not all(name.startswith(_MAP) for name in arrays):
             raise GeneratorError("its weights do not fit its description")
         of_map = {name.removeprefix(_MAP): array for name, array in arrays.items()}

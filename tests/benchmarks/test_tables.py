@@ -14,7 +14,7 @@ from benchmarks import competitors
 from benchmarks.sections import put_section
 from benchmarks.tables import SCHEMAS, Run, delta_for, prepare, section
 from dpntk.common.schema.toml import read_schema
-from dpntk.evaluate.tables import Table, read_real_table
+from dpntk.evaluate.tables.table import Table, read_real_table
 from tests.helpers.tables import PEOPLE, people
 
 

@@ -20,6 +20,7 @@ from torch import nn
 
 import dpntk.release
 import dpntk.release.distill
+from dpntk import evaluate, generate
 from dpntk.common import errors
 from dpntk.common.errors import DpntkError
 from dpntk.embed import load_embedding
@@ -29,7 +30,7 @@ embed: Any = importlib.import_module("dpntk.embed")
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("common", "embed", "release", "generate", "evaluate")
-PUBLIC = ("embed", "release", "release.distill", "generate", "evaluate", "evaluate.tables")
+PUBLIC = ("embed", "release", "release.distill", "generate", "evaluate")
 
 
 @pytest.mark.parametrize("room", PUBLIC)
@@ -134,6 +135,14 @@ def test_a_table_asks_for_its_schema(tmp_path: Path) -> None:
         embed.embed(tmp_path / "a.csv")
 
 
+def test_the_last_two_stages_have_one_name_for_every_kind_of_record() -> None:
+    """What they do, is in tests/generate/test_pipeline.py and tests/evaluate/test_pipeline.py."""
+    assert [name for name in generate.__all__ if name.islower()] == [
+        "generate", "load_generator", "points_to", "sample_to",
+    ]  # fmt: skip
+    assert [name for name in evaluate.__all__ if name.islower()] == ["evaluate"]
+
+
 def test_what_the_readme_imports_is_public() -> None:
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     imported = [
@@ -143,7 +152,7 @@ def test_what_the_readme_imports_is_public() -> None:
         for alias in statement.names
     ]
     ours = [(module, name) for module, name in imported if module.startswith("dpntk.")]
-    assert len(ours) > 5
+    assert len(ours) > 4
     for module, name in ours:
         assert name in importlib.import_module(module).__all__
 
@@ -238,7 +247,7 @@ def test_reading_a_release_loads_nothing_that_makes_one() -> None:
 ours: Any = dpntk.release
 theirs: Any = dpntk.release.distill
 """Without types: what follows is what type checkers would object to, too."""
-MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
+MISTAKES_OF_RELEASES: dict[str, tuple[Callable[[], object], str]] = {
     "a release in place of an embedding": (
         lambda: ours.release("release.h5", "o.h5", ours.PrivacyParameters(1.0)),
         "release.h5: not a dpntk embedding",
@@ -319,13 +328,13 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
 }  # fmt: skip
 
 
-def test_a_mistake_gets_one_line_and_costs_nothing(
+def test_a_mistake_with_releases_gets_one_line_and_costs_nothing(
     embedding_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     dpntk.release.release(embedding_file, "release.h5", dpntk.release.PrivacyParameters(1.0))
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    for mistake, (make, words) in MISTAKES.items():
+    for mistake, (make, words) in MISTAKES_OF_RELEASES.items():
         with pytest.raises(DpntkError) as caught:
             make()
         assert words in str(caught.value), mistake

@@ -37,9 +37,9 @@ from dpntk.common.storage.sandbox import Parser
 from dpntk.common.storage.synthetic_folder import PROVENANCE
 from dpntk.embed import Embedding, embed, load_embedding, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
-from dpntk.evaluate.distilled import is_distilled, read_points
+from dpntk.evaluate.distilled import read_points
 from dpntk.evaluate.images.records import read_synthetic
-from dpntk.evaluate.provenance import described, is_private
+from dpntk.evaluate.provenance import described, is_distilled, is_private
 from dpntk.evaluate.tables.table import is_table, read_synthetic_table
 from dpntk.generate import load_generator
 from dpntk.generate.distilled import export_points

@@ -27,7 +27,7 @@ from dpntk.common.errors import DataError, GeneratorError
 from dpntk.common.schema.toml import Draft
 from dpntk.common.storage.synthetic_folder import IMAGES, PARQUET, POINTS, PROVENANCE
 from dpntk.evaluate.images.records import read_synthetic
-from dpntk.evaluate.tables import read_synthetic_table
+from dpntk.evaluate.tables.table import read_synthetic_table
 from dpntk.generate import load_generator
 from dpntk.generate.output.generator_file import serialise
 from tests.conftest import Command, draw_records, refused

@@ -25,7 +25,7 @@ from dpntk.embed import Embedding
 from dpntk.embed.run.checkpoint import Progress, Share
 from dpntk.embed.schema_inference import draft_schema
 from dpntk.embed.sums.totals import Totals
-from dpntk.evaluate import Records
+from dpntk.evaluate.images.records import LabelledImages
 from dpntk.evaluate.tables.table import Table
 from dpntk.release import Release
 from dpntk.release.distill.optimiser import State
@@ -250,7 +250,9 @@ def test_objects_say_what_they_are_and_not_how_much(
         f"Embedding(sums=int64 {embedding.sums.shape}": embedding,
         "NoisySums(sums=int64 (5, 3)": NoisySums(sums, labels),
         "Batch(records=uint8 (3, 64), labels=int64 (3,))": Batch(values, labels),
-        "Records(pixels=uint8 (3, 64), labels=int64 (3,)": Records(values, labels, ("a",), {}),
+        "LabelledImages(pixels=uint8 (3, 64), labels=int64 (3,)": LabelledImages(
+            values, labels, ("a",), {}
+        ),
         "LabelledRecords(values=uint8 (3, 64), labels=int64 (3,))": LabelledRecords(values, labels),
         "Table(schema=TableSchema, columns=dict": Table(PEOPLE, {"age": labels}, {}),
         "State(points=float64 (5, 3), momentum=float64 (5, 3)": state,

@@ -9,25 +9,28 @@ import pytest
 from sklearn.datasets import load_digits
 
 from dpntk.common.errors import DataError, SchemaError
-from dpntk.evaluate import Records, measure, read_real, read_synthetic
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
+from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
+from dpntk.evaluate.images.utility import measure
 
 NAMES = tuple(map(str, range(10)))
 
 
-def digits(part: slice, labels_from: np.random.Generator | None = None) -> Records:
+def digits(part: slice, labels_from: np.random.Generator | None = None) -> LabelledImages:
     data = load_digits()
     pixels = np.rint(data.data / 16 * 255).astype(np.uint8)[part]
     labels = data.target.astype(np.int64)[part]
-    return Records(pixels, labels_from.permutation(labels) if labels_from else labels, NAMES, {})
+    return LabelledImages(
+        pixels, labels_from.permutation(labels) if labels_from else labels, NAMES, {}
+    )
 
 
 @pytest.fixture(scope="module")
-def test_part() -> Records:
+def test_part() -> LabelledImages:
     return digits(slice(1300, None))
 
 
-def test_real_records_score_high_and_permuted_labels_at_chance(test_part: Records) -> None:
+def test_real_records_score_high_and_permuted_labels_at_chance(test_part: LabelledImages) -> None:
     train = digits(slice(0, 1300))
     permuted = digits(slice(0, 1300), np.random.default_rng(0))
 
@@ -39,7 +42,7 @@ def test_real_records_score_high_and_permuted_labels_at_chance(test_part: Record
     assert max(chance.accuracy.values()) < 0.25
 
 
-def test_same_seed_gives_the_same_figures(test_part: Records) -> None:
+def test_same_seed_gives_the_same_figures(test_part: LabelledImages) -> None:
     train = digits(slice(0, 200))
     first, second = (measure({"x": train}, test_part, seed=3)[0].accuracy for _ in range(2))
     assert first == second

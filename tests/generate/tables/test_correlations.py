@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.features.joint import parts_of
 from dpntk.common.schema.column import Column, ColumnKind
-from dpntk.common.schema.encoding import blocks_of
+from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
@@ -50,17 +50,18 @@ def released(values: NDArray[np.float64], path: Path, epsilon: float) -> Release
 
 def encoded(values: NDArray[np.float64]) -> NDArray[np.float32]:
     missing = np.zeros(len(values), dtype=bool)
-    columns = [
-        block.encoding.encode(values[:, number], missing)
-        for number, block in enumerate(blocks_of(SCHEMA))
-    ]
+    columns = []
+    for number, block in enumerate(blocks_of(SCHEMA)):
+        assert isinstance(block.encoding, NumericEncoding)
+        columns.append(block.encoding.encode(values[:, number], missing))
     return (np.concatenate(columns, axis=1) / np.float32(255)).astype(np.float32)
 
 
 def correlations_of(rows: NDArray[np.float32]) -> NDArray[np.float64]:
     places = [block.place.start for block in blocks_of(SCHEMA)]
-    found: NDArray[np.float64] = np.corrcoef(rows[:, places].T)
-    return found[np.triu_indices(NUMBERS, 1)]
+    every = np.asarray(np.corrcoef(rows[:, places].T), dtype=np.float64)
+    found: NDArray[np.float64] = every[np.triu_indices(NUMBERS, 1)]
+    return found
 
 
 @pytest.mark.parametrize("correlation", [0.95, -0.6, 0.0])
@@ -104,14 +105,15 @@ def test_gains_are_differences_of_the_energy() -> None:
 
     def energies(numbers: torch.Tensor) -> torch.Tensor:
         each = torch.linalg.vecdot(numbers @ coefficients, numbers) / 2
-        return each.view(2, 5).sum(dim=0)
+        both: torch.Tensor = each.view(2, 5).sum(dim=0)
+        return both
 
     now = numbers.clone()
     for column in (0, 2, 1, 0):
         gain = pull.gain(blocks[column])
         then = now.clone()
         then[:5, column], then[5:, column] = now[5:, column], now[:5, column]
-        assert torch.allclose(gain, energies(then) - energies(now))
+        assert torch.allclose(torch.as_tensor(gain), energies(then) - energies(now))
         chosen = torch.tensor([0, 3])
         both = torch.cat([chosen, chosen + 5])
         now[both, column] = then[both, column]

@@ -484,6 +484,7 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
     rows = sampled(saved)
     write_table(tmp_path / "s", saved, rows, {})
     again = load_generator(tmp_path / "s" / "generator.safetensors")
+    assert isinstance(again, SavedTableGenerator)
     assert sampled(again).equals(rows)
     assert not sampled(replace(saved, refinement=None)).equals(rows)
 

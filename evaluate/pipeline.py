@@ -1,0 +1,164 @@
+"""From synthetic records of any kind, and real ones, to figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import NoneType
+from typing import Final, TypeVar
+
+from ..common.arguments import Location, path_from, require_kind
+from ..common.console import warning
+from ..common.errors import DataError, SchemaError
+from ..common.numbers import MOST_SEED, whole
+from ..release.file.statement import NOT_PRIVATE
+from ..release.signing.policy import Acceptance
+from .images.classifiers import CLASSIFIERS, in_words
+from .images.distilled import classifiers_of
+from .images.records import LabelledImages, read_real, read_synthetic
+from .images.report import ImageEvaluation
+from .images.utility import measure
+from .provenance import confirmed, described, is_private
+from .report import Evaluation
+from .tables.baselines import independent_columns
+from .tables.options import TableOptions
+from .tables.points import regression_rows
+from .tables.report import TableEvaluation
+from .tables.table import Table, is_table, read_real_table, read_synthetic_table
+from .tables.utility import evaluate_tables, task_for
+
+AnyRecords = TypeVar("AnyRecords", LabelledImages, Table)
+
+_TRUSTED: Final = Acceptance()
+
+
+def evaluate(
+    synthetic: Location | Sequence[Location],
+    *,
+    test: Location,
+    baseline: Location | None = None,
+    tables: TableOptions | None = None,
+    release: Location | None = None,
+    acceptance: Acceptance = _TRUSTED,
+    seed: int = 0,
+) -> Evaluation:
+    """Train classifiers on synthetic records and test them on real ones.
+
+    Tables are also compared with the test records column by column, and points of distilled sets
+    are learnt from by their own kernel.
+
+    Args:
+        synthetic: what `dpntk generate` wrote, or a file of such records; of a table several of one
+            kind, which give means and standard deviations.
+        test: real records that were not embedded; their test part, where they have one.
+        baseline: real records to train on, for comparison; their train part, where they have one.
+        tables: of tables: the schema, and what is measured.
+        release: of which the records have to say that they come from it, and nothing that is not
+            true of it.
+        acceptance: whose releases to open; those of trusted signers if not given.
+        seed: of the classifiers.
+
+    Returns:
+        The figures. They are of real records, without noise.
+
+    Raises:
+        DataError: records cannot be read, or nothing can be learnt from them.
+        SchemaError: records do not fit one another, or options do not fit them.
+        ReleaseError: the release cannot be accepted.
+    """
+    folders = [path_from("synthetic", one, refusal=DataError) for one in _each(synthetic)]
+    if not folders:
+        raise DataError("synthetic: there are no records to evaluate")
+    held_out = path_from("test", test, refusal=DataError)
+    real = None if baseline is None else path_from("baseline", baseline, refusal=DataError)
+    source = None if release is None else path_from("release", release, refusal=DataError)
+    seed = whole(seed, "seed", DataError, most=MOST_SEED)
+    options = (TableOptions, NoneType)
+    require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
+    if not are_tables(folders, tables):
+        if tables is not None:
+            raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
+        if len(folders) > 1:
+            raise DataError("several folders are for tables: evaluate images one by one")
+        return _of_images(folders[0], held_out, real, source, acceptance, seed)
+    return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
+
+
+def _each(synthetic: Location | Sequence[Location]) -> Sequence[Location]:
+    if isinstance(synthetic, str) or not isinstance(synthetic, Sequence):
+        return [synthetic]
+    return synthetic
+
+
+def are_tables(folders: Sequence[Path], tables: TableOptions | None) -> bool:
+    """Whether synthetic records are tables: they look like it, or there is a schema for them."""
+    return (tables is not None and tables.schema is not None) or is_table(folders[0])
+
+
+def _of_tables(
+    folders: Sequence[Path],
+    test: Path,
+    baseline: Path | None,
+    options: TableOptions,
+    release: Path | None,
+    acceptance: Acceptance,
+    seed: int,
+) -> TableEvaluation:
+    schema = (
+        None if options.schema is None else path_from("schema", options.schema, refusal=SchemaError)
+    )
+    tables = [
+        _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
+        for path in folders
+    ]
+    training_sets: dict[str, list[Table]] = {}
+    for path, table in zip(folders, tables, strict=True):
+        if table.schema != tables[0].schema:
+            raise SchemaError(f"{path}: its schema is not that of {folders[0]}")
+        training_sets.setdefault(described(table.provenance), []).append(table)
+    kinds = len(training_sets)
+    held_out = read_real_table(test, "test", tables[0].schema)
+    task = task_for(held_out, options.positive, options.keep_negatives, options.train_records)
+    if baseline is not None:
+        training_sets["real"] = [read_real_table(baseline, "train", tables[0].schema)]
+    # Of the real rows where there are any: what their one-way marginals alone are worth.
+    name, (*_, last) = list(training_sets.items())[-1]
+    training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
+    # Quick, and first: damaged points are found out before anything is trained for long.
+    by_kernel = regression_rows(folders, tables, held_out, task, seed)
+    rows = evaluate_tables(training_sets, held_out, task, seed)
+    rows[kinds:kinds] = by_kernel
+    provenance = tuple(table.provenance for table in tables)
+    return TableEvaluation(tuple(rows), len(held_out), task, seed, provenance)
+
+
+def _of_images(
+    folder: Path,
+    test: Path,
+    baseline: Path | None,
+    release: Path | None,
+    acceptance: Acceptance,
+    seed: int,
+) -> ImageEvaluation:
+    records = _with_known_origin(folder, read_synthetic(folder), release, acceptance)
+    held_out = read_real(test, "test", records)
+    training_sets = {described(records.provenance): records}
+    if baseline is not None:
+        training_sets["real"] = read_real(baseline, "train", records)
+    further = classifiers_of(folder, records)
+    rows = measure(training_sets, held_out, seed, further)
+    said = in_words({**CLASSIFIERS, **further})
+    return ImageEvaluation(tuple(rows), len(held_out), seed, said, records.provenance)
+
+
+def _with_known_origin(
+    path: Path, records: AnyRecords, release: Path | None, acceptance: Acceptance
+) -> AnyRecords:
+    """Synthetic records; if a release is given, with its own figures in their provenance."""
+    if release is not None:
+        known = confirmed(release, acceptance, records.provenance, records.class_names)
+        records = replace(records, provenance=known)
+    if is_private(records.provenance) is False:
+        warning(f"{path} is {NOT_PRIVATE}")
+    return records

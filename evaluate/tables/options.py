@@ -1,0 +1,38 @@
+"""What is chosen for the evaluation of tables alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...common.arguments import Location
+from ...common.errors import DataError
+from ...common.numbers import positive, whole
+from .utility import MOST_RECORDS
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Choices for tables.
+
+    Attributes:
+        schema: path of the `schema.toml`, where the synthetic records do not say it.
+        positive: of two classes the one that ROC and PRC are about; if None, the rarer one of the
+            test records.
+        keep_negatives: keep only this share of the records of the other class, in training and test
+            parts, as published tables did; for comparison with them only.
+        train_records: train classifiers on at most so many records, drawn at random.
+
+    Raises:
+        DataError: a number is out of its range.
+    """
+
+    schema: Location | None = None
+    positive: str | None = None
+    keep_negatives: float = 1.0
+    train_records: int = MOST_RECORDS
+
+    def __post_init__(self) -> None:
+        vars(self).update(  # with plain numbers: NumPy's are no JSON
+            keep_negatives=positive(self.keep_negatives, "keep_negatives", DataError, most=1),
+            train_records=whole(self.train_records, "train_records", DataError, least=1),
+        )

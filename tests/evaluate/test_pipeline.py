@@ -1,0 +1,126 @@
+"""One way from synthetic records to figures, of whatever kind they are; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpntk.common.errors import DpntkError
+from dpntk.common.schema.toml import Draft
+from dpntk.evaluate import Evaluation, ImageEvaluation, TableEvaluation, TableOptions, evaluate
+from dpntk.evaluate.images.classifiers import CLASSIFIERS
+from dpntk.evaluate.tables.classifiers import CLASSIFIERS as OF_TABLES
+from dpntk.evaluate.tables.utility import Row, Run
+from dpntk.generate import TableSettings, TrainingSettings, generate
+from tests.conftest import Command
+from tests.helpers.releases import KINDS, write_images, write_rows, write_small_release
+from tests.helpers.tables import PEOPLE
+
+SETTINGS = {
+    "images": TrainingSettings(steps=2, batch=6),
+    "table": TableSettings(steps=2, batch=4),
+    "distilled set": None,
+}
+ONE = "logistic regression"
+
+
+@pytest.fixture(autouse=True)
+def few_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that evaluating takes no time."""
+    monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {ONE: CLASSIFIERS[ONE]})
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: {ONE: OF_TABLES[ONE]})
+    monkeypatch.setattr("dpntk.evaluate.images.distilled.convnet", lambda *_: 0.25)
+
+
+def real(kind: str, path: Path) -> Path:
+    """Real records of the kind."""
+    if kind == "table":
+        return write_rows(path.with_suffix(".csv"), 40)
+    found = write_images(path.with_suffix(".npz"), 40)
+    if kind == "distilled set":  # in two classes, as its release says
+        with np.load(found) as stored:
+            x, y = stored["x"], stored["y"]
+        np.savez(found, x=x[y < 2], y=y[y < 2])
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_evaluated_and_says_what_the_command_says(
+    kind: str, dpntk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    release = write_small_release(kind, tmp_path / "release.h5")
+    synthetic = generate(release, tmp_path / "synthetic", settings=SETTINGS[kind])
+    test, baseline = real(kind, tmp_path / "test"), real(kind, tmp_path / "baseline")
+
+    found = evaluate(synthetic, test=test, baseline=baseline, release=release, seed=3)
+    assert isinstance(found, TableEvaluation if kind == "table" else ImageEvaluation)
+    found.save(tmp_path / "by python.json")
+    ours, real_ones = list(found.figures)[:2]
+    assert ours.startswith("synthetic (epsilon ")
+    assert real_ones == "real"
+    assert all(0 <= value <= 1 for row in found.figures.values() for value in row.values())
+    assert ("kernel regression" in found.figures[ours]) == (kind == "distilled set")
+
+    done = dpntk(
+        "evaluate", "--test", test, "--baseline", baseline, "--release", release, "--seed", 3
+    )
+    assert done.code == 0, done.stderr
+    written = (tmp_path / "evaluation.json").read_bytes()
+    assert written == (tmp_path / "by python.json").read_bytes()
+    assert json.loads(written) == found.to_json()
+    assert str(found) == done.stdout.rstrip("\n")
+    assert (tmp_path / "by python.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_evaluation_is_one_of_either_kind() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Evaluation()  # type: ignore[abstract]
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    images, rows = tmp_path / "images", write_rows(tmp_path / "rows.csv")
+    write_images(images / "images.npz")
+    (tmp_path / "empty").mkdir()
+    table = TableOptions()
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: evaluate(None, test=rows), "synthetic must be the path .* NoneType"),  # type: ignore[arg-type]
+        (lambda: evaluate([], test=rows), "synthetic: there are no records"),
+        (lambda: evaluate(tmp_path / "missing", test=rows), "missing: there is no such folder"),
+        (lambda: evaluate(tmp_path / "empty", test=rows), "there is no images.npz in it"),
+        (lambda: evaluate(images, test=None), "test must be the path .* NoneType"),  # type: ignore[arg-type]
+        (lambda: evaluate(images, test=images, baseline=3), "baseline must be the path .* int"),  # type: ignore[arg-type]
+        (lambda: evaluate(images, test=images, release=3), "release must be the path .* int"),  # type: ignore[arg-type]
+        (lambda: evaluate(images, test=images, seed=-1), "seed -1: a whole number from 0"),
+        (lambda: evaluate(images, test=images, tables=table), "there are no table options"),
+        (lambda: evaluate([images, images], test=images), "evaluate images one by one"),
+        (lambda: evaluate(rows, test=rows, tables=table), "give the schema with --schema"),
+        (lambda: evaluate(rows, test=rows, tables={}), "tables must be TableOptions, .* dict"),  # type: ignore[arg-type]
+        (lambda: evaluate(rows, test=rows, tables=TableOptions(3)), "schema must be the path"),  # type: ignore[arg-type]
+        (lambda: TableOptions(keep_negatives=2), "keep_negatives 2: a number above 0, at most 1,"),
+        (lambda: TableOptions(train_records=0), "train_records 0: a whole number from 1"),
+    ]
+    for call, message in wrong:
+        with pytest.raises(DpntkError, match=message) as refusal:
+            call()
+        assert "\n" not in str(refusal.value)
+        assert len(str(refusal.value)) < 300
+
+
+def test_what_points_give_stands_below_the_records_that_they_are_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_kernel = Row("by their kernel", (Run(4, 4, 4, {}),))
+    monkeypatch.setattr("dpntk.evaluate.pipeline.regression_rows", lambda *_: [by_kernel])
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    rows = write_rows(tmp_path / "rows.csv")
+    found = evaluate(rows, test=rows, baseline=rows)
+    assert isinstance(found, TableEvaluation)
+    assert [row.trained_on for row in found.rows] == [
+        "synthetic", "by their kernel", "real", "independent columns of real", "constant",
+    ]  # fmt: skip

@@ -1,0 +1,90 @@
+"""The file of a generator of rows: each part is stored under its own names, and read back whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from dpntk.common.errors import GeneratorError
+from dpntk.embed import FeatureOptions
+from dpntk.generate import load_generator
+from dpntk.generate.tables.export import SavedTableGenerator, write_table
+from dpntk.generate.tables.marginals import marginals_from_arrays, marginals_to_arrays
+from dpntk.generate.tables.refinement import Refinement
+from dpntk.generate.tables.reweighting import Reweighting
+from dpntk.generate.tables.sampling import sample_rows
+from tests.helpers.tables import PEOPLE, random_generator, random_marginals
+
+SHARES = np.array([0.5, 0.5])
+
+
+@pytest.fixture
+def reweighting() -> Reweighting:
+    feature_map, _ = FeatureOptions(width="2").prepare(PEOPLE)
+    theta = np.random.default_rng(0).normal(size=(2, feature_map.dimension)).astype(np.float32)
+    return Reweighting(feature_map, theta, np.array([1, 2]), np.array([False, True]))
+
+
+@pytest.fixture
+def saved(reweighting: Reweighting) -> SavedTableGenerator:
+    mean, noise = -reweighting.theta, np.array([0.1, 0.2])
+    refinement = Refinement(reweighting.feature_map, PEOPLE, mean, noise)
+    marginals = random_marginals(PEOPLE, 0)
+    generator = random_generator(PEOPLE)
+    return SavedTableGenerator(generator, SHARES, marginals, {}, reweighting, refinement)
+
+
+def test_parts_stand_under_the_names_that_earlier_files_have(
+    saved: SavedTableGenerator, tmp_path: Path
+) -> None:
+    write_table(tmp_path / "s", saved, sample_rows(saved.generator, 2, SHARES, 0), {})
+    stored = load_file(tmp_path / "s" / "generator.safetensors")
+    parts = {name for name in stored if name.startswith(("marginals.", "tilting.", "arrangement."))}
+    assert set(stored) - parts == set(saved.generator.state_dict())
+    of_map = {f"tilting.map.{name}" for name in saved.reweighting.feature_map.weights()}  # type: ignore[union-attr]
+    assert parts == of_map | {
+        *(f"marginals.{number}" for number in range(len(saved.marginals))), "marginals.noise",
+        "tilting.theta", "tilting.candidates", "tilting.pooled",
+        "arrangement.mean", "arrangement.noise",
+    }  # fmt: skip
+
+    again = load_generator(tmp_path / "s")
+    assert isinstance(again, SavedTableGenerator)
+    for one, other in zip(saved.marginals, again.marginals, strict=True):
+        assert one.block == other.block
+        assert np.array_equal(one.shares, other.shares)
+        assert np.array_equal(one.noise, other.noise)
+    for name in ("reweighting", "refinement"):
+        before, after = getattr(saved, name).to_arrays(), getattr(again, name).to_arrays()
+        assert before.keys() == after.keys()
+        assert all(np.array_equal(before[part], after[part]) for part in before)
+
+
+def test_arrays_that_are_no_part_are_refused(saved: SavedTableGenerator) -> None:
+    """They would be left over, and whatever they are for would be missing."""
+    reweighting, refinement = saved.reweighting, saved.refinement
+    assert reweighting is not None
+    assert refinement is not None
+    more = {"other": np.zeros(2)}
+    with pytest.raises(GeneratorError, match="contradict"):
+        marginals_from_arrays(marginals_to_arrays(saved.marginals, PEOPLE) | more, PEOPLE)
+    spec = reweighting.feature_map.spec()
+    with pytest.raises(GeneratorError, match="do not fit"):
+        Reweighting.from_arrays(reweighting.to_arrays() | more, spec, PEOPLE)
+    with pytest.raises(GeneratorError, match="do not fit"):
+        Refinement.from_arrays(refinement.to_arrays() | more, refinement.feature_map, PEOPLE)
+
+
+def test_shares_without_noise_are_no_generator(saved: SavedTableGenerator, tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        marginals_from_arrays({"0": saved.marginals[0].shares}, PEOPLE)
+    assert marginals_from_arrays({}, PEOPLE) == ()
+    without = replace(saved, marginals=(), reweighting=None, refinement=None)
+    write_table(tmp_path / "s", without, sample_rows(saved.generator, 2, SHARES, 0), {})
+    again = load_generator(tmp_path / "s")
+    assert isinstance(again, SavedTableGenerator)
+    assert (again.marginals, again.reweighting, again.refinement) == ((), None, None)

@@ -1,0 +1,195 @@
+"""One way from a release to synthetic records, of whatever kind it is; and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from dpntk.common.errors import DpntkError, GeneratorError, OutputError, UntrustedSigner
+from dpntk.generate import (
+    PointSettings,
+    Synthetic,
+    TableSettings,
+    TrainingSettings,
+    generate,
+    load_generator,
+    points_to,
+    sample_to,
+)
+from dpntk.release import open_any
+from tests.helpers.releases import KINDS, write_small_release
+from tests.helpers.tables import PEOPLE, require_valid
+
+SETTINGS = {
+    "images": TrainingSettings(steps=2, batch=6),
+    "table": TableSettings(steps=2, batch=4),
+    "distilled set": None,
+}
+TRAINED = ("images", "table")
+FILE = {"images": "images.npz", "table": "table.parquet"}
+
+
+@pytest.fixture
+def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return write_small_release(request.param, tmp_path / "release.h5")
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in KINDS], indirect=["release"])
+def test_a_path_and_an_opened_release_give_the_same_folder(
+    release: Path, kind: str, tmp_path: Path
+) -> None:
+    by_path = generate(str(release), str(tmp_path / "a"), settings=SETTINGS[kind])
+    opened = generate(open_any(release), tmp_path / "b", settings=SETTINGS[kind])
+    assert by_path.path == tmp_path / "a"
+    names = sorted(file.name for file in by_path.path.iterdir())
+    assert names == sorted(file.name for file in opened.path.iterdir())
+    for name in names:
+        assert (by_path.path / name).read_bytes() == (opened.path / name).read_bytes()
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in TRAINED], indirect=["release"])
+def test_what_comes_back_samples_and_knows_how_it_was_trained(
+    release: Path, kind: str, tmp_path: Path
+) -> None:
+    made = generate(release, tmp_path / "a", count=30, settings=SETTINGS[kind])
+    assert made.losses[-1].step == 2
+    assert made.noise_floor is not None
+    assert made.noise_floor > 0
+    assert len(repr(made)) < 300
+    # The generator in the folder makes the same records, in memory and in another folder.
+    generator = load_generator(tmp_path / "a")
+    again = sample_to(tmp_path / "b", generator, count=30, seed=0)
+    first, second = (tmp_path / name / FILE[kind] for name in "ab")
+    assert first.read_bytes() == second.read_bytes()
+    assert (again.losses, again.noise_floor) == ((), None)
+    if kind == "table":
+        rows, others = made.sample(30, seed=0), made.sample(30, seed=1)
+        assert isinstance(rows, pa.Table)
+        require_valid(rows, PEOPLE)
+        assert rows.equals(parquet.read_table(first))
+        assert not rows.equals(others)
+    else:
+        images, labels = made.sample(30, seed=0)
+        with np.load(first) as stored:
+            assert np.array_equal(stored["x"], images)
+            assert np.array_equal(stored["y"], labels)
+        assert not np.array_equal(made.sample(30, seed=1)[0], images)
+
+
+@pytest.mark.parametrize("release", ["images"], indirect=True)
+def test_points_come_back_with_their_generator(release: Path, tmp_path: Path) -> None:
+    points = PointSettings(1, steps=1)
+    made = generate(release, tmp_path / "a", settings=SETTINGS["images"], points=points)
+    points_to(tmp_path / "b", load_generator(made.path), points)
+    first, second = (tmp_path / name / "points.npz" for name in "ab")
+    assert first.read_bytes() == second.read_bytes()
+    assert len(made.sample(4)[1]) == 4
+
+
+@pytest.mark.parametrize("release", ["distilled set"], indirect=True)
+def test_a_distilled_set_has_no_generator(release: Path, tmp_path: Path) -> None:
+    made = generate(release, tmp_path / "a")
+    assert (made.generator, made.losses, made.noise_floor) == (None, (), None)
+    with pytest.raises(GeneratorError, match="of a distilled set, which has no generator"):
+        made.sample(3)
+    with pytest.raises(GeneratorError, match="no such file"):
+        load_generator(made.path)
+
+
+REFUSED: dict[str, list[tuple[dict[str, object], str]]] = {
+    "images": [
+        ({"settings": TableSettings()}, "of images, which takes TrainingSettings"),
+        ({"settings": {"steps": 3}}, "which takes TrainingSettings, not dict"),
+        ({"points": 3}, "points: PointSettings are wanted, not int"),
+        ({"points": PointSettings(1), "count": 3}, "either a count of records or points"),
+        ({"safe_csv": True}, "of images, of which no CSV is written"),
+        ({"count": 0}, "count 0: a whole number from 1 "),
+        ({"count": "ten"}, "count 'ten': a whole number from 1 "),
+        ({"module": 3}, "module must be the path .* not of type int"),
+    ],
+    "table": [
+        ({"settings": TrainingSettings()}, "of a table, which takes TableSettings"),
+        ({"points": PointSettings(1)}, "--points: the release is of a table"),
+        ({"module": "m.pt"}, "--module m.pt: the release is of a table"),
+    ],
+    "distilled set": [
+        ({"settings": TrainingSettings()}, "--settings: .* nothing to train"),
+        ({"count": 3}, "--records: .* nothing to train"),
+        ({"points": PointSettings(1)}, "--points: .* nothing to train"),
+        ({"module": "m.pt"}, "--module: .* nothing to train"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in KINDS], indirect=["release"])
+def test_what_a_kind_of_release_does_not_have_is_refused_before_training(
+    release: Path, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fit_images", "fit_table", "export_points"):
+        monkeypatch.setattr(
+            f"dpntk.generate.pipeline.{name}", lambda *_, **__: pytest.fail("begun for nothing")
+        )
+    for options, message in REFUSED[kind]:
+        with pytest.raises(GeneratorError, match=message) as refusal:
+            generate(release, tmp_path / "a", **options)  # type: ignore[arg-type]
+        assert "\n" not in str(refusal.value)
+    assert not (tmp_path / "a").exists()
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    path, made = tmp_path / "release.h5", tmp_path / "made"
+    settings = SETTINGS["images"]
+    generator = generate(write_small_release("images", path), made, settings=settings).generator
+    assert generator is not None
+    new = tmp_path / "a"
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: generate(open_any(path).release, new), "release must be .* not of type Release"),  # type: ignore[arg-type]
+        (lambda: generate(None, new), "release must be .* NoneType"),  # type: ignore[arg-type]
+        (lambda: generate(tmp_path / "missing.h5", new), "no such file"),
+        (lambda: generate(path, None), "folder must be the path .* NoneType"),  # type: ignore[arg-type]
+        (lambda: generate(path, path), "is a file: choose another"),
+        (lambda: generate(path, tmp_path), "files that dpntk did not write"),
+        (lambda: generate(path, new, settings=settings, device="tpu"), "--device tpu: "),
+        (lambda: generate(path, new, settings=settings, device=None), "--device None: "),  # type: ignore[arg-type]
+        (lambda: load_generator(None), "generator must be the path .* NoneType"),  # type: ignore[arg-type]
+        (lambda: load_generator(tmp_path), "no such file"),
+        (lambda: sample_to(new, made, count=3), "load_generator .* not .*Path"),  # type: ignore[arg-type]
+        (lambda: sample_to(new, generator, count=-1), "count -1: a whole number"),
+        (lambda: sample_to(new, generator, count=3, safe_csv=True), "no CSV is written"),
+        (lambda: points_to(new, generator, 3), "PointSettings are wanted"),  # type: ignore[arg-type]
+        (lambda: Synthetic(made, generator).sample(3, seed=-1), "seed -1: a whole number"),
+        (lambda: TrainingSettings(steps=0), "steps 0: a whole number from 1 "),
+        (lambda: TrainingSettings(seed=2**32), "seed 4294967296: a whole number from 0 "),
+        (lambda: TableSettings(learning_rate=float("nan")), "learning_rate nan: a number above 0"),
+        (lambda: TableSettings(marginals_loss=-1), "marginals_loss -1: a number above 0"),
+        (lambda: PointSettings("3"), "--points '3': a whole number from 1 "),  # type: ignore[arg-type]
+    ]
+    for call, message in wrong:
+        with pytest.raises(DpntkError, match=message) as refusal:
+            call()
+        assert "\n" not in str(refusal.value)
+        assert len(str(refusal.value)) < 300
+    assert not new.exists()
+
+
+@pytest.mark.parametrize("release", ["table"], indirect=True)
+def test_a_strangers_release_is_not_opened_by_its_path(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody else"))
+    with pytest.raises(UntrustedSigner):
+        generate(release, tmp_path / "a")
+
+
+def test_numbers_of_numpy_are_plain_in_what_is_written(tmp_path: Path) -> None:
+    release = write_small_release("images", tmp_path / "release.h5")
+    settings = TrainingSettings(np.int64(2), np.int32(6), np.uint8(1), np.float32(0.01))  # type: ignore[arg-type]
+    made = generate(release, tmp_path / "a", count=np.int64(5), settings=settings)  # type: ignore[arg-type]
+    assert len(made.sample(np.int64(3))[1]) == 3  # type: ignore[arg-type]
+    with pytest.raises(OutputError, match="is a file"):
+        generate(release, tmp_path / "a" / "images.npz", settings=settings)
