@@ -86,6 +86,9 @@ TABLES: dict[str, dict[str, Variant]] = {
         },
         "all pairs, weight 0.6": Variant(FeatureOptions(marginals=0.6, pairs=("all",))),
     },
+    "moments": {
+        f"weight {weight:g}": Variant(FeatureOptions(moments=weight)) for weight in (0.0, 0.2, 0.3)
+    },
     "training": {
         "1,500 steps of 400": Variant(),
         "3,000 steps": Variant(settings={"steps": 3000}),
