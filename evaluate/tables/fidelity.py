@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from ...common.schema.column import Column
 from ...common.schema.encoding import MISSING
@@ -23,25 +24,33 @@ METHOD: Final = (
     f" (over {_MOST_PAIRS:,} pairs drawn at random where there are more)"
 )
 """What the distances are, for whoever reads the figures."""
+CORRELATION_METHOD: Final = (
+    "mean, over pairs of numeric columns, of the absolute difference of their Spearman rank "
+    "correlations, each over the rows in which neither is missing; 0 where a column is constant"
+)
+"""What the correlation error is."""
 
 
 @dataclass(frozen=True)
 class Distances:
-    """Total variation distances between two tables, 0 (alike) to 1.
+    """How far two tables are apart: total variation distances, 0 (alike) to 1, and correlations.
 
     Attributes:
         one_way: mean over columns.
         two_way: mean over pairs of columns; None if there is one column only.
         columns: column to its own distance.
+        correlations: mean absolute difference of rank correlations, 0 (alike) to 2; None if there
+            are not two numeric columns.
     """
 
     one_way: float
     two_way: float | None
     columns: dict[str, float]
+    correlations: float | None
 
 
 def distances(table: Table, other: Table) -> Distances:
-    """Total variation distances of one- and two-way marginals; see `METHOD`.
+    """One- and two-way marginals and correlations: see `METHOD` and `CORRELATION_METHOD`.
 
     Args:
         table: rows under a schema.
@@ -61,7 +70,32 @@ def distances(table: Table, other: Table) -> Distances:
         one_way=float(np.mean(single)),
         two_way=float(np.mean(double)) if double else None,
         columns={column.name: value for column, value in zip(columns, single, strict=True)},
+        correlations=correlation_error(table, other),
     )
+
+
+def correlation_error(table: Table, other: Table) -> float | None:
+    """Mean absolute difference of rank correlations; None if there are not two numeric columns.
+
+    Args:
+        table: rows under a schema.
+        other: rows under the same schema.
+    """
+    names = [column.name for column in table.schema.columns if column.kind.numeric]
+    differences = [
+        abs(_rank_correlation(table, *pair) - _rank_correlation(other, *pair))
+        for pair in ((names[i], names[j]) for i, j in _pairs(len(names)))
+    ]
+    return float(np.mean(differences)) if differences else None
+
+
+def _rank_correlation(table: Table, first: str, second: str) -> float:
+    """Spearman's, over the rows where neither is missing; 0 if one is constant there."""
+    one, other = table.columns[first], table.columns[second]
+    there = ~(np.isnan(one) | np.isnan(other))
+    if any(len(np.unique(values[there])) < 2 for values in (one, other)):
+        return 0.0
+    return float(stats.spearmanr(one[there], other[there]).statistic)
 
 
 def total_variation(first: NDArray[np.int64], second: NDArray[np.int64], size: int) -> float:

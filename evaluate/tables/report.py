@@ -12,13 +12,14 @@ from typing import Any, Final
 from ...common.console import TextTable
 from ..report import Evaluation
 from .classifiers import CLASSIFIERS, XGBOOST
-from .fidelity import METHOD
+from .fidelity import CORRELATION_METHOD, METHOD
 from .points import KERNEL_REGRESSION
 from .scores import HARD_ROC, MEANING, ROC
 from .utility import Row, Run, Task
 
 ONE_WAY: Final = "TVD 1-way"
 TWO_WAY: Final = "TVD 2-way"
+CORRELATIONS: Final = "rank correlations off by"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,8 @@ class TableEvaluation(Evaluation):
         records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
         grid.add_row("records", *records)
         for name, value in _figures(rows, task).items():
-            grid.add_row(name, *(_cell(row, value) for row in rows))
+            if any(cells := [_cell(row, value) for row in rows]):
+                grid.add_row(name, *cells)
         if not task.measures:
             return grid
         grid.add_section()
@@ -81,6 +83,7 @@ class TableEvaluation(Evaluation):
         return {
             "measure": {name: MEANING[name] for name in task.measures},
             "total_variation": METHOD,
+            "correlations": CORRELATION_METHOD,
             "test_records": self.test_records,
             "seed": self.seed,
             "classes": list(task.classes),
@@ -181,6 +184,7 @@ def _figures(rows: Sequence[Row], task: Task) -> dict[str, Value]:
         found[f"{XGBOOST} {ROC}"] = _score(XGBOOST, ROC)
     found[ONE_WAY] = lambda run: run.distances.one_way if run.distances else None
     found[TWO_WAY] = lambda run: run.distances.two_way if run.distances else None
+    found[CORRELATIONS] = lambda run: run.distances.correlations if run.distances else None
     return found
 
 

@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,13 @@ from dpntk.evaluate.tables import classifiers
 from dpntk.evaluate.tables.baselines import independent_columns, keep_negatives, some_rows
 from dpntk.evaluate.tables.classifiers import CLASSIFIERS, XGBOOST, TableClassifier
 from dpntk.evaluate.tables.features import features_of
-from dpntk.evaluate.tables.fidelity import BINS, binned, distances, total_variation
+from dpntk.evaluate.tables.fidelity import (
+    BINS,
+    binned,
+    correlation_error,
+    distances,
+    total_variation,
+)
 from dpntk.evaluate.tables.scores import (
     F1_MACRO,
     F1_WEIGHTED,
@@ -144,6 +151,26 @@ def test_distances_of_tables_as_computed_by_hand() -> None:
     # (age, job): 1/2; (age, rich): 1/2; (job, rich): (0,0) 1/2 and 1/2, (0,1) 0 and 1/2, (1,1) 1/2
     assert found.two_way == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
     assert distances(first, first).two_way == 0
+
+
+def numbers(*columns: Sequence[float]) -> Table:
+    names = [f"x{number}" for number in range(len(columns))]
+    schema = TableSchema(
+        tuple(Column(name, ColumnKind.CONTINUOUS, "float64", 0.0, 9.0) for name in names), None
+    )
+    values = (np.asarray(column, dtype=np.float64) for column in columns)
+    return Table(schema, dict(zip(names, values, strict=True)), {})
+
+
+def test_correlations_are_compared_by_rank_where_nothing_is_missing() -> None:
+    """Of three pairs one is turned round; the others are with a column that is constant once."""
+    first = numbers([1, 2, 3, 9, 5], [1, 2, 3, 4, math.nan], [1, 2, 3, 4, 5])
+    second = numbers([1, 2, 3, 9, 5], [4, 3, 2, 1, math.nan], [7, 7, 7, 7, 7])
+    ranks = np.corrcoef([1, 2, 3, 5, 4], [1, 2, 3, 4, 5])[0, 1]
+    assert correlation_error(first, second) == pytest.approx((2 + ranks + 1) / 3)
+    assert correlation_error(first, first) == 0
+    assert correlation_error(numbers([1, 2]), numbers([2, 1])) is None
+    assert distances(first, second).correlations == correlation_error(first, second)
 
 
 def test_missing_values_are_a_bin_of_their_own() -> None:
