@@ -60,6 +60,31 @@ def match_marginals(
         _lift(records, block)
 
 
+def independent_rows(
+    count: int,
+    label: int,
+    marginals: tuple[ColumnMarginal, ...],
+    schema: TableSchema,
+    random: np.random.Generator,
+) -> NDArray[np.float32]:
+    """Rows of a class with its likely columns, nothing in which goes with anything.
+
+    Args:
+        count: how many.
+        label: index of the class.
+        marginals: of all columns.
+        schema: of the table.
+        random: of the rows.
+
+    Returns:
+        float32 (count, record size), values 0..1, as they will be written.
+    """
+    records = np.zeros((count, schema.record_size), dtype=np.float32)
+    match_marginals(records, label, marginals, random, posterior_mean=True)
+    make_whole(records, schema)
+    return records
+
+
 def make_whole(records: NDArray[np.float32], schema: TableSchema) -> None:
     """Round integers, so that rows have the features that they will have as they are written.
 

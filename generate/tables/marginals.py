@@ -39,6 +39,11 @@ class ColumnMarginal:
     shares: NDArray[np.float64]
     noise: NDArray[np.float64]
 
+    @property
+    def known(self) -> bool:
+        """Whether there is no noise on the shares, or none any more (`likely_columns`)."""
+        return not self.noise.any()
+
     @cached_property
     def posterior_mean(self) -> NDArray[np.float64]:
         """What the shares are likely to be, float64 (classes, cells).
@@ -47,6 +52,8 @@ class ColumnMarginal:
         categories, those in all classes together, where each counts by its precision, say about
         what they are in one: noise may hide one there.
         """
+        if self.known:
+            return self.shares
         of = [(noisy, float(noise)) for noisy, noise in zip(self.shares, self.noise, strict=True)]
         if isinstance(self.block.encoding, NumericEncoding):
             possible = np.any([number_shares(*one, self.points) > 0 for one in of], axis=0)

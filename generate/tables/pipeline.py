@@ -11,11 +11,12 @@ from ..fit.descent import Training
 from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..output.provenance import origin_of
+from .columns import likely_columns
 from .export import SavedTableGenerator
 from .generator import TableGenerator
 from .marginals import marginals_of
 from .refinement import refinement_of
-from .reweighting import reweighting_of
+from .reweighting import Reweighting, reweighting_of
 from .sampling import corrected_rows
 from .training import train_table
 
@@ -40,15 +41,20 @@ def fit_table(
     release = opened.release
     training = train_table(release, settings, device=device)
     assert isinstance(release.schema, TableSchema)  # or it would not have been trained on
-    marginals = marginals_of(pooled_mean(release), release.feature_map, release.schema)
-    random = torch.Generator().manual_seed(settings.seed)
-    candidates = corrected_rows(training.generator, marginals, random)
+    refinement = refinement_of(release)
+    if refinement is not None:  # rows begin as independent columns, and none are chosen
+        marginals = likely_columns(release, settings.seed)
+        reweighting = Reweighting.none(release.feature_map, len(release.class_weights))
+    else:
+        marginals = marginals_of(pooled_mean(release), release.feature_map, release.schema)
+        random = torch.Generator().manual_seed(settings.seed)
+        reweighting = reweighting_of(release, corrected_rows(training.generator, marginals, random))
     saved = SavedTableGenerator(
         generator=training.generator,
         class_weights=release.class_weights,
         marginals=marginals,
-        reweighting=reweighting_of(release, candidates),
-        refinement=refinement_of(release),
+        reweighting=reweighting,
+        refinement=refinement,
         origin=origin_of(opened, settings, training, training.generator.spec),
     )
     return training, saved

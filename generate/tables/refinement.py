@@ -5,10 +5,10 @@ with what through draws of categories, and leaves most columns as good as indepe
 columns of its rows are taken, and rows are put together anew, by a Markov chain that has all of
 them at once for its state and is told what their mean feature still lacks.
 
-How depends on how much is known of a class. Where the noise is small, columns are as the released
-marginals say, and rows exchange values (`swap`). Where it has drowned the class, columns
-can be those of all classes at best, and what is particular to it has to come from the mean feature
-as a whole: values are replaced (`resample`).
+How depends on how much is known of a class. As a rule it has columns of its own (`columns`), and
+rows exchange values (`swap`). Of a rare class that noise has drowned, much less is known than of
+all together: columns are those of all classes, and what is particular to it has to come from the
+mean feature as a whole: values are replaced (`resample`).
 """
 
 from __future__ import annotations
@@ -42,10 +42,34 @@ from .resample import ResamplingMoves
 from .reweighting import Rows
 from .swap import SwapMoves
 
-_LEAST_ROWS: Final = 4_000
+_LEAST_ROWS: Final = 1_000
+_USUAL_ROWS: Final = 4_000
+_ENOUGH: Final = 100
+"""Rows are at least `_LEAST_ROWS`, and up to `_USUAL_ROWS`: as many as it takes for chance to move
+their mean feature, squared, by a hundredth of what noise has moved the released one by."""
+_RARE: Final = 10.0
+"""A class is rare if its mean feature has so many times as much noise as that of all classes."""
 _MOST_ROWS: Final = 8_000
 """So many rows are arranged from the beginning; where more are wanted, they are doubled until there
 are enough, and every time arranged a little further."""
+
+
+def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether enough is known of each class for columns of its own.
+
+    Args:
+        noise: standard deviation of the noise on an entry of the mean feature of each class,
+            float64 (c,).
+
+    Returns:
+        Whether noise has not drowned the class; or, if it has, whether the mean feature of all
+        classes together is little better known than its own. bool (c,).
+    """
+    if not noise.all():
+        return noise <= LOW_SIGNAL
+    of_all = np.sqrt(len(noise)) / (1 / noise).sum()
+    own: NDArray[np.bool_] = (noise <= LOW_SIGNAL) | (noise <= _RARE * of_all)
+    return own
 
 
 class _Arranging(Protocol):
@@ -109,7 +133,7 @@ class Refinement:
 
     def swaps(self, label: int) -> bool:
         """Whether enough is known of a class for its rows to exchange values."""
-        return bool(self.noise[label] <= LOW_SIGNAL)
+        return bool(has_own_columns(self.noise)[label])
 
     @cached_property
     def _tangents(self) -> ShallowTangents:
@@ -149,13 +173,14 @@ class Refinement:
         Returns:
             float32 (count, record size), in random order.
         """
-        sizes = [max(count, _LEAST_ROWS)]
+        goal = self.goal(label)
+        enough = min(_ENOUGH / max(goal.floor, _ENOUGH / _USUAL_ROWS), _USUAL_ROWS)
+        sizes = [max(count, _LEAST_ROWS, round(enough))]
         while sizes[-1] > _MOST_ROWS:
             sizes.append((sizes[-1] + 1) // 2)
         first = rows(label, sizes.pop())
         make_whole(first, self.schema)
         made = torch.from_numpy(first)
-        goal = self.goal(label)
         arranging: _Arranging = (
             SwapMoves(goal, random)
             if self.swaps(label)

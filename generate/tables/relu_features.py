@@ -20,6 +20,9 @@ from .correlations import Correlations, ReleasedMoments
 _PAIRS: Final = 512
 """So many pairs of rows at a time: what is known of them fits into a processor's cache."""
 _BATCH: Final = 2_000
+STRENGTH: Final = 0.01
+"""How much of the variance of rows with independent columns what goes with what makes up, as far as
+nothing is known: on tables of people it is about that (docs/design/table-generator.md)."""
 _COLUMNS_A_ROUND: Final = 0.3
 _LEAST_COLUMNS: Final = 3
 
@@ -73,6 +76,21 @@ class ShallowTangents:
             total[self._places["readout"]] += self._outputs**0.5 * (scale @ hidden)
             total[self._places["output_bias"]] += self._outputs**0.5 * scale.sum()
         return total / len(records)
+
+    def features(self, records: Tensor) -> Tensor:
+        """The features of records (n, record size), values 0..1: (n, d)."""
+        hidden = records @ self._weight.T + self._bias
+        active = (hidden > 0).to(hidden)
+        hidden *= active
+        scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()[:, None]
+        deltas = active * self._readout * scale
+        found = torch.empty(len(records), self._places["output_bias"].stop)
+        outer = found[:, self._places["weight_1"]].view(len(records), *self._weight.shape)
+        torch.mul(deltas[:, :, None], records[:, None, :], out=outer)
+        found[:, self._places["bias_1"]] = deltas
+        found[:, self._places["readout"]] = self._outputs**0.5 * scale * hidden
+        found[:, self._places["output_bias"]] = self._outputs**0.5 * scale
+        return found
 
     def swap(
         self,
@@ -162,6 +180,17 @@ class Goal:
     def floor(self) -> float:
         """What the noise alone adds to a squared distance from the mean, in expectation."""
         return self.noise**2 * len(self.mean)
+
+    @property
+    def ridge(self) -> float:
+        """What a theta is to be held back by that says what goes with what.
+
+        If rows P are independent ones P_0 weighed anew, with weights of variance `STRENGTH` before
+        anything is seen, then the most likely P is P_0 tilted by theta = (mu - E_P phi) / ridge:
+        minus the logarithm of its probability is, but for constants and to the second order,
+        || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / STRENGTH.
+        """
+        return self.noise**2 / STRENGTH
 
     def some_columns(self, random: np.random.Generator) -> list[Block]:
         """Columns for a round, in random order."""

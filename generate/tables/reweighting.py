@@ -84,6 +84,16 @@ class Reweighting:
     candidates: NDArray[np.int64]
     pooled: NDArray[np.bool_]
 
+    @classmethod
+    def none(cls, feature_map: FeatureMap, classes: int) -> Reweighting:
+        """All rows are taken as they come."""
+        return cls(
+            feature_map,
+            np.zeros((classes, feature_map.dimension), dtype=np.float32),
+            np.ones(classes, dtype=np.int64),
+            np.zeros(classes, dtype=np.bool_),
+        )
+
     @cached_property
     def _batch(self) -> int:
         return rows_that_fit(self.feature_map, BATCH)

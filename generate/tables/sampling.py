@@ -15,7 +15,7 @@ from ...common.schema.table import TableSchema
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
 from .generator import TableGenerator
-from .marginal_matching import match_marginals, spread
+from .marginal_matching import independent_rows, match_marginals, spread
 from .marginals import ColumnMarginal
 from .refinement import Refinement
 from .reweighting import Reweighting, Rows
@@ -40,7 +40,7 @@ def sample_rows(
     """Draw rows, in random order.
 
     Args:
-        generator: in evaluation mode, on the CPU.
+        generator: in evaluation mode, on the CPU; of no use where columns are known and arranged.
         count: how many rows.
         class_weights: released share of each class, float64 (c,); the labels follow them as
             closely as whole numbers can.
@@ -67,11 +67,16 @@ def sample_rows(
             match_marginals(made, label, marginals, chances, posterior_mean=True)
         return made
 
+    def independent(label: int, wanted: int) -> NDArray[np.float32]:
+        return independent_rows(wanted, label, marginals, schema, chances)
+
     with progress("sampling", count, "rows") as advance:
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
             labels[places] = label
             if refinement is not None:
                 source = chosen if refinement.swaps(label) else rows
+                if marginals and all(marginal.known for marginal in marginals):
+                    source = independent
                 made = refinement.draw(label, len(places), source, chances, advance)
                 spread(made, marginals, chances)
                 records[places] = made

@@ -29,7 +29,6 @@ from torch import Tensor
 from ...common.console import Advance
 from .correlations import Correlations
 from .relu_features import Goal
-from .reweighting import CAUTION
 
 _WINDOW: Final = 10
 """Rounds after which it is seen whether the distance of the mean features still falls."""
@@ -84,8 +83,10 @@ class SwapMoves:
         """The squared distance of the mean features before it."""
         goal = self._goal
         missing = goal.mean - goal.tangents.mean(records)
-        self._step = _MOMENTUM * self._step + missing - CAUTION * goal.noise * self._theta
-        self._theta = self._theta + self._rate * self._step
+        self._step = _MOMENTUM * self._step + missing
+        # The ridge counts at the new theta: else a large one would make the steps diverge.
+        held = 1 + self._rate * goal.ridge / (1 - _MOMENTUM)
+        self._theta = (self._theta + self._rate * self._step) / held
         if self._correlations is not None:
             self._correlations.learn(records)
         columns = goal.some_columns(self._random)

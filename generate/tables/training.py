@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 
 from ...common.errors import GeneratorError
@@ -13,6 +15,10 @@ from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from .generator import TableGenerator, TableGeneratorSpec
 from .objective import TableDistance
+from .relu_features import has_shallow_tangents
+
+_ARRANGED_STEPS: Final = 50
+"""At the most, where rows are put together from columns and none are the generator's."""
 
 
 def train_table(
@@ -55,10 +61,11 @@ def train_table(
         distance, features = objective(generator(code, every_class, random))
         return Loss(distance, features)
 
+    arranged = has_shallow_tangents(release.feature_map)
     return descend(
         generator,
         loss_at,
         lambda: objective.noise_floor,
-        steps=settings.steps,
+        steps=min(settings.steps, _ARRANGED_STEPS) if arranged else settings.steps,
         learning_rate=settings.learning_rate,
     )

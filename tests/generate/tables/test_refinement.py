@@ -349,15 +349,21 @@ def test_what_goes_with_what_is_as_it_was(
     assert np.abs(drawn.sum(axis=0) - 2 * start[:4501].sum(axis=0)).max() <= 1
 
 
-@pytest.mark.parametrize("noise", [0.001, 0.01])
+@pytest.mark.parametrize(
+    ("noise", "exchange", "least"),
+    [((0.001, 0.001), True, 4000), ((0.01, 0.01), True, 1000), ((0.0001, 0.01), False, 1000)],
+)
 def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
-    made: Release, table: Path, noise: float
+    made: Release, table: Path, noise: tuple[float, float], exchange: bool, least: int
 ) -> None:
-    """Ten rows that are arranged by themselves could only have the mean of ten rows."""
+    """Ten rows that are arranged by themselves could only have the mean of ten rows.
+
+    Where there is much noise, it takes fewer for theirs to be as good as their law's.
+    """
     found = refinement_of(made)
     assert found is not None
-    refinement = replace(found, noise=np.full(2, noise))
-    assert refinement.swaps(1) == (noise < 0.003)
+    refinement = replace(found, noise=np.array(noise))
+    assert refinement.swaps(1) == exchange
     asked: list[int] = []
 
     def rows(label: int, count: int) -> NDArray[np.float32]:
@@ -368,7 +374,7 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
         return found
 
     done: list[int] = []
-    for count, base in ((10, 4000), (8100, 4050)):
+    for count, base in ((10, least), (8100, 4050)):
         done.clear()
         drawn = refinement.draw(
             1, count, rows, np.random.default_rng(0), lambda units, remark: done.append(units)
@@ -415,7 +421,7 @@ def test_rows_are_arranged_by_features_of_one_kind(
     )
 
 
-def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(
+def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_together(
     made: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor do they exchange values: those of the others do, and are chosen."""
@@ -448,8 +454,8 @@ def test_rows_of_drowned_classes_are_not_chosen_before_they_are_put_together(
     chosen = [("Reweighting.draw", 0), known]
     for noise, wanted in (
         ((0.001, 0.003), [*chosen, ("Reweighting.draw", 1), known]),
-        ((0.001, 0.0031), [*chosen, drowned]),
-        ((0.01, 0.01), [drowned, drowned]),
+        ((0.0002, 0.0031), [*chosen, drowned]),
+        ((0.001, 0.0031), [*chosen, ("Reweighting.draw", 1), known]),
     ):
         done.clear()
         sampled(replace(saved, refinement=replace(refinement, noise=np.array(noise))))

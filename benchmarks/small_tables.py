@@ -1,0 +1,208 @@
+"""Tables of few rows, and of much noise: ours beside independent noisy columns, MST and AIM.
+
+Every run: so many rows of the training part, drawn at random by the seed, are embedded, released
+(replace-one) and generated with the default settings, as many as there are; all else as in
+benchmarks/tables.py, whose classifiers and distances these are. "noisy columns" are one-way
+marginals class by class, with the whole budget spent on them, each the nearest shares, and rows in
+which nothing goes with anything: whatever does worse is worth nothing. --competitors adds MST and
+AIM, fitted to the same rows (benchmarks/competitors.py).
+
+Finished runs are kept in benchmarks/results/small_tables.json, so an interrupted table is gone on
+with; the table is a section of benchmarks/results/README.md.
+
+Run: python -m benchmarks.small_tables NAME=PATH:LABEL [NAME=PATH:LABEL ...] [--rows N ...]
+     [--epsilons E ...] [--seeds N] [--methods M ...] [--competitors]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from pyarrow import parquet
+
+from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.sources.options import SourceOptions
+from dpntk.common.storage.atomic import write_atomically
+from dpntk.embed import embed, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
+from dpntk.evaluate.tables import Table, read_real_table
+from dpntk.generate.fit.allocation import split_by_shares
+from dpntk.generate.kernels.mean_embedding import released_mean
+from dpntk.generate.tables.marginal_matching import independent_rows, to_simplex
+from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.sampling import to_table
+from dpntk.release import PrivacyParameters, open_release, own_key, publish
+
+from . import tables
+from .competitors import environment
+from .sections import put_section
+from .tables import COMPETITORS, SEPARATOR, Data, Run, default, delta_for, prepare, result_of
+
+RESULTS = Path(__file__).parent / "results/small_tables.json"
+ALL = 0
+"""Rows: as many as there are."""
+_FIGURES = ("ROC", "XGBoost ROC", "F1 weighted", "F1 macro", "TVD 1-way", "TVD 2-way", "seconds")
+
+
+@dataclass(frozen=True)
+class SmallRun:
+    """One line of results/small_tables.json."""
+
+    rows: int
+    run: Run
+
+    @property
+    def key(self) -> str:
+        """Its name in results/small_tables.json."""
+        return SEPARATOR.join((str(self.rows), self.run.key))
+
+
+def noisy_columns(data: Data, run: Run) -> Table:
+    """One-way marginals class by class, and nothing else."""
+    schema = data.schema
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        embedding = embed(
+            data.train, FeatureOptions(MarginalFeatures.of(schema)), SourceOptions(schema=schema)
+        )
+        save_embedding(embedding, folder / "embedding.h5")
+        parameters = PrivacyParameters(run.epsilon, delta_for(embedding.records))
+        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
+        release = open_release(folder / "release.h5").release
+        noisy = marginals_of(released_mean(release), release.feature_map, schema)
+        columns = tuple(
+            replace(
+                column,
+                shares=np.stack([to_simplex(shares) for shares in column.shares]),
+                noise=np.zeros_like(column.noise),
+            )
+            for column in noisy
+        )
+        counts = split_by_shares(embedding.records, release.class_weights)
+        random = np.random.default_rng(run.seed)
+        made = [
+            independent_rows(int(count), label, columns, schema, random)
+            for label, count in enumerate(counts)
+            if count
+        ]
+        labels = np.repeat(np.arange(len(counts)), counts)
+        rows = to_table(schema, np.concatenate(made), labels)
+        parquet.write_table(rows, folder / "rows.parquet")
+        return read_real_table(folder / "rows.parquet", "train", schema)
+
+
+OURS: dict[str, Callable[[Data, Run], Table]] = {"default": default, "noisy columns": noisy_columns}
+METHODS = OURS | COMPETITORS
+
+
+def some_of(data: Data, rows: int, seed: int, folder: Path) -> Data:
+    """The data set with fewer rows to train on.
+
+    Args:
+        data: all of it.
+        rows: how many; all if `ALL`, or if there are no more.
+        seed: of the choice.
+        folder: to write to.
+    """
+    table = parquet.read_table(data.train)
+    if rows == ALL or rows >= len(table):
+        return data
+    chosen = np.random.default_rng(seed).choice(len(table), rows, replace=False)
+    path = folder / f"{data.train.parent.name}-{rows}-{seed}.parquet"
+    parquet.write_table(table.take(chosen), path)
+    return replace(data, train=path)
+
+
+def section(results: dict[str, dict[str, float]]) -> str:
+    """All finished runs as Markdown: means over the seeds."""
+    lines = [
+        "# Small tables",
+        "",
+        'As under "Synthetic tables", of fewer rows and at more epsilons: means over the seeds.',
+        '"noisy columns": one-way marginals by class with the whole budget, and nothing else.',
+        "Written by `benchmarks/small_tables.py`.",
+    ]
+    groups: dict[str, dict[tuple[int, float, str], list[dict[str, float]]]] = {}
+    for key, result in results.items():
+        count, data, method, noise, _ = key.split(SEPARATOR)
+        cell = (int(count), float(noise), method)
+        groups.setdefault(data, {}).setdefault(cell, []).append(result)
+    order = {method: number for number, method in enumerate(METHODS)}
+    for data, cells in sorted(groups.items()):
+        names = [
+            name for name in _FIGURES if any(name in run for run in next(iter(cells.values())))
+        ]
+        lines += [
+            "",
+            f"## {data}",
+            "",
+            f"| rows | epsilon | method | seeds | {' | '.join(names)} |",
+        ]
+        lines.append("|---|---|---|---|" + "---|" * len(names))
+        most = float("inf")
+        for rows, epsilon, method in sorted(
+            cells, key=lambda cell: (cell[0] or most, cell[1], order[cell[2]])
+        ):
+            runs = cells[rows, epsilon, method]
+            means = [statistics.fmean(run[name] for run in runs) for name in names]
+            texts = [
+                f"{mean:.0f}" if name == "seconds" else f"{mean:.3f}"
+                for name, mean in zip(names, means, strict=True)
+            ]
+            some = f"{rows:,}" if rows else "all"
+            lines.append(f"| {some} | {epsilon:g} | {method} | {len(runs)} | {' | '.join(texts)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run what is missing, and write results and table after every run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("data", nargs="+", metavar="NAME=PATH:LABEL")
+    parser.add_argument("--rows", nargs="+", type=int, default=[1_000, 3_000, 10_000, ALL])
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.2, 1.0, 10.0])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(OURS))
+    parser.add_argument(
+        "--competitors", action="store_true",
+        help="add MST and AIM, by a package that is installed in an environment of its own",
+    )  # fmt: skip
+    arguments = parser.parse_args()
+    methods = list(arguments.methods)
+    if arguments.competitors:
+        methods += [name for name in COMPETITORS if name not in methods]
+    if not COMPETITORS.keys().isdisjoint(methods):
+        environment()
+    tables.METHODS.update(METHODS)
+    results: dict[str, dict[str, float]] = {}
+    if RESULTS.exists():
+        results = json.loads(RESULTS.read_text())
+    places = dict(item.split("=", 1) for item in arguments.data)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prepared = {
+            data: prepare(data, place, folder / str(number))
+            for number, (data, place) in enumerate(places.items())
+        }
+        for seed, data, rows, epsilon, method in itertools.product(
+            range(arguments.seeds), places, arguments.rows, arguments.epsilons, methods
+        ):
+            small = SmallRun(rows, Run(data, method, epsilon, seed))
+            if small.key not in results:
+                some = some_of(prepared[data], rows, seed, folder)
+                results[small.key] = result_of(some, small.run, 1.0)
+                document = json.dumps(dict(sorted(results.items())), indent=1) + "\n"
+                write_atomically(RESULTS, document.encode())
+                put_section(section(results))
+            print(small.key, results[small.key], flush=True)
+
+
+if __name__ == "__main__":
+    main()

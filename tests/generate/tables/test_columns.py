@@ -1,0 +1,148 @@
+"""Columns of each class, from marginals and tangent features together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dpntk.common.schema.column import Column, ColumnKind
+from dpntk.common.schema.encoding import NumericEncoding
+from dpntk.common.schema.table import TableSchema
+from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
+from dpntk.embed import embed
+from dpntk.embed.feature_options import FeatureOptions
+from dpntk.generate.kernels.mean_embedding import released_mean
+from dpntk.generate.tables.columns import likely_columns
+from dpntk.generate.tables.marginal_matching import independent_rows
+from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
+from dpntk.generate.tables.refinement import Refinement, refinement_of
+from dpntk.generate.tables.relu_features import STRENGTH
+from dpntk.generate.tables.swap import SwapMoves
+from dpntk.release import PrivacyParameters
+from dpntk.release.file.model import Release
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.tables import PEOPLE, people
+
+SKEWED = TableSchema(
+    tuple(
+        Column(name, ColumnKind.CATEGORICAL, "string", categories=("a", "b", "c"))
+        for name in ("one", "two", "three")
+    ),
+    None,
+)
+
+
+def released(path: Path, schema: TableSchema, epsilon: float, width: int = 50) -> Release:
+    return unrecorded_release(
+        embed(path, FeatureOptions(width=width), SourceOptions(schema=schema)),
+        PrivacyParameters(epsilon, 1e-5),
+    )
+
+
+def noisy(release: Release) -> tuple[ColumnMarginal, ...]:
+    assert isinstance(release.schema, TableSchema)
+    return marginals_of(released_mean(release), release.feature_map, release.schema)
+
+
+def off(columns: tuple[ColumnMarginal, ...], path: Path, schema: TableSchema) -> float:
+    """Total variation between likely shares and those of the records, mean over all of them."""
+    (batch,) = open_source(path, SourceOptions(schema=schema)).batches(1 << 20)
+    records = (batch.records / np.float32(255)).astype(np.float32)
+    found = []
+    for column in columns:
+        cells = column.cells(records)
+        for label in range(len(schema.classes)):
+            here = cells[batch.labels == label]
+            true = np.bincount(here, minlength=column.shares.shape[1]) / len(here)
+            found.append(np.abs(column.likely[label] - true).sum() / 2)
+    return float(np.mean(found))
+
+
+def test_few_records_have_the_columns_that_all_of_the_release_says(tmp_path: Path) -> None:
+    """By marginals alone they are twice as far off."""
+    path = tmp_path / "a.csv"
+    path.write_text(people(1000))
+    releases = [released(path, PEOPLE, 1.0) for _ in range(2)]
+    alone = np.mean([off(noisy(release), path, PEOPLE) for release in releases])
+    together = np.mean([off(likely_columns(release, 0), path, PEOPLE) for release in releases])
+    assert together < 0.65 * alone
+
+
+def dependent(path: Path, count: int) -> None:
+    """Three columns, of which the second and third mostly are as the first."""
+    random = np.random.default_rng(0)
+    first = random.choice(3, count, p=(0.8, 0.15, 0.05))
+    rows = [first] + [np.where(random.random(count) < 0.9, first, 2) for _ in range(2)]
+    lines = [",".join("abc"[code] for code in row) for row in zip(*rows, strict=True)]
+    path.write_text("\n".join(["one,two,three", *lines]) + "\n")
+
+
+def test_what_goes_with_what_is_not_taken_for_a_columns_doing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without noise to speak of the marginals are right, and nothing else moves columns."""
+    path = tmp_path / "a.csv"
+    dependent(path, 20_000)
+    release = released(path, SKEWED, 20.0)
+    plain = zip(likely_columns(release, 0), noisy(release), strict=True)
+    assert all((one.shares == other.likely).all() for one, other in plain)
+    monkeypatch.setattr("dpntk.generate.tables.columns.PLAIN", 0.0)
+    assert off(likely_columns(release, 0), path, SKEWED) < 0.004
+    monkeypatch.setattr("dpntk.generate.tables.columns._strength", lambda *_: 0.0)
+    assert off(likely_columns(release, 0), path, SKEWED) > 0.01
+
+
+def test_shares_that_are_known_are_left_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(people(500))
+    found = likely_columns(released(path, PEOPLE, 1.0, width=5), 0)
+    assert [column.block for column in found] == [c.block for c in noisy(released(path, PEOPLE, 1))]
+    for column in found:
+        assert column.known
+        assert column.likely is column.shares
+        assert column.shares.min() > 0
+        assert column.shares.sum(axis=1) == pytest.approx(1)
+
+
+def test_independent_rows_have_the_columns_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(people(3000))
+    columns = noisy(released(path, PEOPLE, 100.0, width=5))
+    rows = independent_rows(4000, 1, columns, PEOPLE, np.random.default_rng(0))
+    assert rows.shape == (4000, PEOPLE.record_size)
+    for column in columns:
+        made = np.bincount(column.cells(rows), minlength=column.shares.shape[1]) / len(rows)
+        assert np.abs(made - column.likely[1]).sum() < 0.1
+    age, town = rows[:, columns[0].block.place.start], rows[:, columns[3].block.place.start]
+    assert abs(np.corrcoef(age, town)[0, 1]) < 0.06
+    assert isinstance(columns[0].block.encoding, NumericEncoding)
+
+
+@pytest.fixture
+def arrangement(tmp_path: Path) -> Refinement:
+    path = tmp_path / "a.csv"
+    dependent(path, 2000)
+    found = refinement_of(released(path, SKEWED, 10.0, width=50))
+    assert found is not None
+    return found
+
+
+def test_rows_do_not_take_noise_for_what_goes_with_what(refinement: Refinement) -> None:
+    """Nothing but noise was released, and columns stay as independent as they were."""
+    goal = refinement.goal(0)
+    start = torch.eye(3)[torch.randint(3, (4000, 3), generator=torch.Generator().manual_seed(0))]
+    rows = start.flatten(1)
+    random = torch.Generator().manual_seed(1)
+    noise = 0.03
+    made = goal.tangents.mean(rows) + noise * torch.randn(len(goal.mean), generator=random)
+    goal = type(goal)(goal.tangents, goal.blocks, made, noise)
+    assert goal.ridge == pytest.approx(noise**2 / STRENGTH)
+    before = (rows[:, :3] * rows[:, 3:6]).sum(dim=1).mean()
+    SwapMoves(goal, np.random.default_rng(0)).begin(rows, lambda units, remark: None)
+    tables = torch.einsum("ni,nj->ij", rows[:, :3], rows[:, 3:6]) / len(rows)
+    assert float((tables - 1 / 9).abs().sum()) < 0.1
+    assert float(before) == pytest.approx(1 / 3, abs=0.03)
