@@ -58,8 +58,8 @@ class TableEvaluation(Evaluation):
         records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
         grid.add_row("records", *records)
         for name, value in _figures(rows, task).items():
-            if any(shown := [_cell(row, value) for row in rows]):
-                grid.add_row(name, *shown)
+            if any(figures := [_cell(row, value) for row in rows]):
+                grid.add_row(name, *figures)
         if not task.measures:
             return grid
         grid.add_section()
