@@ -32,14 +32,13 @@ from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
-from dpntk.evaluate.tables import Table, read_real_table
+from dpntk.evaluate.tables.table import Table, read_real_table
 from dpntk.generate.fit.allocation import split_by_shares
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.marginal_matching import independent_rows, to_simplex
 from dpntk.generate.tables.marginals import marginals_of
 from dpntk.generate.tables.sampling import to_table
-from dpntk.release import PrivacyParameters, open_release, own_key, publish
+from dpntk.release import PrivacyParameters, release
 
 from . import tables
 from .competitors import environment
@@ -70,14 +69,12 @@ def noisy_columns(data: Data, run: Run) -> Table:
     schema = data.schema
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        embedding = embed(
-            data.train, FeatureOptions(MarginalFeatures.of(schema)), SourceOptions(schema=schema)
-        )
+        embedding = embed(data.train, MarginalFeatures.of(schema), SourceOptions(schema=schema))
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(run.epsilon, delta_for(embedding.records))
-        publish(folder / "embedding.h5", folder / "release.h5", parameters, own_key())
-        release = open_release(folder / "release.h5").release
-        noisy = marginals_of(released_mean(release), release.feature_map, schema)
+        opened = release(folder / "embedding.h5", folder / "release.h5", parameters)
+        given = opened.release
+        noisy = marginals_of(released_mean(given), given.feature_map, schema)
         columns = tuple(
             replace(
                 column,
@@ -86,7 +83,7 @@ def noisy_columns(data: Data, run: Run) -> Table:
             )
             for column in noisy
         )
-        counts = split_by_shares(embedding.records, release.class_weights)
+        counts = split_by_shares(embedding.records, given.class_weights)
         random = np.random.default_rng(run.seed)
         made = [
             independent_rows(int(count), label, columns, schema, random)

@@ -9,7 +9,7 @@ from pyarrow import csv, parquet
 
 from benchmarks.small_tables import ALL, SmallRun, noisy_columns, section, some_of
 from benchmarks.tables import Data, Run
-from dpntk.evaluate.tables import read_real_table
+from dpntk.evaluate.tables.table import read_real_table
 from tests.helpers.tables import PEOPLE, people
 
 

@@ -58,7 +58,7 @@ def off(columns: tuple[ColumnMarginal, ...], path: Path, schema: TableSchema) ->
         for label in range(len(schema.classes)):
             here = cells[batch.labels == label]
             true = np.bincount(here, minlength=column.shares.shape[1]) / len(here)
-            found.append(np.abs(column.likely[label] - true).sum() / 2)
+            found.append(np.abs(column.posterior_mean[label] - true).sum() / 2)
     return float(np.mean(found))
 
 
@@ -89,7 +89,7 @@ def test_what_goes_with_what_is_not_taken_for_a_columns_doing(
     dependent(path, 20_000)
     release = released(path, SKEWED, 20.0)
     plain = zip(likely_columns(release, 0), noisy(release), strict=True)
-    assert all((one.shares == other.likely).all() for one, other in plain)
+    assert all((one.shares == other.posterior_mean).all() for one, other in plain)
     monkeypatch.setattr("dpntk.generate.tables.columns.PLAIN", 0.0)
     assert off(likely_columns(release, 0), path, SKEWED) < 0.004
     monkeypatch.setattr("dpntk.generate.tables.columns._strength", lambda *_: 0.0)
@@ -103,7 +103,7 @@ def test_shares_that_are_known_are_left_as_they_are(tmp_path: Path) -> None:
     assert [column.block for column in found] == [c.block for c in noisy(released(path, PEOPLE, 1))]
     for column in found:
         assert column.known
-        assert column.likely is column.shares
+        assert column.posterior_mean is column.shares
         assert column.shares.min() > 0
         assert column.shares.sum(axis=1) == pytest.approx(1)
 
@@ -116,7 +116,7 @@ def test_independent_rows_have_the_columns_and_nothing_else(tmp_path: Path) -> N
     assert rows.shape == (4000, PEOPLE.record_size)
     for column in columns:
         made = np.bincount(column.cells(rows), minlength=column.shares.shape[1]) / len(rows)
-        assert np.abs(made - column.likely[1]).sum() < 0.1
+        assert np.abs(made - column.posterior_mean[1]).sum() < 0.1
     age, town = rows[:, columns[0].block.place.start], rows[:, columns[3].block.place.start]
     assert abs(np.corrcoef(age, town)[0, 1]) < 0.06
     assert isinstance(columns[0].block.encoding, NumericEncoding)
