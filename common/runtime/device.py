@@ -32,7 +32,7 @@ def choose_device(name: str | torch.device = AUTO) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
+    except (RuntimeError, AssertionError) as error:
         raise DeviceError(f"--device {name}: no such device here; try cpu") from error
     if device.type not in {"cpu", "cuda"}:
         raise DeviceError(f"--device {name}: cpu and cuda are supported")

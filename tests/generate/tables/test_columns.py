@@ -123,7 +123,7 @@ def test_independent_rows_have_the_columns_and_nothing_else(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def arrangement(tmp_path: Path) -> Refinement:
+def refinement(tmp_path: Path) -> Refinement:
     path = tmp_path / "a.csv"
     dependent(path, 2000)
     found = refinement_of(released(path, SKEWED, 10.0, width=50))
