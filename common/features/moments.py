@@ -21,7 +21,8 @@ from ..schema.table import LEVELS, TableSchema
 
 STEPS: Final = 31
 """Numbers are rounded to whole numbers -31..31, all of them odd, so that products are exact."""
-_TO_STEPS: Final = 8
+TO_STEPS: Final = 8
+"""So many of the 256 levels of a number become one."""
 _MOST_NUMBERS: Final = 1 << 12
 
 
@@ -97,7 +98,7 @@ class MomentFeatures:
         """Z of each record: 31, and odd whole numbers -31..31 or 0, int64 (b, k)."""
         places = [place for place, _ in self.numbers]
         found: NDArray[np.int64] = np.full((len(records), self.factors), STEPS, dtype=np.int64)
-        found[:, 1:] = records[:, places].astype(np.int64) // _TO_STEPS * 2 - STEPS
+        found[:, 1:] = records[:, places].astype(np.int64) // TO_STEPS * 2 - STEPS
         for number, (_, missing) in enumerate(self.numbers):
             if missing >= 0:
                 found[records[:, missing] > 0, 1 + number] = 0

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...common.features.joint import Parts
-from ...common.features.moments import STEPS, MomentFeatures
+from ...common.features.moments import STEPS, TO_STEPS, MomentFeatures
 from ...common.schema.encoding import Block
 
 _LEAST_DEVIATION: Final = 0.02
@@ -72,8 +72,12 @@ class ReleasedMoments:
 
     def numbers(self, records: Tensor) -> Tensor:
         """Numbers of rows (n, record size) of values 0..1, as they would be read back, (n, k)."""
-        levels = (records.clamp(0, 1) * self.features.levels).round().to(torch.uint8)
-        return torch.from_numpy(self.features.steps(levels.numpy())[:, 1:] / STEPS)
+        levels = (records[:, self.places].clamp(0, 1) * self.features.levels).round()
+        found = (levels.div(TO_STEPS, rounding_mode="floor") * 2 - STEPS) / STEPS
+        for number, (_, missing) in enumerate(self.features.numbers):
+            if missing >= 0:
+                found[records[:, missing] * self.features.levels >= 0.5, number] = 0.0
+        return found
 
 
 class Correlations:

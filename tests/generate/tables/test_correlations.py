@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.joint import parts_of
+from dpntk.common.features.moments import STEPS, MomentFeatures
 from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
@@ -19,6 +20,7 @@ from dpntk.generate.tables.correlations import Correlations, Pull, ReleasedMomen
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.tables import PEOPLE
 
 NUMBERS = 4
 ROWS = 6000
@@ -92,6 +94,19 @@ def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     assert noise > 1
     pull = correlations.pull(rows)
     assert float(pull.coefficients.abs().max()) < 1.5 / noise
+
+
+def test_rows_have_the_numbers_that_a_record_would_have() -> None:
+    """Also where they are missing, and between the levels that a record can have."""
+    features = MomentFeatures.of(PEOPLE)
+    assert features is not None
+    random = torch.Generator().manual_seed(0)
+    rows = torch.rand(500, PEOPLE.record_size, generator=random) * 1.2 - 0.1
+    rows[::3, [missing for _, missing in features.numbers if missing >= 0]] = 0.0
+    read_back = (rows.clamp(0, 1) * 255).round().to(torch.uint8).numpy()
+    moments = ReleasedMoments(features, np.eye(2), np.zeros(2), 0.1)
+    expected = features.steps(read_back)[:, 1:] / STEPS
+    assert moments.numbers(rows).numpy() == pytest.approx(expected)
 
 
 def test_gains_are_differences_of_the_energy() -> None:
