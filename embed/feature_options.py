@@ -36,8 +36,8 @@ DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_FREQUENCIES: Final = 5000
 DEFAULT_MARGINALS: Final = 0.4
-"""Weight of marginals in a feature of norm 1; the network's features have 0.87 to 0.92."""
-DEFAULT_MOMENTS: Final = 0.3
+"""Weight of marginals in a feature of norm 1; the network's features have 0.89 to 0.92."""
+DEFAULT_MOMENTS: Final = 0.2
 """Weight of products of numbers, in a table that has at least two."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Widths for tables, where they differ from those for images."""
@@ -74,7 +74,7 @@ class FeatureOptions:
         pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
             "age,pay"; or "all". They share the weight.
         moments: of "ntk" on tables with marginals: weight of products of numbers, which say how
-            these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
+            these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.2 if None.
         seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.

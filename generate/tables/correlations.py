@@ -3,9 +3,10 @@
 A release with products of numbers (`dpntk.common.features.moments`) holds E z z^T of each class
 with noise. When rows exchange values of a column, its mean and variance stay, and what is left to
 be matched are correlations. Among all laws with these columns and given correlations, the one of
-the largest entropy has an energy that is a quadratic form in the standardised numbers: of Gaussian
-ones the inverse of their correlations, of others near it. A correlation that is known with noise nu
-is shrunk by 1 + nu^2, as the posterior mean would be if correlations were of the order of 1.
+the largest entropy has an energy that is a quadratic form in the standardised numbers. It is looked
+for beside the energy that the other features ask for, and each of its coefficients is held back by
+a ridge: the variance of the noise over that of correlations. So a correlation of which the noise
+leaves nothing is what the other features make it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _LEAST_DEVIATION: Final = 0.02
 _LEAST_EIGENVALUE: Final = 0.03
 """Of correlations that rows are to have: no combination of numbers is as good as constant."""
 _RATE: Final = 0.2
+_EXACT: Final = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +102,16 @@ class Correlations:
         likely = (self._mean + torch.from_numpy(released.means)) / 2
         centred = torch.from_numpy(released.products) - torch.outer(likely, likely)
         varies = torch.outer(varies, varies)
-        noise = released.noise / size
-        known = (centred / size / (1 + noise**2)).clamp(-1, 1) * varies
-        self._goal = _as_correlations(known.fill_diagonal_(1.0))
+        self._seen = (centred / size).clamp(-1, 1)
         self._free = varies.fill_diagonal_(False)
-        # If all numbers were Gaussian, this would be all.
-        self._theta = -torch.linalg.inv(self._goal) * self._free
+        # Of an error in the means a product has a part, too.
+        squares = likely.square()
+        self._ridge = _ridge(
+            self._seen, released.noise**2 * (1 + squares[:, None] + squares) / size**2, self._free
+        )
+        # If all numbers were Gaussian and went together in no other way, this would be all.
+        likely_ones = (self._seen / (1 + self._ridge) * self._free).fill_diagonal_(1.0)
+        self._theta = -torch.linalg.inv(_as_correlations(likely_ones)) * self._free
 
     def standardised(self, records: Tensor) -> Tensor:
         """Numbers of mean 0 and variance 1, float32 (n, k)."""
@@ -114,8 +120,10 @@ class Correlations:
     def learn(self, records: Tensor) -> None:
         """Change the energy by what the correlations of rows, as they stand, still lack."""
         numbers = self.standardised(records).double()
-        missing = self._goal - numbers.T @ numbers / len(numbers)
-        self._theta += _RATE * missing * self._free
+        missing = self._seen - numbers.T @ numbers / len(numbers)
+        # The ridge counts at the new coefficients: else a large one would make the steps diverge.
+        longer = self._theta + _RATE * missing * self._free
+        self._theta = longer / (1 + _RATE * self._ridge)
 
     def pull(self, records: Tensor) -> Pull:
         """What exchanges between the first half of some rows and the other one change."""
@@ -160,6 +168,23 @@ class Pull:
         twice = 2 * self._apart[chosen, number]
         self._apart[chosen, number] -= twice
         self._towards[chosen] -= twice[:, None] * self.coefficients[number]
+
+
+def _ridge(seen: Tensor, noise: Tensor, free: Tensor) -> Tensor:
+    """What holds each coefficient back: the noise's variance over that of correlations.
+
+    The latter is what the released correlations leave when the noise is taken off, each weighing as
+    it is known (empirical Bayes): with nothing left no correlation is believed.
+
+    Args:
+        seen: noisy correlations, (k, k).
+        noise: variance of the noise on each, (k, k).
+        free: which there are, bool (k, k).
+    """
+    weights = free / noise.clamp(min=_EXACT).square()
+    total = weights.sum().clamp(min=_EXACT)
+    variance = (weights * (seen.square() - noise)).sum() / total
+    return noise / variance.clamp(min=_EXACT)
 
 
 def _as_correlations(noisy: Tensor) -> Tensor:

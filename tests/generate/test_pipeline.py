@@ -155,10 +155,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: generate(path, path), "is a file: choose another"),
         (lambda: generate(path, tmp_path), "files that dpntk did not write"),
         (lambda: generate(path, new, settings=settings, device="tpu"), "--device tpu: "),
-        (
-            lambda: generate(path, new, settings=settings, device=None),
-            "device must be auto, cpu or cuda",
-        ),  # type: ignore[arg-type]
+        (lambda: generate(path, new, settings=settings, device=None), "device must be "),  # type: ignore[arg-type]
         (lambda: load_generator(None), "generator must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: load_generator(tmp_path), "no such file"),
         (lambda: sample_to(new, made, count=3), "load_generator .* not .*Path"),  # type: ignore[arg-type]

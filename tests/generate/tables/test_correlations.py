@@ -83,7 +83,7 @@ def test_numbers_that_go_together_come_back_together(tmp_path: Path, correlation
 def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     """With independent columns, coefficients stay far below what the noise by itself asks for."""
     values = chain(0.0)
-    made = released(values, tmp_path / "a.csv", 0.05)
+    made = released(values, tmp_path / "a.csv", 0.005)
     mean = released_mean(made)
     parts = parts_of(made.feature_map)
     moments = ReleasedMoments.of(parts, mean.values[:, 0], float(mean.noise[0]))
@@ -91,9 +91,10 @@ def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     rows = torch.from_numpy(encoded(values))
     correlations = Correlations(moments, rows)
     noise = moments.noise / 0.25**2  # of a correlation, their deviation being 1 / 4 of the scale
-    assert noise > 1
+    assert noise > 10
     pull = correlations.pull(rows)
-    assert float(pull.coefficients.abs().max()) < 1.5 / noise
+    # So much noise leaves nothing to correlations, which are 1 at the most.
+    assert float(pull.coefficients.abs().max()) < 1e-6
 
 
 def test_rows_have_the_numbers_that_a_record_would_have() -> None:
