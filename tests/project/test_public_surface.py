@@ -254,7 +254,7 @@ MISTAKES_OF_RELEASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "an embedding that is not in a file": (
         lambda: ours.release(load_embedding(Path("embedding.h5")), "o.h5", None),
-        "embedding must be the path of a file, not of type Embedding",
+        "embedding must be the path of a file or folder, not of type Embedding",
     ),
     "no embedding": (lambda: ours.release("none.h5", "o.h5", ours.PrivacyParameters(1)), "no such"),
     "a folder to write": (
@@ -262,7 +262,7 @@ MISTAKES_OF_RELEASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a number to write": (
         lambda: ours.release("embedding.h5", 1, ours.PrivacyParameters(1.0)),
-        "output must be the path of a file, not of type int",
+        "output must be the path of a file or folder, not of type int",
     ),
     "epsilon in place of parameters": (
         lambda: ours.release("embedding.h5", "o.h5", 1.0),
@@ -295,7 +295,7 @@ MISTAKES_OF_RELEASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ours.open_release("embedding.h5"), "is an embedding, not a release",
     ),
     "a number in place of a release": (
-        lambda: ours.open_release(7), "path must be the path of a file, not of type int",
+        lambda: ours.open_release(7), "path must be the path of a file or folder, not of type int",
     ),
     "what was opened before": (
         lambda: ours.open_any(ours.open_any("release.h5")), "not of type Opened",
