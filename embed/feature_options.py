@@ -114,6 +114,7 @@ class FeatureOptions:
             ("frequencies", self.frequencies, int, "a number"),
             ("length_scale", self.length_scale, (float, int, absent), "a number"),
             ("marginals", self.marginals, (float, int, absent), "a weight from 0 to below 1"),
+            ("moments", self.moments, (float, int, absent), "a weight from 0 to below 1"),
             ("pairs", self.pairs, (tuple, list), "a tuple, such as ('age,pay',) or ('all',)"),
             ("seed", self.seed, int, "a number"),
             ("module", self.module, (str, Path, absent), "the path of a file"),
@@ -128,8 +129,9 @@ class FeatureOptions:
             raise SchemaError("--frequencies: there are from 1 to 1048576 of them")
         if self.length_scale is not None and not 0 < self.length_scale < math.inf:
             raise SchemaError("--length-scale: it is a positive number")
-        if self.marginals is not None and not 0 <= self.marginals < 1:
-            raise SchemaError("--marginals: the weight is from 0 to below 1")
+        for name, weight in (("marginals", self.marginals), ("moments", self.moments)):
+            if weight is not None and not 0 <= weight < 1:
+                raise SchemaError(f"--{name}: the weight is from 0 to below 1")
 
     def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule | None]:
         """Draw the map, or find out what the module is.
