@@ -41,7 +41,6 @@ from dpntk.generate.tables.sampling import to_table
 from dpntk.release import PrivacyParameters, release
 
 from . import tables
-from .competitors import environment
 from .sections import put_section
 from .tables import COMPETITORS, SEPARATOR, Data, Run, default, delta_for, prepare, result_of
 
@@ -166,17 +165,9 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", type=int, default=[1_000, 3_000, 10_000, ALL])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.2, 1.0, 10.0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(OURS))
-    parser.add_argument(
-        "--competitors", action="store_true",
-        help="add MST and AIM, by a package that is installed in an environment of its own",
-    )  # fmt: skip
+    tables.add_methods(parser, METHODS, OURS)
     arguments = parser.parse_args()
-    methods = list(arguments.methods)
-    if arguments.competitors:
-        methods += [name for name in COMPETITORS if name not in methods]
-    if not COMPETITORS.keys().isdisjoint(methods):
-        environment()
+    methods = tables.methods_of(arguments)
     tables.METHODS.update(METHODS)
     results: dict[str, dict[str, float]] = {}
     if RESULTS.exists():

@@ -29,7 +29,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -267,6 +267,27 @@ def section(results: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def add_methods(
+    parser: argparse.ArgumentParser, known: Iterable[str], usual: Iterable[str]
+) -> None:
+    """Add the options that say which methods are run."""
+    parser.add_argument("--methods", nargs="+", choices=known, default=list(usual))
+    parser.add_argument(
+        "--competitors", action="store_true",
+        help="add MST and AIM, by a package that is installed in an environment of its own",
+    )  # fmt: skip
+
+
+def methods_of(arguments: argparse.Namespace) -> list[str]:
+    """Which methods are run; the environment of competitors is made if they are among them."""
+    methods = list(arguments.methods)
+    if arguments.competitors:
+        methods += [name for name in COMPETITORS if name not in methods]
+    if not COMPETITORS.keys().isdisjoint(methods):
+        environment()
+    return methods
+
+
 def main() -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -277,17 +298,9 @@ def main() -> None:
         "--keep-negatives", nargs="+", default=[], metavar="NAME=RATE",
         help="also score hard labels as published tables did: Adult=0.4 Census=0.2 Credit=0.002",
     )  # fmt: skip
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(OURS))
-    parser.add_argument(
-        "--competitors", action="store_true",
-        help="add MST and AIM, by a package that is installed in an environment of its own",
-    )  # fmt: skip
+    add_methods(parser, METHODS, OURS)
     arguments = parser.parse_args()
-    methods = list(arguments.methods)
-    if arguments.competitors:
-        methods += [name for name in COMPETITORS if name not in methods]
-    if not COMPETITORS.keys().isdisjoint(methods):
-        environment()
+    methods = methods_of(arguments)
     rates = dict(item.split("=", 1) for item in arguments.keep_negatives)
     results: dict[str, dict[str, float]] = {}
     if RESULTS.exists():
