@@ -83,7 +83,7 @@ class ReleasedMoments:
 
 
 class Correlations:
-    """The part of an energy that makes numbers go together: z^T A z, A found on the way.
+    """The part of an energy that makes numbers go together: z^T A z / 2, A found on the way.
 
     Args:
         released: of the class.
@@ -110,8 +110,8 @@ class Correlations:
             self._seen, released.noise**2 * (1 + squares[:, None] + squares) / size**2, self._free
         )
         # If all numbers were Gaussian and went together in no other way, this would be all.
-        likely_ones = (self._seen / (1 + self._ridge) * self._free).fill_diagonal_(1.0)
-        self._theta = -torch.linalg.inv(_as_correlations(likely_ones)) * self._free
+        believed = (self._seen / (1 + self._ridge) * self._free).fill_diagonal_(1.0)
+        self._theta = -torch.linalg.inv(_as_correlations(believed)) * self._free
 
     def standardised(self, records: Tensor) -> Tensor:
         """Numbers of mean 0 and variance 1, float32 (n, k)."""
