@@ -33,8 +33,9 @@ from dpntk.evaluate.tables.table import Table, read_real_table
 from dpntk.evaluate.tables.utility import MOST_RECORDS, evaluate_tables, task_for
 from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
-from dpntk.generate.tables import resample, reweighting
+from dpntk.generate.tables import reweighting
 from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.moves import resample
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
 from dpntk.generate.tables.training import train_table

@@ -42,8 +42,8 @@ from ...release.file.model import Release
 from ..kernels.mean_embedding import released_mean
 from .marginal_matching import independent_rows
 from .marginals import ColumnMarginal, marginals_of
+from .moves.relu_features import STRENGTH, ShallowTangents
 from .refinement import has_own_columns
-from .relu_features import STRENGTH, ShallowTangents
 
 _JUMP: Final = 0.6
 """How far the logarithm of a number's share usually is from the next one's,"""

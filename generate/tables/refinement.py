@@ -34,13 +34,13 @@ from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays
-from .correlations import ReleasedMoments
 from .marginal_matching import make_whole
 from .marginals import is_noise
-from .relu_features import Goal, ShallowTangents, has_shallow_tangents
-from .resample import ResamplingMoves
+from .moves.correlations import ReleasedMoments
+from .moves.relu_features import Goal, ShallowTangents, has_shallow_tangents
+from .moves.resample import ResamplingMoves
+from .moves.swap import SwapMoves
 from .reweighting import Rows
-from .swap import SwapMoves
 
 _LEAST_ROWS: Final = 1_000
 _USUAL_ROWS: Final = 4_000

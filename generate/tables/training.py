@@ -14,8 +14,8 @@ from ..fit.descent import Loss, Training, descend
 from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from .generator import TableGenerator, TableGeneratorSpec
+from .moves.relu_features import has_shallow_tangents
 from .objective import TableDistance
-from .relu_features import has_shallow_tangents
 
 _ARRANGED_STEPS: Final = 50
 """At the most, where rows are put together from columns and none are the generator's."""

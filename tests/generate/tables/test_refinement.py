@@ -28,12 +28,12 @@ from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginal_matching import match_marginals
 from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.moves.relu_features import ShallowTangents, has_shallow_tangents
+from dpntk.generate.tables.moves.resample import ResamplingMoves
+from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of
-from dpntk.generate.tables.relu_features import ShallowTangents, has_shallow_tangents
-from dpntk.generate.tables.resample import ResamplingMoves
 from dpntk.generate.tables.reweighting import Reweighting, RowFeatures, reweighting_of
 from dpntk.generate.tables.sampling import corrected_rows, sample_rows
-from dpntk.generate.tables.swap import SwapMoves
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...common.console import Advance
+from ....common.console import Advance
 from .relu_features import Goal
 
 CAUTION: Final = 0.07

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...common.features.base import FeatureMap
-from ...common.features.joint import JointFeatures
-from ...common.features.ntk.layers import Activation, Linear
-from ...common.features.ntk.map import TangentFeatures
-from ...common.schema.encoding import Block
+from ....common.features.base import FeatureMap
+from ....common.features.joint import JointFeatures
+from ....common.features.ntk.layers import Activation, Linear
+from ....common.features.ntk.map import TangentFeatures
+from ....common.schema.encoding import Block
 from .correlations import Correlations, ReleasedMoments
 
 _PAIRS: Final = 512

@@ -16,7 +16,7 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
-from dpntk.generate.tables.correlations import Correlations, Pull, ReleasedMoments
+from dpntk.generate.tables.moves.correlations import Correlations, Pull, ReleasedMoments
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release

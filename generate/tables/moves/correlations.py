@@ -20,9 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.features.joint import Parts
-from ...common.features.moments import STEPS, TO_STEPS, MomentFeatures
-from ...common.schema.encoding import Block
+from ....common.features.joint import Parts
+from ....common.features.moments import STEPS, TO_STEPS, MomentFeatures
+from ....common.schema.encoding import Block
 
 _LEAST_DEVIATION: Final = 0.02
 """Numbers that vary less, on a scale of -1..1, are as good as constant on the grid of products."""

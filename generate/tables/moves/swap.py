@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...common.console import Advance
+from ....common.console import Advance
 from .correlations import Correlations
 from .relu_features import Goal
 
