@@ -21,12 +21,14 @@ from .images.report import ImageEvaluation
 from .images.utility import measure
 from .provenance import confirmed, described, is_private
 from .report import Evaluation
-from .tables.baselines import independent_columns
+from .tables.attacks import Attackers
+from .tables.baselines import INDEPENDENT, independent_columns
 from .tables.options import TableOptions
 from .tables.points import regression_rows
 from .tables.report import TableEvaluation
 from .tables.table import Table, is_table, read_real_table, read_synthetic_table
-from .tables.utility import evaluate_tables, task_for
+from .tables.task import task_for, with_target
+from .tables.utility import evaluate_tables
 
 AnyRecords = TypeVar("AnyRecords", LabelledImages, Table)
 
@@ -112,22 +114,36 @@ def _of_tables(
         _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
         for path in folders
     ]
+    if options.target is not None:
+        tables = [replace(one, schema=with_target(one.schema, options.target)) for one in tables]
     training_sets: dict[str, list[Table]] = {}
     for path, table in zip(folders, tables, strict=True):
         if table.schema != tables[0].schema:
             raise SchemaError(f"{path}: its schema is not that of {folders[0]}")
         training_sets.setdefault(described(table.provenance), []).append(table)
     kinds = len(training_sets)
-    held_out = read_real_table(test, "test", tables[0].schema)
-    task = task_for(held_out, options.positive, options.keep_negatives, options.train_records)
+    known = tables[0].schema
+    held_out = read_real_table(test, "test", known)
+    task = task_for(
+        held_out,
+        options.positive,
+        options.keep_negatives,
+        options.train_records,
+        options.target,
+    )
     if baseline is not None:
-        training_sets["real"] = [read_real_table(baseline, "train", tables[0].schema)]
+        training_sets["real"] = [read_real_table(baseline, "train", known)]
+    attackers = None
+    if options.members is not None:
+        members = path_from("members", options.members, refusal=DataError)
+        attackers = Attackers.with_rows(read_real_table(members, "train", known), held_out, seed)
     # Of the real rows where there are any: what their one-way marginals alone are worth.
     name, (*_, last) = list(training_sets.items())[-1]
-    training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
+    training_sets[f"{INDEPENDENT} {name}"] = [independent_columns(last, seed)]
     # Quick, and first: damaged points are found out before anything is trained for long.
-    by_kernel = regression_rows(folders, tables, held_out, task, seed)
-    rows = evaluate_tables(training_sets, held_out, task, seed)
+    own_label = options.target is None  # that points are made for
+    by_kernel = regression_rows(folders, tables, held_out, task, seed) if own_label else []
+    rows = evaluate_tables(training_sets, held_out, task, seed, attackers)
     rows[kinds:kinds] = by_kernel
     provenance = tuple(table.provenance for table in tables)
     return TableEvaluation(tuple(rows), len(held_out), task, seed, provenance)

@@ -23,9 +23,9 @@ from ...release.signing.policy import Acceptance
 from ..pipeline import are_tables, evaluate
 from ..report import REPORT_BEGINS
 from ..tables.options import TableOptions
-from ..tables.utility import MOST_RECORDS
+from ..tables.task import MOST_RECORDS
 
-_TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
+_TABLES_ONLY: Final = ("target", "positive", "keep_negatives", "train_records", "members")
 
 
 @click.command("evaluate", short_help="Measure how good the synthetic records are.")
@@ -40,6 +40,10 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 )  # fmt: skip
 @schema_option("Tables: what is publicly known of them, where SYNTHETIC does not say it.")
 @click.option(
+    "--target", metavar="COLUMN",
+    help="Tables: what to predict [default: the label]. A numeric column is learnt by regressions.",
+)  # fmt: skip
+@click.option(
     "--positive", metavar="CLASS",
     help="Tables with two classes: the one that ROC and PRC are about (default: the rarer one of "
     "the test records).",
@@ -52,6 +56,11 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
 @click.option(
     "--train-records", type=count_from(1), default=MOST_RECORDS, show_default=True,
     metavar="N", help="Tables: train classifiers on at most so many records, drawn at random.",
+)  # fmt: skip
+@click.option(
+    "--members", type=click.Path(path_type=Path), metavar="DATA",
+    help="Tables: the real records that SYNTHETIC was made from; their train part, where they have "
+    "one. Shows what attackers find who know them: a check of the implementation, not the promise.",
 )  # fmt: skip
 @click.option(
     "--release", type=click.Path(path_type=Path), metavar="FILE",
@@ -69,9 +78,11 @@ def command(
     test: Path,
     baseline: Path | None,
     schema: Path | None,
+    target: str | None,
     positive: str | None,
     keep_negatives: float,
     train_records: int,
+    members: Path | None,
     release: Path | None,
     acceptance: Acceptance,
     seed: int,
@@ -87,7 +98,9 @@ def command(
     """
     require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
     synthetic = synthetic or (Path("synthetic"),)
-    tables: TableOptions | None = TableOptions(schema, positive, keep_negatives, train_records)
+    tables: TableOptions | None = TableOptions(
+        schema, positive, keep_negatives, train_records, target, members
+    )
     if not are_tables(synthetic, tables):
         tables = None
         for option in _TABLES_ONLY:

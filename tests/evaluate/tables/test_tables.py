@@ -6,28 +6,25 @@ import csv
 import importlib.util
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpntk.common.errors import DataError, SchemaError
-from dpntk.common.schema.column import Column, ColumnKind, Missing
+from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
 from dpntk.evaluate.tables import classifiers
 from dpntk.evaluate.tables.baselines import independent_columns, keep_negatives, some_rows
-from dpntk.evaluate.tables.classifiers import CLASSIFIERS, XGBOOST, TableClassifier
+from dpntk.evaluate.tables.classifiers import CLASSIFIERS
 from dpntk.evaluate.tables.features import features_of
-from dpntk.evaluate.tables.fidelity import (
-    BINS,
-    binned,
-    correlation_error,
-    distances,
-    total_variation,
-)
+from dpntk.evaluate.tables.fidelity.associations import ASSOCIATIONS
+from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
+from dpntk.evaluate.tables.fidelity.distances import METRICS, distances
+from dpntk.evaluate.tables.fidelity.marginals import ONE_WAY, TWO_WAY
+from dpntk.evaluate.tables.learner import XGBOOST, Learner
 from dpntk.evaluate.tables.scores import (
     F1_MACRO,
     F1_WEIGHTED,
@@ -39,46 +36,12 @@ from dpntk.evaluate.tables.scores import (
     score_two_classes,
 )
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
-from dpntk.evaluate.tables.utility import (
-    CONSTANT,
-    Task,
-    constant_scores,
-    evaluate_tables,
-    task_for,
-)
+from dpntk.evaluate.tables.task import Task, task_for
+from dpntk.evaluate.tables.utility import CONSTANT, evaluate_tables
 from tests.conftest import Command
+from tests.helpers.rows import AGE, JOB, LABEL, SCHEMA, drawn, table
 
-AGE = Column(
-    "age", ColumnKind.INTEGER, "int64", lower=0, upper=100, missing=Missing.INDICATOR
-)  # fmt: skip
-JOB = Column(
-    "job", ColumnKind.CATEGORICAL, "string", categories=("a", "b", "c"), missing=Missing.CATEGORY
-)
-LABEL = Column("rich", ColumnKind.CATEGORICAL, "string", categories=("no", "yes"))
-SCHEMA = TableSchema((AGE, JOB, LABEL), "rich")
 TWO = Task(SCHEMA.classes, positive=1)
-
-
-def table(
-    ages: list[float], jobs: list[int], labels: list[int], schema: TableSchema = SCHEMA
-) -> Table:
-    columns = {
-        "age": np.array(ages, dtype=np.float64),
-        "job": np.array(jobs, dtype=np.int64),
-        "rich": np.array(labels, dtype=np.int64),
-    }
-    return Table(schema, {c.name: columns[c.name] for c in schema.columns}, {})
-
-
-def drawn(rows: int, seed: int, schema: TableSchema = SCHEMA) -> Table:
-    """The older somebody is, the likelier the last class; jobs say a little, too."""
-    random = np.random.default_rng(seed)
-    ages, jobs = random.integers(0, 101, rows), random.integers(-1, 3, rows)
-    classes = len(schema.classes)
-    steps = ages / 100 + 0.1 * (jobs == 0) + 0.1 * random.standard_normal(rows) - 0.2
-    labels = np.clip(np.floor(steps * classes), 0, classes - 1).astype(np.int64)
-    filled = np.where(random.random(rows) < 0.05, np.nan, ages)
-    return table(filled.tolist(), jobs.tolist(), labels.tolist(), schema)
 
 
 @pytest.fixture
@@ -118,73 +81,22 @@ def test_a_class_that_is_only_predicted_does_not_count_in_the_macro_mean() -> No
 def test_constant_scores() -> None:
     labels = np.array([0, 0, 0, 1])
     for guess in (0, 1):
-        assert constant_scores(labels, guess, TWO) == {
+        assert TWO.constant_scores(labels, guess) == {
             ROC: 0.5, PRC: 0.25, HARD_ROC: 0.5, HARD_PRC: 0.25
         }  # fmt: skip
     three = Task(("x", "y", "z"), None)
-    found = constant_scores(np.array([0, 0, 1, 2]), 0, three)
+    found = three.constant_scores(np.array([0, 0, 1, 2]), 0)
     assert found[F1_WEIGHTED] == pytest.approx(1 / 3)  # F1 of class 0 is 2/3, its share 1/2
     assert found[F1_MACRO] == pytest.approx(2 / 9)
-
-
-def test_total_variation_as_computed_by_hand() -> None:
-    first, second = np.array([0, 0, 1, 2]), np.array([0, 1])
-    assert total_variation(first, second, 3) == pytest.approx(1 / 4)
-    # the same values, far apart: cells are then numbered anew
-    assert total_variation(first * 10**12, second * 10**12, 10**13) == pytest.approx(1 / 4)
-
-
-def test_numbers_are_cut_into_bins_between_their_bounds() -> None:
-    ages = table([0, 4.9, 5, 99.9, 100, 170, -8, math.nan], [0] * 8, [0] * 8)
-    assert binned(ages, AGE).tolist() == [0, 0, 1, 19, 19, 19, 0, BINS]
-    jobs = table([0] * 4, [0, 1, 2, MISSING], [0] * 4)
-    assert binned(jobs, JOB).tolist() == [0, 1, 2, 3]
-
-
-def test_distances_of_tables_as_computed_by_hand() -> None:
-    """Ages alike, jobs 1/2 apart, labels alike, but in the other table they go with other ages."""
-    first = table([1, 1, 90, 90], [0, 0, 1, 1], [0, 0, 1, 1])
-    second = table([1, 1, 90, 90], [0, 0, 0, 0], [0, 1, 0, 1])
-    found = distances(first, second)
-    assert found.columns == {"age": 0.0, "job": 0.5, "rich": 0.0}
-    assert found.one_way == pytest.approx(1 / 6)
-    # (age, job): 1/2; (age, rich): 1/2; (job, rich): (0,0) 1/2 and 1/2, (0,1) 0 and 1/2, (1,1) 1/2
-    assert found.two_way == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
-    assert distances(first, first).two_way == 0
-
-
-def numbers(*columns: Sequence[float]) -> Table:
-    names = [f"x{number}" for number in range(len(columns))]
-    schema = TableSchema(
-        tuple(Column(name, ColumnKind.CONTINUOUS, "float64", 0.0, 9.0) for name in names), None
-    )
-    values = (np.asarray(column, dtype=np.float64) for column in columns)
-    return Table(schema, dict(zip(names, values, strict=True)), {})
-
-
-def test_correlations_are_compared_by_rank_where_nothing_is_missing() -> None:
-    """Of three pairs one is turned round; the others are with a column that is constant once."""
-    first = numbers([1, 2, 3, 9, 5], [1, 2, 3, 4, math.nan], [1, 2, 3, 4, 5])
-    second = numbers([1, 2, 3, 9, 5], [4, 3, 2, 1, math.nan], [7, 7, 7, 7, 7])
-    ranks = np.corrcoef([1, 2, 3, 5, 4], [1, 2, 3, 4, 5])[0, 1]
-    assert correlation_error(first, second) == pytest.approx((2 + ranks + 1) / 3)
-    assert correlation_error(first, first) == 0
-    assert correlation_error(numbers([1, 2]), numbers([2, 1])) is None
-    assert distances(first, second).correlations == correlation_error(first, second)
-
-
-def test_missing_values_are_a_bin_of_their_own() -> None:
-    there, absent = table([0, 0], [0, 0], [0, 0]), table([math.nan] * 2, [MISSING] * 2, [0, 0])
-    assert distances(there, absent).columns == {"age": 1.0, "job": 1.0, "rich": 0.0}
 
 
 def test_independent_columns_keep_marginals_and_nothing_else() -> None:
     rows = drawn(4000, 1)
     shuffled = independent_columns(rows, 0)
-    found = distances(shuffled, rows)
-    assert found.one_way == 0
-    assert found.two_way is not None
-    assert found.two_way > 0.1
+    found = distances(shuffled, rows).figures
+    assert found[ONE_WAY.name] == 0
+    assert found[TWO_WAY.name] > 0.1
+    assert found[ASSOCIATIONS.name] > 0.1
     high = shuffled.columns["age"] > 50
     assert shuffled.labels[high].mean() == pytest.approx(shuffled.labels.mean(), abs=0.03)
 
@@ -277,8 +189,8 @@ def test_a_classifier_that_fails_counts_as_a_constant(monkeypatch: pytest.Monkey
             return np.full(len(rows), math.nan)
 
     kinds = {
-        "failing": TableClassifier(lambda _: Failing(), ""),
-        "undecided": TableClassifier(lambda _: Undecided(), ""),
+        "failing": Learner(lambda _: Failing(), ""),
+        "undecided": Learner(lambda _: Undecided(), ""),
     }
     monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: kinds)
     test = drawn(200, 9)
@@ -394,7 +306,7 @@ def test_tables_are_read_back(files: Path) -> None:
     for name, values in original.columns.items():
         np.testing.assert_array_equal(found.columns[name], values)
     by_file = read_synthetic_table(files / "synthetic" / "table.csv", files / "schema.toml")
-    assert distances(by_file, found).two_way == 0
+    assert distances(by_file, found).figures[TWO_WAY.name] == 0
     assert len(read_real_table(files / "test.csv", "test", SCHEMA)) == 300
 
 
@@ -410,7 +322,7 @@ def test_the_command_writes_what_it_shows(
         "synthetic (epsilon 1)", "real", "independent columns of real", "constant"
     ]  # fmt: skip
     real = rows["real"]
-    assert real["TVD 1-way"] == distances(drawn(300, 18), drawn(300, 17)).one_way
+    assert real["TVD 1-way"] == distances(drawn(300, 18), drawn(300, 17)).figures[ONE_WAY.name]
     each = [scores[ROC] for scores in real["runs"][0]["classifiers"].values()]
     assert real[ROC] == pytest.approx(sum(each) / len(each))
     for name, row in rows.items():
@@ -418,7 +330,9 @@ def test_the_command_writes_what_it_shows(
         assert f"{row[ROC]:.3f}" in done.stdout
     assert report["positive"] in ("no", "yes")
     assert any("without XGBoost" in note for note in report["notes"])
-    assert "20 bins" in report["total_variation"]
+    assert "20 bins" in report["distances"]["TVD 2-way"]
+    assert set(report["distances"]) == {metric.name for metric in METRICS}
+    assert set(real) >= {metric.name for metric in METRICS} - {CORRELATIONS.name}
 
 
 def test_several_folders_give_a_mean_and_a_deviation(
@@ -429,7 +343,7 @@ def test_several_folders_give_a_mean_and_a_deviation(
     done = dpntk("evaluate", "train.csv", "test.csv", *arguments)
     assert done.code == 0, done.stderr
     row = json.loads((files / "evaluation.json").read_text())["rows"][0]
-    one_way = distances(drawn(300, 18), drawn(300, 17)).one_way
+    one_way = distances(drawn(300, 18), drawn(300, 17)).figures[ONE_WAY.name]
     assert row["TVD 1-way"] == pytest.approx(one_way / 2)  # the second is the test part itself
     assert row["TVD 1-way deviation"] == pytest.approx(one_way / np.sqrt(2))
     assert f"{one_way / 2:.3f} ± {one_way / np.sqrt(2):.3f}" in done.stdout
