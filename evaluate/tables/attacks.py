@@ -18,11 +18,11 @@ from .baselines import rows_of, some_rows
 from .table import Table
 
 CLOSEST: Final = "distance to closest member"
-CLOSEST_OF_OTHERS: Final = "  that of held-out rows"
+CLOSEST_OF_OTHERS: Final = "distance of held-out rows"
 NEARER: Final = "nearer to members"
 ATTACK: Final = "membership attack, AUC"
-ATTACK_LOW: Final = f"  at least ({CONFIDENCE:.0%} sure)"
-ATTACK_HIGH: Final = f"  at most ({CONFIDENCE:.0%} sure)"
+ATTACK_LOW: Final = "membership attack, at least"
+ATTACK_HIGH: Final = "membership attack, at most"
 _PERCENTILE: Final = 5
 _FEWEST: Final = 20
 _MOST: Final = 5_000
@@ -40,7 +40,7 @@ METHODS: Final = {
     ATTACK: "area under the receiver operating characteristic of a membership inference attack by "
     "the ratio of distances to the nearest held-out and to the nearest synthetic row; 0.5 where "
     "the attacker guesses",
-    ATTACK_LOW: "lower end of its confidence interval (DeLong)",
+    ATTACK_LOW: f"lower end of its {CONFIDENCE:.0%} confidence interval (DeLong)",
     ATTACK_HIGH: "upper end of the same",
 }
 """What the figures are, for whoever reads them."""

@@ -25,6 +25,7 @@ from .task import Task
 from .utility import Row, Run
 
 _DEPENDENCE: Final = (CORRELATIONS.name, ASSOCIATIONS.name)
+_DIGITS: Final = {metric.name: metric.digits for metric in METRICS}
 _NOTEWORTHY: Final = 0.02
 """Independent columns that are off by less have nothing to lose."""
 
@@ -61,11 +62,12 @@ class TableEvaluation(Evaluation):
         )
         grid.add_column(wrap=False)
         for row in rows:
-            grid.add_column(row.trained_on, right=True)
+            longest = max(map(len, row.trained_on.split()))
+            grid.add_column(row.trained_on, right=True, min_width=longest)
         records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
         grid.add_row("records", *records)
         for name, value in _figures(rows, task).items():
-            if any(figures := [_cell(row, value) for row in rows]):
+            if any(figures := [_cell(row, value, _DIGITS.get(name, 3)) for row in rows]):
                 if name == next(iter(METHODS)):
                     grid.add_section()
                 grid.add_row(name, *figures)
@@ -221,11 +223,11 @@ def _figures(rows: Sequence[Row], task: Task) -> dict[str, Value]:
     return found
 
 
-def _cell(row: Row, value: Value) -> str:
+def _cell(row: Row, value: Value, digits: int) -> str:
     found = summary(row, value)
     if found is None:
         return ""
-    return f"{found[0]:.3f}" + (f" ± {found[1]:.3f}" if len(row.runs) > 1 else "")
+    return " ± ".join(f"{figure:.{digits}f}" for figure in found[: min(2, len(row.runs))])
 
 
 def _mean_of(row: Row, value: Value) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from ...common.console import Advance, progress
 from ...common.runtime.threads import use_threads
@@ -147,9 +148,10 @@ def _score_all(
             running.remove(name)
 
     scores = {}
-    # Most of the time is spent in compiled code that lets other threads run, and nothing of the
-    # records has to be copied to another process.
-    with warnings.catch_warnings(), ThreadPool(min(use_threads(), len(kinds))) as pool:
+    # Threads share the records, and nearly all of the time is spent in compiled code that lets
+    # others run; each keeps to one core, so that they do not crowd one another.
+    workers = min(use_threads(), len(kinds))
+    with warnings.catch_warnings(), threadpool_limits(1), ThreadPool(workers) as pool:
         # Steps are limited by the protocol, and odd data are the point of measuring.
         warnings.simplefilter("ignore")
         for name, found in pool.imap_unordered(score, kinds):

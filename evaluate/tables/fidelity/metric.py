@@ -16,8 +16,10 @@ class Metric:
         name: of the figure, in tables and reports.
         method: what it is, for whoever reads the figures.
         measure: takes both tables; None where the figure has no meaning.
+        digits: to show after the point.
     """
 
     name: str
     method: str
     measure: Callable[[Table, Table], float | None]
+    digits: int = 3

@@ -57,4 +57,5 @@ QUERIES: Final = Metric(
     f"{_MOST_COLUMNS} columns hold: a number is between those of two random real rows, a category "
     "is that of a random real row; the conditions are the same for all tables",
     query_error,
+    digits=4,
 )

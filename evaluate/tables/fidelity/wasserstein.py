@@ -43,4 +43,5 @@ WASSERSTEIN: Final = Metric(
     "mean, over numeric columns, of the 1-Wasserstein distance of their values, clipped to the "
     "schema's bounds and divided by the distance of these; without missing values",
     wasserstein_distance,
+    digits=4,
 )

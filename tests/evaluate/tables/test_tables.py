@@ -6,18 +6,27 @@ import csv
 import importlib.util
 import json
 import math
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from dpntk.common.errors import DataError, SchemaError
-from dpntk.common.schema.column import Column, ColumnKind
+from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
 from dpntk.evaluate.tables import classifiers
-from dpntk.evaluate.tables.baselines import independent_columns, keep_negatives, some_rows
+from dpntk.evaluate.tables.attacks import ATTACK, ATTACK_HIGH, ATTACK_LOW, METHODS
+from dpntk.evaluate.tables.baselines import (
+    INDEPENDENT,
+    independent_columns,
+    keep_negatives,
+    some_rows,
+)
 from dpntk.evaluate.tables.classifiers import CLASSIFIERS
 from dpntk.evaluate.tables.features import features_of
 from dpntk.evaluate.tables.fidelity.associations import ASSOCIATIONS
@@ -25,21 +34,26 @@ from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
 from dpntk.evaluate.tables.fidelity.distances import METRICS, distances
 from dpntk.evaluate.tables.fidelity.marginals import ONE_WAY, TWO_WAY
 from dpntk.evaluate.tables.learner import XGBOOST, Learner
+from dpntk.evaluate.tables.regressions import REGRESSIONS
+from dpntk.evaluate.tables.report import notes
 from dpntk.evaluate.tables.scores import (
     F1_MACRO,
     F1_WEIGHTED,
     HARD_PRC,
     HARD_ROC,
     PRC,
+    R2,
+    RMSE,
     ROC,
     score_more_classes,
+    score_numbers,
     score_two_classes,
 )
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
-from dpntk.evaluate.tables.task import Task, task_for
+from dpntk.evaluate.tables.task import Task, task_for, with_target
 from dpntk.evaluate.tables.utility import CONSTANT, evaluate_tables
 from tests.conftest import Command
-from tests.helpers.rows import AGE, JOB, LABEL, SCHEMA, drawn, table
+from tests.helpers.rows import AGE, JOB, LABEL, SCHEMA, drawn, numbers, table
 
 TWO = Task(SCHEMA.classes, positive=1)
 
@@ -255,11 +269,95 @@ def test_undersampling_is_for_classifiers_only(two_kinds: None) -> None:
     assert thin[1].runs[0].mean(PRC) > full[1].runs[0].mean(PRC)
 
 
+def test_a_numeric_target_is_learnt_by_regressions() -> None:
+    """The target is twice the first column and a little noise; the second says nothing."""
+    random = np.random.default_rng(0)
+    first, second = random.uniform(0, 4, (2, 600))
+    target = 2 * first + 0.1 * random.standard_normal(600)
+    target[:50] = math.nan  # rows without it are left out
+    rows = numbers(first.tolist(), second.tolist(), target.tolist())
+    task = task_for(rows, None, 1.0, 500, "x2")
+    kinds = {"real": [rows], "independent": [independent_columns(rows, 0)]}
+    real, chance, constant = evaluate_tables(kinds, rows, task, seed=0)
+    assert set(REGRESSIONS) - set(real.runs[0].scores) <= {XGBOOST}
+    assert (real.runs[0].usable, real.runs[0].trained_with) == (550, 500)
+    for name, scores in real.runs[0].scores.items():
+        assert scores[R2] > 0.99, name
+        assert 0 < scores[RMSE] < 0.3
+        assert chance.runs[0].scores[name][R2] < 0.1
+    deviation = np.nanstd(target)
+    assert constant.runs[0].scores["ridge"] == pytest.approx({R2: 0, RMSE: deviation})
+    with pytest.raises(DataError, match="target 'x0': no two test records differ"):
+        task_for(numbers([1, 1], [1, 2]), None, 1.0, 100, "x0")
+
+
+def test_scores_of_numbers_as_computed_by_hand() -> None:
+    """Squared errors 0, 1, 4 where those of the mean are 1, 0, 1."""
+    found = score_numbers(np.array([1.0, 2, 3]), np.array([1.0, 1, 5]))
+    assert found == pytest.approx({R2: 1 - 5 / 2, RMSE: math.sqrt(5 / 3)})
+
+
+def test_rows_with_one_number_teach_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = numbers([1, 2, 3, 4], [1, 2, 3, 5])
+    task = task_for(test, None, 1.0, 100, "x1")
+    same = numbers([1, 2, 3], [2, 2, math.nan])
+    row, constant = evaluate_tables({"x": [same]}, test, task, seed=0)
+    assert set(row.runs[0].failed) == set(row.runs[0].scores)
+    assert row.runs[0].scores["ridge"][RMSE] > constant.runs[0].scores["ridge"][RMSE]
+
+
+def test_any_column_of_categories_can_stand_in_for_the_label() -> None:
+    schema = TableSchema((AGE, replace(JOB, missing=Missing.REFUSED), LABEL), "rich")
+    assert with_target(schema, "job").classes == ("a", "b", "c")
+    assert with_target(schema, "age").label is None
+    with pytest.raises(SchemaError, match="target 'pay': there is no column of that name"):
+        with_target(schema, "pay")
+    with pytest.raises(SchemaError, match="a label cannot be missing"):
+        with_target(SCHEMA, "job")
+    with pytest.raises(SchemaError, match="target 'age': there is no other column"):
+        with_target(TableSchema((AGE,)), "age")
+
+
+def test_what_has_lost_its_dependence_is_said(two_kinds: None) -> None:
+    train, test = drawn(1000, 14), drawn(1000, 15)
+    kinds = {"good": [train], "bad": [independent_columns(test, 1)]}
+    kinds[f"{INDEPENDENT} good"] = [independent_columns(train, 2)]
+    rows = evaluate_tables(kinds, test, TWO, seed=0)
+    (said,) = (note for note in notes(rows, TWO) if "lost" in note)
+    assert said.startswith(
+        f"bad: columns have lost most of how they go together ({ASSOCIATIONS.name}"
+    )
+
+
 def test_the_documentation_says_the_settings() -> None:
     text = (Path(__file__).parents[3] / "docs/guide/evaluation.md").read_text()
-    for name, kind in CLASSIFIERS.items():
+    for name, kind in [*CLASSIFIERS.items(), *REGRESSIONS.items()]:
         view = "ordered" if kind.ordered else "scaled"
         assert f"| {name} | {kind.settings} | {view} |" in text
+    assert [metric.name for metric in METRICS if f"| {metric.name} |" not in text] == []
+    assert [name for name in METHODS if f"| {name} |" not in text] == []
+
+
+def test_several_learn_at_a_time_and_the_figures_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    train, test = drawn(200, 7), drawn(200, 8)
+    threads: set[str] = set()
+    both = threading.Barrier(2, timeout=60)
+
+    class Waiting(LogisticRegression):
+        def fit(self, *given: object) -> object:
+            threads.add(threading.current_thread().name)
+            both.wait()  # for the other one, which has to run beside it
+            return super().fit(*given)
+
+    kinds = {name: Learner(lambda _: Waiting(), "") for name in ("first", "second")}
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: kinds)
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.use_threads", lambda: 2)
+    row, _ = evaluate_tables({"x": [train]}, test, TWO, seed=0)
+    assert row.runs[0].failed == {}
+    assert list(row.runs[0].scores) == ["first", "second"]
+    assert len(threads) == 2
 
 
 def test_xgboost_is_left_out_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,6 +445,55 @@ def test_several_folders_give_a_mean_and_a_deviation(
     assert row["TVD 1-way"] == pytest.approx(one_way / 2)  # the second is the test part itself
     assert row["TVD 1-way deviation"] == pytest.approx(one_way / np.sqrt(2))
     assert f"{one_way / 2:.3f} ± {one_way / np.sqrt(2):.3f}" in done.stdout
+
+
+def test_attacks_are_shown_beside_controls(
+    dpntk: Command, files: Path, two_kinds: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows that were used are found out, and shuffled ones are not."""
+    monkeypatch.setenv("COLUMNS", "250")
+    baseline = ("--baseline", "train.csv")
+    done = dpntk("evaluate", "--test", "test.csv", *baseline, "--members", "train.csv")
+    assert done.code == 0, done.stderr
+    assert "attacks check the implementation" in done.stdout
+    report = json.loads((files / "evaluation.json").read_text())
+    assert list(report["attacks"]) == list(METHODS)
+    ours, real, *_ = report["rows"]
+    assert real[ATTACK_LOW] > 0.6  # not more, for the real rows share many values
+    assert ours[ATTACK_LOW] < 0.5 < ours[ATTACK_HIGH]
+    assert f"{ours[ATTACK]:.3f}" in done.stdout
+    assert (files / "evaluation.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_table_without_a_label_and_a_numeric_target(
+    dpntk: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    schema = (files / "schema.toml").read_text()
+    assert 'label = "rich"' in schema
+    (files / "schema.toml").write_text(schema.replace('label = "rich"', ""))
+    arguments = ("evaluate", "train.csv", "--test", "test.csv", "--schema", "schema.toml")
+    done = dpntk(*arguments)
+    assert done.code == 0, done.stderr
+    rows = json.loads((files / "evaluation.json").read_text())["rows"]
+    assert [row["trained_on"] for row in rows] == ["synthetic", "independent columns of synthetic"]
+    assert rows[0][TWO_WAY.name] < rows[1][TWO_WAY.name]
+    assert R2 not in rows[0]
+
+    done = dpntk(*arguments, "--target", "age")
+    assert done.code == 0, done.stderr
+    assert "target: age" in done.stdout
+    assert "means over the regressions" in done.stdout
+    report = json.loads((files / "evaluation.json").read_text())
+    ours, shuffled, constant = report["rows"]
+    assert ours[R2] > 0.4 > shuffled[R2]
+    assert constant[R2] == pytest.approx(0)
+    assert report["measure"].keys() == {R2, RMSE}
+    done = dpntk(*arguments, "--target", "rich")
+    assert done.code == 0, done.stderr
+    assert json.loads((files / "evaluation.json").read_text())["rows"][0][ROC] > 0.7
+    for wrong in (("--target", "pay"), ("--target", "age", "--positive", "yes")):
+        assert dpntk(*arguments, *wrong).code == 1
 
 
 def test_undersampled_figures_say_so(
