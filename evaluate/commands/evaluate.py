@@ -11,12 +11,13 @@ from click.core import ParameterSource
 from ...common.cli.options import (
     FiniteRange,
     count_from,
+    json_option,
     output_option,
     quiet_values_option,
     schema_option,
     seed_option,
 )
-from ...common.console import show
+from ...common.console import show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
@@ -67,6 +68,7 @@ _TABLES_ONLY: Final = ("target", "positive", "keep_negatives", "train_records", 
     help="Check that SYNTHETIC says that it comes from this release, that what it says of it is "
     "true, and that its signer is trusted.",
 )  # fmt: skip
+@json_option("Print what is written, for programs, in place of the table.")
 @quiet_values_option
 @acceptance_options
 @seed_option("Of the classifiers.", 0)
@@ -84,6 +86,7 @@ def command(
     train_records: int,
     members: Path | None,
     release: Path | None,
+    as_json: bool,
     acceptance: Acceptance,
     seed: int,
     output: Path,
@@ -118,4 +121,7 @@ def command(
         seed=seed,
     )
     found.save(output)
-    show(found.table())
+    if as_json:
+        show_json(found.to_json())
+    else:
+        show(found.table())

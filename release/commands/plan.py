@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import schema_option
-from ...common.console import TextTable, out, show
+from ...common.cli.options import json_option, schema_option
+from ...common.console import TextTable, out, show, show_json
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.ledger import Ledger
@@ -57,6 +59,7 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema", *OF_THE_MAP)
     "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
     help="Height and width of an image [default: 28]",
 )  # fmt: skip
+@json_option()
 @schema_option("The data are a table, and this says what is publicly known of it.")
 @click.pass_context
 def command(
@@ -72,6 +75,7 @@ def command(
     features: FeatureOptions,
     image_size: int | None,
     schema: Path | None,
+    as_json: bool,
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
@@ -94,6 +98,10 @@ def command(
         feature_map = features.draw(known)
         grid = Grid.for_capacity(known.levels, max(records, DEFAULT_CAPACITY))
         planned = plan(feature_map, grid, len(known.classes), records, parameters)
+    if as_json:
+        spent = None if embedding is None else _budget(loaded.ledger, planned)
+        show_json({**_document(planned, feature_map), "budget": spent})
+        return
     _show(planned, feature_map)
     if embedding is not None:
         _show_budget(loaded.ledger, planned)
@@ -129,6 +137,42 @@ def _public_number(embedding: Embedding, parameters: PrivacyParameters, said: in
             "would say of it in public"
         )
     return embedding.records
+
+
+def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
+    """The figures of a plan, for programs."""
+    parameters = planned.parameters
+    return {
+        "epsilon": parameters.epsilon,
+        "delta": parameters.delta,
+        "adjacency": parameters.adjacency.value,
+        "class_counts": parameters.class_counts.value,
+        "records": planned.records,
+        "classes": planned.classes,
+        "features": _features(feature_map),
+        "dimension": planned.dimension,
+        "noise_multiplier": planned.noise_multiplier,
+        "sensitivity": planned.sensitivity,
+        "sigma": planned.sigma,
+        "noise_per_coordinate": planned.noise_per_coordinate,
+        "noise_norm": planned.noise_norm,
+        "signal_bound": planned.signal_bound,
+        "loss_floor": planned.loss_floor,
+        "blur": planned.blur,
+    }
+
+
+def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
+    """What was spent before, for programs."""
+    total = total_of(ledger, planned.parameters.delta)
+    return {
+        "releases": total.releases,
+        "epsilon": total.epsilon if math.isfinite(total.epsilon) else "inf",
+        "delta": total.delta,
+        "adjacency": total.adjacency.value,
+        "ceiling": None if ledger.ceiling is None else asdict(ledger.ceiling),
+        "left": None if ledger.ceiling is None else remaining(ledger),
+    }
 
 
 def _show(planned: Plan, feature_map: FeatureMap) -> None:

@@ -34,7 +34,8 @@ from dpntk.release.file.distilled import DistilledRelease
 from dpntk.release.file.distilled_codec import save_distilled
 from dpntk.release.file.reader import open_any
 from dpntk.release.publishing.pipeline import write_release
-from dpntk.release.signing.trust import add
+from dpntk.release.signing.keys import default_key_path
+from dpntk.release.signing.trust import add, allowed_path
 from tests.conftest import Command, Outcome, draw_records
 
 FORGED = "FORGED"
@@ -412,6 +413,15 @@ def keygen(dpntk: Command) -> list[Outcome]:
         dpntk("keygen", "-o", named(".key")),
         dpntk("keygen", "-o", named(".key")),
     ]
+
+
+@scenario
+def doctor(dpntk: Command) -> list[Outcome]:
+    strange = dpntk("doctor")
+    default_key_path().parent.mkdir(parents=True)
+    default_key_path().write_text(EVIL)
+    allowed_path().write_text(EVIL)
+    return [strange, dpntk("doctor"), dpntk("doctor", "--json")]
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
