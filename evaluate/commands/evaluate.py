@@ -17,7 +17,7 @@ from ...common.cli.options import (
     schema_option,
     seed_option,
 )
-from ...common.console import show, show_json
+from ...common.console import console, show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
@@ -121,6 +121,7 @@ def command(
         seed=seed,
     )
     found.save(output)
+    console.print(f"{output} holds exact figures of real records: only you can read it (0600)")
     if as_json:
         show_json(found.to_json())
     else:

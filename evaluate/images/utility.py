@@ -46,6 +46,7 @@ def measure(
         for name, train in training_sets.items():
             accuracy = {}
             for classifier, score in {**CLASSIFIERS, **further}.items():
+                advance(0, f"{classifier} on {name}")
                 accuracy[classifier] = score(train, test, seed)
                 advance(1, f"{classifier} on {name}: {accuracy[classifier]:.3f}")
             rows.append(Accuracies(name, len(train), accuracy))

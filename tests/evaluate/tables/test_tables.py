@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 import json
 import math
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
+from dpntk.common.console import Advance
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.encoding import MISSING
@@ -338,23 +340,44 @@ def test_the_documentation_says_the_settings() -> None:
     assert [name for name in METHODS if f"| {name} |" not in text] == []
 
 
-def test_several_learn_at_a_time_and_the_figures_are_the_same(
+def test_several_learn_at_a_time_and_it_is_said_which(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     train, test = drawn(200, 7), drawn(200, 8)
     threads: set[str] = set()
     both = threading.Barrier(2, timeout=60)
 
-    class Waiting(LogisticRegression):
-        def fit(self, *given: object) -> object:
+    class Waiting:
+        def fit(self, *_: object) -> None:
             threads.add(threading.current_thread().name)
             both.wait()  # for the other one, which has to run beside it
-            return super().fit(*given)
+
+        def predict(self, rows: np.ndarray) -> np.ndarray:
+            return np.zeros(len(rows), dtype=np.int64)
+
+        def decision_function(self, rows: np.ndarray) -> np.ndarray:
+            return rows[:, 0]
 
     kinds = {name: Learner(lambda _: Waiting(), "") for name in ("first", "second")}
     monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: kinds)
     monkeypatch.setattr("dpntk.evaluate.tables.utility.use_threads", lambda: 2)
+    said: list[str] = []
+    done = 0
+
+    @contextlib.contextmanager
+    def recorded(_: str, total: int, __: str) -> Iterator[Advance]:
+        def advance(units: int, remark: str = "") -> None:
+            nonlocal done
+            done += units
+            said.append(remark)
+
+        yield advance
+        assert done == total
+
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.progress", recorded)
     row, _ = evaluate_tables({"x": [train]}, test, TWO, seed=0)
+    assert "x: distances" in said
+    assert {"first, second", "second, first"} & set(said)
     assert row.runs[0].failed == {}
     assert list(row.runs[0].scores) == ["first", "second"]
     assert len(threads) == 2
