@@ -55,6 +55,15 @@ def test_planted_copies_are_seen_and_honest_draws_are_not(copies: float, least: 
     assert attack(planted, outsiders, members, known).high < 0.5  # the wrong way round
 
 
+def test_what_is_near_counts_by_what_is_usual_there() -> None:
+    """Synthetic records are farther from members, but nearer than the population is."""
+    places = 100 * np.arange(40.0)[:, None]
+    members, outsiders = places, places + 10_000
+    synthetic = np.concatenate([members + 0.5, outsiders + 0.2])
+    known = np.concatenate([members + 2, outsiders + 0.1])
+    assert attack(synthetic, members, outsiders, known).value == 1
+
+
 def test_a_copy_is_at_no_distance_and_nearer_than_others() -> None:
     records, others = population(300, 1), population(300, 2)
     assert distances_to_closest(records[:9], records).tolist() == [0] * 9

@@ -39,7 +39,7 @@ def test_copied_rows_are_found_wherever_they_are() -> None:
     assert fine[ATTACK_LOW] < 0.5 < fine[ATTACK_HIGH]
     assert fine[NEARER] == pytest.approx(0.5, abs=0.06)
     assert fine[CLOSEST] == pytest.approx(fine[CLOSEST_OF_OTHERS], rel=0.3)
-    half = np.concatenate([uniform[3][:, :500], uniform[0][:, :500]], axis=1)  # copies at the end
+    half = np.concatenate([uniform[3], uniform[0]], axis=1)  # copies at the end
     copied = attackers.look_at(numbers(*half.tolist()))
     assert copied[ATTACK_LOW] > 0.6
     assert copied[NEARER] > 0.7
