@@ -44,9 +44,7 @@ METHODS: Final = {
     ATTACK_HIGH: "upper end of the same",
 }
 """What the figures are, for whoever reads them."""
-SCOPE: Final = (
-    "attacks check the implementation: they can refute a promise, and finding nothing proves none"
-)
+SCOPE: Final = "attacks check the implementation: that they find nothing is no promise"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ...common.console import TextTable
 from ..report import Evaluation
-from .attacks import METHODS, SCOPE
+from .attacks import CLOSEST, METHODS, SCOPE
 from .baselines import INDEPENDENT
 from .classifiers import CLASSIFIERS
 from .fidelity.associations import ASSOCIATIONS
@@ -68,7 +68,7 @@ class TableEvaluation(Evaluation):
         grid.add_row("records", *records)
         for name, value in _figures(rows, task).items():
             if any(figures := [_cell(row, value, _DIGITS.get(name, 3)) for row in rows]):
-                if name == next(iter(METHODS)):
+                if name == CLOSEST:
                     grid.add_section()
                 grid.add_row(name, *figures)
         if not task.measures:
