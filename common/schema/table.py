@@ -16,7 +16,7 @@ from ..errors import SchemaError
 from ..ledger import Entry
 from ..text import counted
 from .classes import some_classes
-from .column import Column, ColumnKind, Missing, Transform, require_name
+from .column import Column, ColumnKind, Missing, require_name
 from .origin import Origin
 from .text_encodings import require_encoding
 
@@ -146,7 +146,7 @@ class TableSchema:
             raise SchemaError("categories are not found with differential privacy")
         for column in self.columns:
             try:
-                "".join((column.name, *column.categories)).encode(self.csv.encoding)
+                "".join((column.name, column.format, *column.categories)).encode(self.csv.encoding)
             except UnicodeError as error:
                 raise SchemaError(
                     f"column {column.name!r}: {self.csv.encoding} cannot write its name or one of "
@@ -176,13 +176,11 @@ class TableSchema:
     def knots(self, column: Column) -> int:
         """At how many values a column has a soft bin; 0 if it is not numeric.
 
-        Integers that are no more than `bins`, on no other scale, have one bin each.
+        Values that are no more than `bins`, in equal steps, have one bin each.
         """
-        if column.lower is None or column.upper is None:
+        if not column.kind.numeric:
             return 0
-        if column.kind is ColumnKind.INTEGER and column.transform is Transform.NONE:
-            return int(min(self.bins, column.upper - column.lower + 1))
-        return self.bins
+        return min(self.bins, column.different or self.bins)
 
     def width(self, column: Column) -> int:
         """How many values stand for a column in an encoded record (`common.schema.encoding`)."""

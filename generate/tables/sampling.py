@@ -143,9 +143,10 @@ def _numbers(
 ) -> pa.Array:
     import pyarrow
 
-    values, column = encoding.at(share), encoding.column
-    if column.kind is ColumnKind.INTEGER:
-        values = np.rint(values)
+    column = encoding.column
+    values = column.rounded(encoding.at(share))
+    if column.kind.temporal:
+        return _dates(column, values, missing)
     kind = pyarrow.type_for_alias(column.dtype)
     if pyarrow.types.is_integer(kind):
         return pyarrow.array(values.astype(np.int64), mask=missing).cast(kind)
@@ -159,6 +160,17 @@ def _numbers(
     narrow = np.where(wide > upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
     narrow = np.where(wide < lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
     return pyarrow.array(narrow, mask=missing)
+
+
+def _dates(column: Column, steps: NDArray[np.float64], missing: NDArray[np.bool_]) -> pa.Array:
+    import pyarrow
+
+    seconds = steps.astype(np.int64) * column.seconds
+    if column.dtype == "string":
+        texts = np.array(column.date_format.write(seconds), dtype=object)
+        return pyarrow.array(texts, pyarrow.string(), mask=missing)
+    kind = pyarrow.type_for_alias(column.dtype)
+    return pyarrow.array(seconds.astype("M8[s]"), mask=missing).cast(kind)
 
 
 def _categories(column: Column, codes: NDArray[np.int64]) -> pa.Array:

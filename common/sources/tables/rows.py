@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.column import LARGEST, NUMBER, Column, ColumnKind, Missing
+from ...schema.dates import DAY
 from ...schema.encoding import MISSING, Block, CategoryEncoding, NumericEncoding, blocks_of
 from ...schema.table import TableSchema
 from ...text import counted
@@ -19,6 +20,10 @@ from ..base import Batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_EXAMPLE: Final = np.array([31 * DAY - DAY // 2])
+"""Noon on the last day of January, 1970."""
 
 
 class RowReader:
@@ -55,8 +60,7 @@ class RowReader:
             if column.lower is None or column.upper is None:
                 found[column.name] = self._codes(values, at)
             else:
-                numbers, _ = self._numbers(values, at, (column.lower, column.upper))
-                found[column.name] = np.clip(numbers, column.lower, column.upper)
+                found[column.name], _ = self._numbers(values, at, (column.lower, column.upper))
         return found
 
     def tell(self) -> None:
@@ -76,14 +80,27 @@ class RowReader:
     def _numbers(
         self, values: pa.Array, at: _Place, bounds: tuple[float, float]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Values and whether they are missing."""
+        """Values, between the bounds and at their steps, and whether they are missing."""
+        column = at.column
+        values = _plain(values)
+        found = self._dates(values, at) if column.kind.temporal else self._amounts(values, at)
+        missing = np.isnan(found)
+        self._require_there(missing, at)
+        at.require(~np.isinf(found), values, "is infinite")
+        if column.kind is ColumnKind.INTEGER:
+            at.require(missing | (found == np.rint(found)), values, "is not a whole number")
+        beyond = (found < bounds[0]) | (found > bounds[1])
+        if beyond.any():
+            self.clipped[column.name] += int(beyond.sum())
+        return column.rounded(np.clip(found, *bounds)), missing
+
+    def _amounts(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
+        """Numbers, NaN where they are missing."""
         import pyarrow
         from pyarrow import compute, types
 
-        column = at.column
-        values = _plain(values)
         absent = self._absent(values)
-        if types.is_string(values.type) or types.is_large_string(values.type):
+        if types.is_string(values.type):
             texts = compute.utf8_trim_whitespace(values)
             texts = compute.if_else(pyarrow.array(absent), None, texts)
             try:
@@ -96,17 +113,35 @@ class RowReader:
         elif types.is_decimal(values.type):
             numbers = values.cast(pyarrow.float64())
         else:
-            raise SchemaError(f"{at.where}: column {column.name!r} is {values.type}, not numbers")
+            raise SchemaError(
+                f"{at.where}: column {at.column.name!r} is {values.type}, not numbers"
+            )
         found: NDArray[np.float64] = numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False)
-        missing = np.isnan(found)
-        self._require_there(missing, at)
-        at.require(~np.isinf(found), values, "is infinite")
-        if column.kind is ColumnKind.INTEGER:
-            at.require(missing | (found == np.rint(found)), values, "is not a whole number")
-        beyond = (found < bounds[0]) | (found > bounds[1])
-        if beyond.any():
-            self.clipped[column.name] += int(beyond.sum())
-        return found, missing
+        return found
+
+    def _dates(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
+        """Steps since the beginning of 1970, NaN where a date or time is missing."""
+        import pyarrow
+        from pyarrow import types
+
+        column, kind, absent = at.column, values.type, self._absent(values)
+        if types.is_string(kind):
+            seconds = column.date_format.parse(values)
+            wrong = f"is not a {column.kind.value} like {column.date_format.write(_EXAMPLE)[0]}"
+            at.require(absent | ~np.isnan(seconds), values, wrong)
+        elif types.is_date32(kind) or (types.is_timestamp(kind) and kind.tz is None):
+            days = types.is_date32(kind)
+            whole = values.cast(pyarrow.int32() if days else pyarrow.int64()).fill_null(0)
+            steps = whole.to_numpy(zero_copy_only=False).astype(np.int64)
+            per_second = 1 if days else _PER_SECOND[kind.unit]
+            seconds = (steps * (DAY if days else 1) // per_second).astype(np.float64)
+        else:
+            zone = types.is_timestamp(kind)
+            what = (
+                "has a time zone: store the times without one" if zone else f"is {kind}, no dates"
+            )
+            raise SchemaError(f"{at.where}: column {column.name!r} {what}")
+        return np.where(absent, np.nan, np.floor_divide(seconds, column.seconds))
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """Indices of categories, and `MISSING`."""
