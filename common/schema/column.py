@@ -285,7 +285,8 @@ class Column:
         assert self.lower is not None
         assert self.upper is not None
         number, digits = self.granule
-        return round((self.upper - self.lower) * 10**digits / number) + 1
+        steps: float = (self.upper - self.lower) * 10**digits / number
+        return round(steps) + 1
 
     @property
     def seconds(self) -> int:

@@ -17,6 +17,7 @@ from ..ledger import Entry
 from ..text import counted
 from .classes import some_classes
 from .column import Column, ColumnKind, Missing, require_name
+from .made import MADE, MadeColumn
 from .origin import Origin
 from .text_encodings import require_encoding
 
@@ -99,6 +100,7 @@ class TableSchema:
         csv: how a CSV file is written.
         spent: releases from the same records that found bounds with differential privacy, those
             of columns whose origin is `PRIVATE`. They are part of every total.
+        made: columns of the source that are not used, and made anew by a pattern.
     """
 
     columns: tuple[Column, ...]
@@ -108,9 +110,10 @@ class TableSchema:
     csv: CsvFormat = field(default_factory=CsvFormat)
     spent: tuple[Entry, ...] = ()
     left_out_origin: Origin = Origin.DECLARED
+    made: tuple[MadeColumn, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [column.name for column in self.columns] + list(self.left_out)
+        names = [column.name for column in (*self.columns, *self.made)] + list(self.left_out)
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
@@ -118,6 +121,11 @@ class TableSchema:
         repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is there twice")
+        places = [column.place for column in self.made]
+        if places != sorted(places) or any(
+            self.written[c.place : c.place + 1] != (c,) for c in self.made
+        ):
+            raise SchemaError("columns that are made anew: not in the order of their places")
         if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
             raise SchemaError('left_out_origin is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
@@ -144,9 +152,14 @@ class TableSchema:
             raise SchemaError("bounds of private origin and what was spent on them go together")
         if any(not column.kind.numeric for column in self.private_bounds):
             raise SchemaError("categories are not found with differential privacy")
-        for column in self.columns:
+        for column in self.written:
+            texts = (
+                (column.pattern,)
+                if isinstance(column, MadeColumn)
+                else (column.format, *column.categories)
+            )
             try:
-                "".join((column.name, column.format, *column.categories)).encode(self.csv.encoding)
+                "".join((column.name, *texts)).encode(self.csv.encoding)
             except UnicodeError as error:
                 raise SchemaError(
                     f"column {column.name!r}: {self.csv.encoding} cannot write its name or one of "
@@ -162,6 +175,14 @@ class TableSchema:
     def features(self) -> tuple[Column, ...]:
         """All columns but the label."""
         return tuple(column for column in self.columns if column.name != self.label)
+
+    @cached_property
+    def written(self) -> tuple[Column | MadeColumn, ...]:
+        """All columns of a generated table, in the order of the source."""
+        found: list[Column | MadeColumn] = list(self.columns)
+        for column in self.made:
+            found.insert(column.place, column)
+        return tuple(found)
 
     @cached_property
     def label_column(self) -> Column | None:
@@ -224,9 +245,11 @@ class TableSchema:
         """What is taken as public, in words."""
         found = ", ".join(column.name for column in self.private_bounds)
         but = f" (but for the bounds of {found})" if found else ""
+        patterns = ("patterns of columns that are made anew",) if self.made else ()
         return (
             f"names, kinds, types, scales, bounds and categories of the columns{but}, and which of "
             "them may lack values",
+            *patterns,
         )
 
     @property
@@ -244,7 +267,7 @@ class TableSchema:
         """A plain mapping that `from_json` reads back."""
         return {
             "kind": "table",
-            "columns": [column.to_json() for column in self.columns],
+            "columns": [column.to_json() for column in self.written],
             "label": self.label,
             "left_out": list(self.left_out),
             **(
@@ -276,7 +299,7 @@ class TableSchema:
         Raises:
             SchemaError: something is missing, unknown, of the wrong type, or out of range.
         """
-        known = {entry.name for entry in fields(cls)}
+        known = {entry.name for entry in fields(cls)} - {"made"}  # which are among the columns
         if set(document) - known:
             raise SchemaError(f"unknown: {', '.join(sorted(set(document) - known))}")
         columns, left_out = document.get("columns"), document.get("left_out", [])
@@ -292,15 +315,25 @@ class TableSchema:
         spent = document.get("spent", [])
         if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
             raise SchemaError("spent is a list of tables")
+        made = tuple(
+            MadeColumn.from_json(column, place)
+            for place, column in enumerate(columns)
+            if _is_made(column)
+        )
         return cls(
-            tuple(map(Column.from_json, columns)),
+            tuple(Column.from_json(column) for column in columns if not _is_made(column)),
             label,
             tuple(left_out),
             bins,
             CsvFormat.from_json(document.get("csv", {})),
             tuple(map(Entry.from_json, spent)),
             _origin(document.get("left_out_origin", Origin.DECLARED.value)),
+            made,
         )
+
+
+def _is_made(column: object) -> bool:
+    return isinstance(column, dict) and column.get("kind") == MADE
 
 
 def _origin(value: object) -> Origin:

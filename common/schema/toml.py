@@ -17,6 +17,7 @@ from ..ledger import Entry
 from ..storage import door
 from ..storage.plain import parse_toml
 from .column import DTYPES, LARGEST, Column, ColumnKind, Transform
+from .made import MadeColumn
 from .origin import Origin
 from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bounds
 from .table import TableSchema
@@ -146,8 +147,11 @@ class Draft:
             "[csv]",
         ]
         lines += [f"{name} = {_toml(value)}" for name, value in schema.csv.to_json().items()]
-        for column in schema.columns:
+        for column in schema.written:
             lines += ["", "[[columns]]"]
+            if isinstance(column, MadeColumn):
+                lines += [f"{name} = {_toml(value)}" for name, value in column.to_json().items()]
+                continue
             if column.name in self.unconfirmed:
                 private = column.name in self.private or column.origin is Origin.PRIVATE
                 bounds = "" if private else ", bounds"

@@ -118,7 +118,7 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
     Raises:
         GeneratorError: no cells can be safe, because the separator is a sign of a formula.
     """
-    names, columns = table.column_names, {column.name: column for column in schema.columns}
+    names, columns = table.column_names, {column.name: column for column in schema.written}
     separator, encoding = schema.csv.separator, schema.csv.encoding
     if safe and separator in SIGNS:
         raise GeneratorError(f"--safe-csv: the schema's separator {separator} begins a formula")

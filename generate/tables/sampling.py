@@ -135,7 +135,10 @@ def to_table(
                 columns[column.name] = _categories(column, part[:, int(ranked) :].argmax(axis=1))
     if schema.label_column is not None:
         columns[schema.label_column.name] = _categories(schema.label_column, labels)
-    return pyarrow.table({column.name: columns[column.name] for column in schema.columns})
+    for made in schema.made:
+        kind = pyarrow.type_for_alias(made.dtype)
+        columns[made.name] = pyarrow.array(made.values(len(records)), kind)
+    return pyarrow.table({column.name: columns[column.name] for column in schema.written})
 
 
 def _numbers(

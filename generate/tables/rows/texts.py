@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....common.schema.column import Column
+from ....common.schema.made import MadeColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def texts_of(values: pa.ChunkedArray, column: Column, missing: str) -> list[str]:
+def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, missing: str) -> list[str]:
     """The texts of a column's values, as its source would write them.
 
     Args:
@@ -22,6 +23,8 @@ def texts_of(values: pa.ChunkedArray, column: Column, missing: str) -> list[str]
     """
     from pyarrow import types
 
+    if isinstance(column, MadeColumn):
+        return [str(value) for value in values.to_pylist()]
     if types.is_temporal(values.type):
         said = _dates(values, column)
     elif column.numbers:
