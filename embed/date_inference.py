@@ -88,7 +88,7 @@ class SeenDates(Outlined):
         return Column(
             name,
             ColumnKind.DATE if is_date else ColumnKind.DATETIME,
-            dtype or ("date32" if is_date else "timestamp[s]"),
+            dtype or ("date32" if is_date else "timestamp[ms]"),
             found.lower // unit.seconds,
             found.upper // unit.seconds,
             missing=Missing.INDICATOR if missing else Missing.REFUSED,

@@ -40,8 +40,8 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
             images = values.astype(np.uint8).reshape(-1, schema.side, schema.side)
             write_images(temporary, images, labels, len(schema.classes))
         else:
-            rows = to_table(schema, (values / schema.levels).astype(np.float32), labels)
-            write_rows(temporary, rows, schema, safe_csv=safe_csv)
+            drawn = to_table(schema, (values / schema.levels).astype(np.float32), labels)
+            write_rows(temporary, drawn.table, schema, safe_csv=safe_csv)
 
 
 def _provenance(opened: OpenedDistilled) -> dict[str, Any]:

@@ -28,7 +28,7 @@ DTYPES: Final = (
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )  # fmt: skip
 """How a column may be stored, in Arrow's names ("string" stands for all kinds of texts)."""
-DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns")))
+DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")))
 """How dates and times may be stored, if not as texts."""
 _MOST_DECIMALS: Final = 15
 

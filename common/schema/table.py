@@ -19,12 +19,15 @@ from .classes import some_classes
 from .column import Column, ColumnKind, Missing, require_name
 from .made import MADE, MadeColumn
 from .origin import Origin
+from .rules.condition import Condition
+from .rules.language import parse_condition
 from .text_encodings import require_encoding
 
 BINS: Final = 20
 """Soft bins of a numeric column, unless it is of integers that are fewer."""
 LEVELS: Final = 255
 MOST_COLUMNS: Final = 2_000
+MOST_CONSTRAINTS: Final = 100
 MOST_INPUTS: Final = 50_000
 NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
@@ -101,6 +104,8 @@ class TableSchema:
         spent: releases from the same records that found bounds with differential privacy, those
             of columns whose origin is `PRIVATE`. They are part of every total.
         made: columns of the source that are not used, and made anew by a pattern.
+        constraints: rules that every row of a generated table keeps, in the language of
+            `dpntk.common.schema.rules.language`.
     """
 
     columns: tuple[Column, ...]
@@ -111,9 +116,10 @@ class TableSchema:
     spent: tuple[Entry, ...] = ()
     left_out_origin: Origin = Origin.DECLARED
     made: tuple[MadeColumn, ...] = ()
+    constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [column.name for column in (*self.columns, *self.made)] + list(self.left_out)
+        names = [column.name for column in self.written] + list(self.left_out)
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
@@ -170,6 +176,11 @@ class TableSchema:
                 f"records have {self.record_size} values when encoded, at most {MOST_INPUTS} are "
                 "supported: leave columns with many categories out, or list fewer and name an other"
             )
+        if len(self.constraints) > MOST_CONSTRAINTS or len(set(self.constraints)) < len(
+            self.constraints
+        ):
+            raise SchemaError(f"constraints: {MOST_CONSTRAINTS} at most, and none of them twice")
+        _ = self.rules
 
     @cached_property
     def features(self) -> tuple[Column, ...]:
@@ -183,6 +194,16 @@ class TableSchema:
         for column in self.made:
             found.insert(column.place, column)
         return tuple(found)
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The columns that are used, by their names."""
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def rules(self) -> tuple[Condition, ...]:
+        """The constraints, understood."""
+        return tuple(parse_condition(text, self.by_name) for text in self.constraints)
 
     @cached_property
     def label_column(self) -> Column | None:
@@ -246,10 +267,12 @@ class TableSchema:
         found = ", ".join(column.name for column in self.private_bounds)
         but = f" (but for the bounds of {found})" if found else ""
         patterns = ("patterns of columns that are made anew",) if self.made else ()
+        rules = ("constraints on rows",) if self.constraints else ()
         return (
             f"names, kinds, types, scales, bounds and categories of the columns{but}, and which of "
             "them may lack values",
             *patterns,
+            *rules,
         )
 
     @property
@@ -277,6 +300,7 @@ class TableSchema:
             ),
             "bins": self.bins,
             "csv": self.csv.to_json(),
+            **({"constraints": list(self.constraints)} if self.constraints else {}),
             **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
         }
 
@@ -312,6 +336,9 @@ class TableSchema:
             raise SchemaError("label is a column's name")
         if type(bins) is not int:
             raise SchemaError("bins is a whole number")
+        constraints = document.get("constraints", [])
+        if not isinstance(constraints, list) or not all(isinstance(c, str) for c in constraints):
+            raise SchemaError('constraints are a list of texts, as in ["discharge >= admission"]')
         spent = document.get("spent", [])
         if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
             raise SchemaError("spent is a list of tables")
@@ -329,6 +356,7 @@ class TableSchema:
             tuple(map(Entry.from_json, spent)),
             _origin(document.get("left_out_origin", Origin.DECLARED.value)),
             made,
+            tuple(constraints),
         )
 
 

@@ -141,6 +141,8 @@ class Draft:
             lines.append("left_out_confirmed = false  # which these are, the data decided")
         elif schema.left_out_origin is not Origin.DECLARED:
             lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
+        if schema.constraints:
+            lines.append(f"constraints = {_toml(list(schema.constraints))}")
         lines += [
             f"bins = {schema.bins}",
             "",

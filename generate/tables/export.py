@@ -21,7 +21,7 @@ from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_array
 from .refinement import Refinement
 from .reweighting import Reweighting
 from .rows.texts import texts_of
-from .sampling import sample_rows
+from .sampling import Drawn, draw_rows
 from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
@@ -55,9 +55,15 @@ class SavedTableGenerator(Outlined):
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
 
-    def sample(self, count: int, seed: int) -> pa.Table:
-        """Draw rows, in random order: a table with the columns of the schema, valid under it."""
-        return sample_rows(
+    def sample(self, count: int, seed: int, where: str = "") -> Drawn:
+        """Draw rows, in random order.
+
+        Args:
+            count: how many.
+            seed: of the draw.
+            where: a condition that all of them are to fulfil; none if empty.
+        """
+        return draw_rows(
             self.generator,
             count,
             self.class_weights,
@@ -65,6 +71,7 @@ class SavedTableGenerator(Outlined):
             self.marginals,
             self.reweighting,
             self.refinement,
+            where,
         )
 
 
