@@ -70,7 +70,7 @@ class Synthetic:
             raise GeneratorError(f"{self.path}: of a distilled set, which has no generator")
         count, seed = _drawn(count, seed)
         if isinstance(self.generator, SavedTableGenerator):
-            return self.generator.sample(count, seed, where).table
+            return self.generator.sample(count, seed, where)
         require_no_condition(where)
         return self.generator.sample(count, seed)
 
@@ -127,7 +127,7 @@ def sample_to(
     match generator:
         case SavedTableGenerator():
             _begin(folder, generator)
-            drawn = generator.sample(count, seed, where)
+            drawn = generator.draw(count, seed, where)
             repaired = drawn.repaired
             sampling |= {"where": where} if where else {}
             sampling |= {} if repaired is None else {"repaired": repaired}

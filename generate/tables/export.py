@@ -55,8 +55,12 @@ class SavedTableGenerator(Outlined):
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
 
-    def sample(self, count: int, seed: int, where: str = "") -> Drawn:
-        """Draw rows, in random order.
+    def sample(self, count: int, seed: int, where: str = "") -> pa.Table:
+        """Draw rows, in random order: a table with the columns of the schema, valid under it."""
+        return self.draw(count, seed, where).table
+
+    def draw(self, count: int, seed: int, where: str = "") -> Drawn:
+        """Draw rows, and find out how many of them had to be repaired.
 
         Args:
             count: how many.

@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from dpntk.common.schema.toml import read_schema
 from dpntk.generate import load_generator
+from dpntk.generate.tables.export import SavedTableGenerator
 from tests.conftest import Command, refused
 
 HEADER = "patient,admission,discharge,seen,drugs,care,total,code,sex,pregnant,note,ill"
@@ -158,7 +159,9 @@ def test_rows_under_a_condition(dpntk: Command, tmp_path: Path) -> None:
     assert json.loads(Path("some/provenance.json").read_text())["sampling"]["where"] == where
     dpntk("generate", "--from", "synthetic", "--where", where, "-n", "150", "-o", "same")
     assert rows_of("same") == rows
-    in_memory = load_generator("synthetic").sample(9, 0, "ill = yes").table
+    saved = load_generator("synthetic")
+    assert isinstance(saved, SavedTableGenerator)
+    in_memory = saved.sample(9, 0, "ill = yes")
     assert set(in_memory.column("ill").to_pylist()) == {"yes"}
 
     for where, message in (

@@ -139,7 +139,7 @@ def values(path: Path, schema: TableSchema = SCHEMA) -> dict[str, list[float]]:
 def test_dates_are_steps_and_come_back_as_they_were(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV)
     read = values(tmp_path / "a.csv")
-    days = [seconds("2000-02-29") / 86_400, np.nan, BORN.lower]  # what is beyond is clipped
+    days = np.array([seconds("2000-02-29") / 86_400, np.nan, BORN.lower], dtype=float)  # clipped
     hours = [seconds(f"2020-{text}:00") / 3600 for text in ("01-01T00", "12-31T23", "03-01T07")]
     assert np.array_equal(read["born"], days, equal_nan=True)
     assert read["seen"] == hours
@@ -156,7 +156,7 @@ def test_dates_are_steps_and_come_back_as_they_were(tmp_path: Path) -> None:
 
     source = TableSource.open(tmp_path / "a.csv", SCHEMA)
     (batch,) = source.batches(9)
-    made = to_table(SCHEMA, batch.records.astype(np.float32) / 255, batch.labels).table
+    made = to_table(SCHEMA, (batch.records / 255).astype(np.float32), batch.labels).table
     assert [str(kind) for kind in made.schema.types] == ["date32[day]", "timestamp[us]"]
     assert made.column("born").to_pylist()[1] is None
     made_hours = made.column("seen").cast("int64").to_numpy() / 3600e6
