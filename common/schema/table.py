@@ -20,6 +20,7 @@ from .column import Column, ColumnKind, Missing, require_name
 from .made import MADE, MadeColumn
 from .origin import Origin
 from .rules.condition import Condition
+from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
 from .text_encodings import require_encoding
 
@@ -180,7 +181,8 @@ class TableSchema:
             self.constraints
         ):
             raise SchemaError(f"constraints: {MOST_CONSTRAINTS} at most, and none of them twice")
-        _ = self.rules
+        if not can_hold_together(self.rules, self.by_name):
+            raise SchemaError("constraints: no row between the bounds keeps all of them")
 
     @cached_property
     def features(self) -> tuple[Column, ...]:

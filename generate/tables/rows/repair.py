@@ -45,6 +45,10 @@ _FUZZ: Final = 1e-9
 def repair(values: Values, schema: TableSchema, seed: int) -> NDArray[np.bool_]:
     """Make all rows keep the rules of their schema.
 
+    Guarantee:
+        Post-processing: rows from a release, and rules from its schema, which is public.
+        (docs/privacy/proofs.md, statement 10.)
+
     Args:
         values: of all columns, changed in place.
         schema: of the rows.

@@ -163,3 +163,32 @@ def test_a_schema_carries_its_constraints() -> None:
 def test_other_constraints_are_refused(constraints: object) -> None:
     with pytest.raises(SchemaError):
         TableSchema.from_json({**SCHEMA.to_json(), "constraints": constraints})
+
+
+@pytest.mark.parametrize(
+    ("constraints", "fine"),
+    [
+        (("age < `in`", "age > `in`"), False),
+        (("age <= `in`", "age >= `in`"), True),
+        (("age > 40", "age < 41"), False),  # whole numbers
+        (("`in` > 4", "`in` < 4.1"), True),
+        (("`in` > 4 and age < 50", "`in` <= 4"), False),
+        (("age > 40 or `in` > 4", "age < 41"), True),
+        (("age = 10*`in`", "age + `in` = 105"), False),
+        (("age = 10*`in`", "age + `in` = 99"), True),
+        (("born = 1990-01-01", "seen = born + 5000"), False),
+        (("born = 1990-01-01", "seen = born + 2000"), True),
+        (("town = Ulm", "town != Ulm"), False),
+        (("town in (Ulm, or)" , "town not in (Ulm)", "grade < high", "grade > low"), True),
+        (("code = 7 and `in` = 0.3", "code = -1"), False),
+    ],
+)  # fmt: skip
+def test_constraints_that_no_row_keeps_together_are_refused(
+    constraints: tuple[str, ...], fine: bool
+) -> None:
+    constraints = tuple(text.replace("or)", "'or')") for text in constraints)
+    if fine:
+        assert len(replace(SCHEMA, constraints=constraints).rules) == len(constraints)
+        return
+    with pytest.raises(SchemaError, match="no row between the bounds keeps all of them"):
+        replace(SCHEMA, constraints=constraints)
