@@ -133,6 +133,10 @@ def test_a_table_of_an_office_comes_back_with_its_types_and_rules(
 
     again = dpntk("embed", "synthetic/table.csv", "--schema", "schema.toml", "-o", "again.h5")
     assert "embedded 400 rows" in again.stderr
+    assert "constraint" not in again.stderr
+    Path("b.csv").write_text(office(20).replace(",no,Patient 3 ", ",yes,Patient 3 "))
+    wrong = dpntk("embed", "b.csv", "--schema", "schema.toml", "-o", "b.h5")
+    assert "'pregnant = yes only if sex = F': broken by 1 row, taken as they are" in wrong.stderr
     judged = dpntk("evaluate", "synthetic", "--test", "a.csv")
     assert judged.code == 0, judged.stderr
 

@@ -13,7 +13,7 @@ from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.column import LARGEST, NUMBER, Column, ColumnKind, Missing
 from ...schema.dates import DAY
-from ...schema.encoding import MISSING, Block, CategoryEncoding, NumericEncoding, blocks_of
+from ...schema.encoding import MISSING, blocks_of
 from ...schema.table import TableSchema
 from ...text import counted
 from ..base import Batch
@@ -34,6 +34,7 @@ class RowReader:
         self._blocks = blocks_of(schema)
         self.clipped: Counter[str] = Counter()
         self.unlisted: Counter[str] = Counter()
+        self.broken: Counter[str] = Counter()
 
     def encode(self, rows: pa.RecordBatch, first: int, where: str) -> Batch:
         """Encode some rows.
@@ -43,14 +44,12 @@ class RowReader:
             first: number of the first row in its file, from 0.
             where: the file, for messages.
         """
+        values = self.values(rows, first, where)
         records = np.empty((len(rows), self._schema.record_size), dtype=np.uint8)
-        labels = np.zeros(len(rows), dtype=np.int64)
         for block in self._blocks:
-            at = _Place(where, first, block.column)
-            records[:, block.place] = self._encoded(rows.column(block.column.name), block, at)
-        if (label := self._schema.label_column) is not None:
-            labels = self._codes(rows.column(label.name), _Place(where, first, label))
-        return Batch(records, labels)
+            records[:, block.place] = block.encode(values[block.column.name])
+        label = self._schema.label
+        return Batch(records, np.zeros(len(rows), np.int64) if label is None else values[label])
 
     def values(self, rows: pa.RecordBatch, first: int, where: str) -> dict[str, NDArray[Any]]:
         """Some rows as numbers and codes, column by column; arguments as of `encode`."""
@@ -60,27 +59,24 @@ class RowReader:
             if column.lower is None or column.upper is None:
                 found[column.name] = self._codes(values, at)
             else:
-                found[column.name], _ = self._numbers(values, at, (column.lower, column.upper))
+                found[column.name] = self._numbers(values, at, (column.lower, column.upper))
+        for text, rule in zip(self._schema.constraints, self._schema.rules, strict=True):
+            self.broken[text] += int(rule.truth(found).fails.sum())
         return found
 
     def tell(self) -> None:
-        """Show the user how many values were changed."""
+        """Show the user how many values were changed, and how many rows break a constraint."""
         for name, count in self.clipped.items():
             notice(f"{name}: beyond its bounds in {counted(count, 'row')}, counted as the bound")
         for name, count in self.unlisted.items():
             notice(f"{name}: in no category in {counted(count, 'row')}, counted as its other")
-
-    def _encoded(self, values: pa.Array, block: Block, at: _Place) -> NDArray[np.uint8]:
-        match block.encoding:
-            case NumericEncoding():
-                return block.encoding.encode(*self._numbers(values, at, block.encoding.bounds))
-            case CategoryEncoding():
-                return block.encoding.encode(self._codes(values, at))
+        for text, count in (+self.broken).items():
+            notice(f"constraint {text!r}: broken by {counted(count, 'row')}, taken as they are")
 
     def _numbers(
         self, values: pa.Array, at: _Place, bounds: tuple[float, float]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Values, between the bounds and at their steps, and whether they are missing."""
+    ) -> NDArray[np.float64]:
+        """Values, between the bounds and at their steps, NaN where they are missing."""
         column = at.column
         values = _plain(values)
         found = self._dates(values, at) if column.kind.temporal else self._amounts(values, at)
@@ -92,7 +88,7 @@ class RowReader:
         beyond = (found < bounds[0]) | (found > bounds[1])
         if beyond.any():
             self.clipped[column.name] += int(beyond.sum())
-        return column.rounded(np.clip(found, *bounds)), missing
+        return column.rounded(np.clip(found, *bounds))
 
     def _amounts(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
         """Numbers, NaN where they are missing."""
