@@ -244,7 +244,7 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
     except ValueError:
         return  # which the schema will complain of
     if not kind.numeric or kind.temporal:
-        raise SchemaError(f'{at}: columns with bounds = "private" hold numbers')
+        raise SchemaError(f'{at}: columns with bounds = "private" are numeric, and no dates')
     dtype = column.get("dtype")
     if isinstance(dtype, str) and dtype in DTYPES:
         step, decimals = column.get("step"), column.get("decimals")

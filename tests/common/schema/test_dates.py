@@ -128,7 +128,9 @@ def test_json_and_toml_give_back_dates() -> None:
     )
     assert Draft.from_toml(of_toml, "it").schema == SCHEMA
     private = text.replace('lower = "1900-01-01"\nupper = "2030-12-31"', 'bounds = "private"')
-    with pytest.raises(SchemaError, match='columns with bounds = "private" hold numbers'):
+    with pytest.raises(
+        SchemaError, match='columns with bounds = "private" are numeric, and no dates'
+    ):
         Draft.from_toml(private, "it")
 
 
