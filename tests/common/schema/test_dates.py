@@ -188,6 +188,13 @@ def test_what_is_no_date_is_named(tmp_path: Path, old: str, new: str, message: s
     assert caught.value.value is None or caught.value.value.count(new)
 
 
+def test_times_before_1970_are_cut_to_the_step_before(tmp_path: Path) -> None:
+    moment = replace(SEEN, unit=None, lower=-100, upper=100)
+    times = pa.array([-1, -1_000_000, -1_000_001, 999_999]).cast(pa.timestamp("us"))
+    parquet.write_table(pa.table({"seen": times}), tmp_path / "a.parquet")
+    assert values(tmp_path / "a.parquet", TableSchema((moment,)))["seen"] == [-1, -1, -2, 0]
+
+
 def test_time_zones_are_refused(tmp_path: Path) -> None:
     times = pa.array([0, 1]).cast(pa.timestamp("s", tz="UTC"))
     parquet.write_table(pa.table({"seen": times}), tmp_path / "a.parquet")

@@ -86,6 +86,7 @@ def truth(text: str) -> list[bool | None]:
         ("seen >= born + 1", [Y, U, N]),
         ("seen - born <= 0.5", [N, U, Y]),
         ("seen > 1971-01-01T00:00:00", [N, U, Y]),
+        ("seen - born <= age - 10", [N, U, Y]),  # days
         ("age >= 50 only if grade = high", [Y, N, Y]),
         ("if age >= 50 then grade = high", [Y, N, Y]),
         ("`pay of 1` > 1 only if age = 10", [Y, U, Y]),
