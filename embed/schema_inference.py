@@ -105,7 +105,7 @@ class _Seen(Outlined):
             self.total += float(numbers.sum())
             self.count += len(numbers)
             if self.whole and max(-self.lower, self.upper) <= LARGEST:
-                self.divisor = int(np.gcd.reduce([self.divisor, *numbers.astype(np.int64)]))
+                self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
             while (
                 self.decimals <= _MOST_DECIMALS
                 and (np.round(numbers, self.decimals) != numbers).any()

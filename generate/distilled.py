@@ -21,7 +21,8 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
     """Write the points of a distilled set.
 
     As records they are rounded and cut to what a record can be: `images.npz` and `preview.png`, or
-    `table.csv` and `table.parquet`. `points.npz` holds them as they are, for kernel regression.
+    `table.csv` and `table.parquet`, whose rows keep the constraints of the schema. `points.npz`
+    holds them as they are, for kernel regression.
 
     Args:
         opened: the release.

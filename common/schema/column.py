@@ -30,7 +30,7 @@ DTYPES: Final = (
 """How a column may be stored, in Arrow's names ("string" stands for all kinds of texts)."""
 DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")))
 """How dates and times may be stored, if not as texts."""
-_MOST_DECIMALS: Final = 15
+MOST_DECIMALS: Final = 15
 
 
 class ColumnKind(Enum):
@@ -204,8 +204,8 @@ class Column:
             raise self._wrong("it has either step or decimals, not both")
         if self.decimals is not None and self.kind is not ColumnKind.CONTINUOUS:
             raise self._wrong("decimals are of continuous values")
-        if self.decimals is not None and not 0 <= self.decimals <= _MOST_DECIMALS:
-            raise self._wrong(f"decimals are 0 to {_MOST_DECIMALS}")
+        if self.decimals is not None and not 0 <= self.decimals <= MOST_DECIMALS:
+            raise self._wrong(f"decimals are 0 to {MOST_DECIMALS}")
         if self.step is not None and not 0 < self.step <= LARGEST:
             raise self._wrong("step is a number above 0")
         if self.kind is ColumnKind.INTEGER and self.step is not None and type(self.step) is not int:
@@ -213,7 +213,7 @@ class Column:
         if self.step is None and self.decimals is None:
             return
         number, digits = self.granule or (1, 0)
-        if digits > _MOST_DECIMALS or max(-self.lower, self.upper) * 10**digits > LARGEST:
+        if digits > MOST_DECIMALS or max(-self.lower, self.upper) * 10**digits > LARGEST:
             raise self._wrong("its step is too small for its bounds")
         bounds = np.array([self.lower, self.upper], dtype=np.float64)
         if not np.array_equal(self.rounded(bounds), bounds):

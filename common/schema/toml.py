@@ -16,7 +16,7 @@ from ..errors import SchemaError
 from ..ledger import Entry
 from ..storage import door
 from ..storage.plain import parse_toml
-from .column import DTYPES, LARGEST, Column, ColumnKind, Transform
+from .column import DTYPES, LARGEST, MOST_DECIMALS, Column, ColumnKind, Transform
 from .made import MadeColumn
 from .origin import Origin
 from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bounds
@@ -250,7 +250,9 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         step, decimals = column.get("step"), column.get("decimals")
         if not isinstance(step, float | int | None) or not isinstance(decimals, int | None):
             return  # likewise
-        if (step is not None and not 0 < step <= LARGEST) or not 0 <= (decimals or 0) <= 15:
+        if not 0 < (1 if step is None else step) <= LARGEST:
+            return
+        if not 0 <= (decimals or 0) <= MOST_DECIMALS:
             return
         column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
 

@@ -132,3 +132,12 @@ def test_private_bounds_go_out_to_the_next_steps() -> None:
     )
     assert (limit.lower, limit.upper, limit.origin) == (0, 40_000, Origin.PRIVATE)
     assert (cost.lower, cost.upper) == (0.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    "said", ["step = 0", "step = -1.5", 'step = "a"', "decimals = 99", "step = 1e-300"]
+)
+def test_wrong_steps_beside_private_bounds_get_one_line(said: str) -> None:
+    column = "name = 'x'\nkind = 'continuous'\ndtype = 'float64'\nbounds = 'private'"
+    with pytest.raises(SchemaError, match=r"^it: column 'x'"):
+        Draft.from_toml(f"[[columns]]\n{column}\n{said}\n", "it")
