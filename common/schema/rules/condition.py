@@ -150,17 +150,17 @@ class Comparison(Condition):
 
 @dataclass(frozen=True)
 class Among(Condition):
-    """A category is one of several.
+    """A category is one of several, or none of them.
 
     Attributes:
         name: of the column.
-        codes: of the categories.
-        others: codes of all other categories.
+        codes: of these categories. As few as were written: there are columns of many.
+        inside: whether it is one of them.
     """
 
     name: str
-    codes: tuple[int, ...]
-    others: tuple[int, ...]
+    codes: tuple[int, ...] | range
+    inside: bool = True
 
     @property
     def names(self) -> frozenset[str]:
@@ -170,17 +170,27 @@ class Among(Condition):
     @property
     def negated(self) -> Condition:
         """See `Condition`."""
-        return Among(self.name, self.others, self.codes)
+        return replace(self, inside=not self.inside)
+
+    def allowed(self, column: Column) -> NDArray[np.bool_]:
+        """Which categories of the column fulfil it, bool (categories,)."""
+        return np.isin(np.arange(len(column.categories)), self.codes) == self.inside
 
     def truth(self, values: Values) -> Truth:
         """See `Condition`."""
         found = values[self.name]
-        known, inside = found != MISSING, np.isin(found, self.codes)
-        return Truth(known & inside, known & ~inside)
+        known, fine = found != MISSING, np.isin(found, self.codes) == self.inside
+        return Truth(known & fine, known & ~fine)
 
     def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
         """See `Condition`."""
-        return codes[self.name] in self.codes if self.name in codes else bool(self.codes)
+        if self.name in codes:
+            return (codes[self.name] in self.codes) == self.inside
+        return (
+            len(self.codes) > 0
+            if self.inside
+            else (len(self.codes) < len(columns[self.name].categories))
+        )
 
 
 @dataclass(frozen=True)

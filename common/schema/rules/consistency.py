@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .condition import All, Among, Columns, Comparison, Condition, Relation
 
 _GAP: Final = 1e-6
 _SECONDS: Final = 5.0
+_MOST: Final = 200
+"""Comparisons that are looked at together; nobody writes so many."""
 _INFEASIBLE: Final = 2
 
 
@@ -25,14 +28,15 @@ def can_hold_together(conditions: Iterable[Condition], columns: Columns) -> bool
         columns: of the table, by name.
     """
     parts = list(_parts(conditions))
-    codes: dict[str, set[int]] = {}
+    allowed: dict[str, NDArray[np.bool_]] = {}
     for part in parts:
         if isinstance(part, Among):
-            codes.setdefault(part.name, set(part.codes)).intersection_update(part.codes)
-    if not all(codes.values()):
+            found = part.allowed(columns[part.name])
+            allowed[part.name] = allowed.get(part.name, found) & found
+    if not all(found.any() for found in allowed.values()):
         return False
     sums = [p for p in parts if isinstance(p, Comparison) and p.relation is not Relation.UNEQUAL]
-    return len(sums) < 2 or _feasible(sums, columns)
+    return len(sums) < 2 or _feasible(sums[:_MOST], columns)
 
 
 def _parts(conditions: Iterable[Condition]) -> Iterator[Condition]:

@@ -18,9 +18,8 @@ short, nothing in it is run, and brackets are few.
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,10 +51,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _KEYWORDS: Final = frozenset({"and", "or", "not", "only", "if", "then", "is", "missing", "in"})
-_RELATIONS: Final[dict[str, Callable[[int, int], bool]]] = {
-    "=": operator.eq, "!=": operator.ne,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+_RELATIONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True)
@@ -199,14 +195,19 @@ class _Parser:
         while self._take("sign", ","):
             codes.add(self._category(column))
         self.expect("sign", ")")
-        found = _among(column, codes.__contains__)
-        return found.negated if outside else found
+        return Among(column.name, tuple(sorted(codes)), inside=not outside)
 
     def _of_category(self, column: Column, relation: str) -> Condition:
         if relation not in ("=", "!=") and column.kind is not ColumnKind.ORDINAL:
             raise _NotUnderstood(f"the categories of column {column.name!r} have no order")
-        compare, said = _RELATIONS[relation], self._category(column)
-        return _among(column, lambda code: compare(code, said))
+        code = self._category(column)
+        match relation:
+            case "=" | "!=":
+                return Among(column.name, (code,), inside=relation == "=")
+            case "<" | ">=":
+                return Among(column.name, range(code), inside=relation == "<")
+            case _:
+                return Among(column.name, range(code + 1), inside=relation == "<=")
 
     def _category(self, column: Column) -> int:
         sign = "-" if self._take("sign", "-") else ""  # of categories that are numbers
@@ -306,13 +307,6 @@ class _Parser:
     def expect(self, kind: str, text: str) -> None:
         if not self._take(kind, text):
             raise _NotUnderstood(f"{text} is wanted, not {self._next.text!r}")
-
-
-def _among(column: Column, inside: Callable[[int], bool]) -> Among:
-    codes = range(len(column.categories))
-    return Among(
-        column.name, tuple(filter(inside, codes)), tuple(code for code in codes if not inside(code))
-    )
 
 
 def _number(token: _Token) -> float:

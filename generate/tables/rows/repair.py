@@ -211,8 +211,9 @@ class _Repairs:
         if len(there):
             drawn: NDArray[Any] = values[self._random.choice(there, count)]
             return drawn
-        first = condition.codes[0] if isinstance(condition, Among) and condition.codes else 0
-        return np.full(count, column.lower if column.kind.numeric else first, dtype=values.dtype)
+        if isinstance(condition, Among):
+            return np.full(count, condition.allowed(column).argmax(), dtype=values.dtype)
+        return np.full(count, column.lower if column.kind.numeric else 0, dtype=values.dtype)
 
     def _moved(self, comparison: Comparison, values: Values) -> tuple[Values, NDArray[np.float64]]:
         """One number in each row moves as far as it has to; or several, as far as they can."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -193,3 +195,34 @@ def test_constraints_that_no_row_keeps_together_are_refused(
         return
     with pytest.raises(SchemaError, match="no row between the bounds keeps all of them"):
         replace(SCHEMA, constraints=constraints)
+
+
+_BOMB = """
+import resource, sys
+from dpntk.common.schema.table import TableSchema
+from tests.common.schema.rules.test_language import hostile
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+TableSchema.from_json(hostile())
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def hostile() -> dict[str, Any]:
+    """As many comparisons as fit, with as many categories and numbers as fit."""
+    document = SCHEMA.to_json()
+    document["columns"][4]["categories"] = [f"c{number}" for number in range(10_000)]
+    categories = " and ".join(["town != c1"] * 60)
+    numbers = " and ".join(["age >= 1"] * 70)
+    document["constraints"] = [
+        text + " " * place for place in range(50) for text in (categories, numbers)
+    ]
+    return document
+
+
+def test_constraints_of_strangers_take_no_room() -> None:
+    """6,500 comparisons with a column of 10,000 categories would be gigabytes as lists of these."""
+    said = subprocess.run(
+        [sys.executable, "-c", _BOMB], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    assert int(said) < 200_000  # kilobytes
