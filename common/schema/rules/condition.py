@@ -174,7 +174,8 @@ class Among(Condition):
 
     def allowed(self, column: Column) -> NDArray[np.bool_]:
         """Which categories of the column fulfil it, bool (categories,)."""
-        return np.isin(np.arange(len(column.categories)), self.codes) == self.inside
+        fine: NDArray[np.bool_] = np.isin(np.arange(len(column.categories)), self.codes)
+        return fine if self.inside else ~fine
 
     def truth(self, values: Values) -> Truth:
         """See `Condition`."""

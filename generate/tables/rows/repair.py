@@ -186,7 +186,11 @@ class _Repairs:
                     total += cost
                 return values, total
             case Either():
-                found = [self._fulfilled(part, values) for part in condition.parts]
+                found = [
+                    self._fulfilled(part, values)
+                    for part in condition.parts
+                    if part.possible(self._schema.by_name, {})
+                ]
                 return _cheapest(
                     condition, [changed for changed, _ in found], [c for _, c in found]
                 )

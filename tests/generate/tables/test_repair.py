@@ -190,6 +190,8 @@ def alike(**row: float) -> Values:
             {"a": 30.0, "b": 40.0, "total": 50.0},
             {"a": 30.0, "b": 40.0, "total": 70},
         ),
+        # Which cannot be missing does not become so.
+        ("a is missing or a > 90 and b > 90", {"a": 1.0, "b": 0.0}, {"a": 90.01, "b": 90.01}),
         # One number alone cannot.
         ("total = a + b", {"a": 90.0, "b": 90.0, "total": 0.0}, {"total": 150.0}),
         ("if ill = yes then a > 90", {"a": 90.0, "ill": 1}, {"a": 90.01, "ill": 1}),
