@@ -483,6 +483,27 @@ def of_declared_tables() -> Iterator[Case]:
         )
 
 
+NASTY_DATES: Final = {
+    "latest date": "2999-12-31",
+    "earliest date": "1000-01-01",
+    "only missing date": "",
+    "only time of day": "2001-02-03 10:00",
+}
+
+
+def of_dates() -> Iterator[Case]:
+    """A column of dates, of which all is publicly known, or was drafted."""
+    ordinary = rows(seen=lambda i: f"2001-02-{i + 1:02}")
+    seen = Column("seen", ColumnKind.DATE, "date32", 0, 20_000, missing=Missing.INDICATOR)
+    dated = replace(KNOWN, columns=(*KNOWN.columns, seen))
+    declared = replace(DECLARED, before=(is_known(dated),))
+    for name, date in NASTY_DATES.items():
+        pair = neighbours(WRITE_CSV, ordinary, 2, ordinary[2] | {"seen": date})
+        if name != "only time of day":  # which is no date
+            yield Case(f"CSV: {name}", declared, pair)
+        yield Case(f"CSV, draft accepted: {name}", ACCEPTED, pair)
+
+
 def of_private_bounds() -> Iterator[Case]:
     """Bounds are found with differential privacy; all else is known, or was drafted."""
     known = is_known(KNOWN, private=("age", "pay"))
@@ -630,6 +651,7 @@ CASES: Final = [
         of_ways(),
         of_files(),
         of_declared_tables(),
+        of_dates(),
         of_private_bounds(),
         of_drafts(),
         of_distilled_tables(),
