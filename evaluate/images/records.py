@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...common.errors import DataError
 from ...common.outline import Outlined
+from ...common.schema.image import GREY, ImageSchema
 from ...common.sources import Source, SourceOptions, open_source
 from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
 from ..provenance import read_provenance
@@ -24,16 +26,18 @@ class LabelledImages(Outlined):
     """Square images and labels.
 
     Attributes:
-        pixels: uint8 (n, side * side).
+        pixels: uint8 (n, channels * side * side).
         labels: int64 (n,), indices into `class_names`.
         class_names: the name of every class.
         provenance: where synthetic records come from; empty for real ones.
+        channels: 1 of grey images, 3 of images in colour.
     """
 
     pixels: NDArray[np.uint8]
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
     provenance: dict[str, Any]
+    channels: int = GREY
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -46,10 +50,15 @@ class LabelledImages(Outlined):
     @property
     def side(self) -> int:
         """Height and width in pixels."""
-        return int(np.sqrt(self.pixels.shape[1]))
+        return math.isqrt(self.pixels.shape[1] // self.channels)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of an image: (channels, side, side)."""
+        return self.channels, self.side, self.side
 
     def images(self) -> NDArray[np.float32]:
-        """Pixels as values 0..1, float32 (n, side * side)."""
+        """Pixels as values 0..1, float32 (n, channels * side * side)."""
         return self.pixels.astype(np.float32) / np.float32(255)
 
 
@@ -81,14 +90,18 @@ def read_synthetic(path: Path) -> LabelledImages:
 
 
 def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
-    """Read real records in the size and classes of synthetic ones.
+    """Read real records in the form and classes of synthetic ones.
 
     Raises:
         DataError: they cannot be read.
         SchemaError: they do not fit.
     """
     known = SourceOptions(
-        split=split, image_size=like.side, classes=like.classes, class_names=like.class_names
+        split=split,
+        image_size=like.side,
+        classes=like.classes,
+        class_names=like.class_names,
+        channels=like.channels,
     )
     source = open_source(path, known)
     return _collect(source, like.class_names, {})
@@ -97,10 +110,12 @@ def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
 def _collect(
     source: Source, names: tuple[str, ...] | None, provenance: dict[str, Any]
 ) -> LabelledImages:
+    assert isinstance(source.schema, ImageSchema)
     batches = list(source.batches(_BATCH))
     return LabelledImages(
         pixels=np.concatenate([batch.records for batch in batches]),
         labels=np.concatenate([batch.labels for batch in batches]),
         class_names=names or source.schema.classes,
         provenance=provenance,
+        channels=source.schema.channels,
     )
