@@ -110,8 +110,8 @@ class ImageFolderSource:
         loose = _FolderListing.of(folder, 0)
         if not classes and not len(loose):
             raise DataError(
-                f"{folder}: nothing to read: it holds neither class folders with images, nor images "
-                "side by side, IDX files such as train-images-idx3-ubyte.gz, x.npy, "
+                f"{folder}: nothing to read: it holds neither class folders with images, nor "
+                "images side by side, IDX files such as train-images-idx3-ubyte.gz, x.npy, "
                 "data_batch_1.bin, Parquet files, or tar shards"
             )
         if not classes:
