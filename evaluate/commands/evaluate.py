@@ -54,6 +54,12 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     metavar="N", help="Tables: train classifiers on at most so many records, drawn at random.",
 )  # fmt: skip
 @click.option(
+    "--metric-module", type=click.Path(path_type=Path), metavar="FILE",
+    help="Images: measure the Frechet distance to the test records in what this module says of "
+    "them: a TorchScript archive, as 'dpntk embed --module' takes it. It is a program and will be "
+    "run.",
+)  # fmt: skip
+@click.option(
     "--release", type=click.Path(path_type=Path), metavar="FILE",
     help="Check that SYNTHETIC says that it comes from this release, that what it says of it is "
     "true, and that its signer is trusted.",
@@ -72,6 +78,7 @@ def command(
     positive: str | None,
     keep_negatives: float,
     train_records: int,
+    metric_module: Path | None,
     release: Path | None,
     acceptance: Acceptance,
     seed: int,
@@ -79,6 +86,7 @@ def command(
 ) -> None:
     """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
 
+    Images without labels cannot be classified: of them it says how far they are from real ones.
     Tables are also compared with the test records column by column, and several SYNTHETIC of one
     kind give means and standard deviations.
 
@@ -103,6 +111,7 @@ def command(
         release=release,
         acceptance=acceptance,
         seed=seed,
+        metric_module=metric_module,
     )
     found.save(output)
     show(found.table())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...common.errors import DataError
 from ...common.outline import Outlined
+from ...common.schema.classes import numbered
 from ...common.schema.image import GREY, ImageSchema
 from ...common.sources import Source, SourceOptions, open_source
 from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
@@ -57,16 +58,17 @@ class LabelledImages(Outlined):
         """Of an image: (channels, side, side)."""
         return self.channels, self.side, self.side
 
-    def images(self) -> NDArray[np.float32]:
-        """Pixels as values 0..1, float32 (n, channels * side * side)."""
-        return self.pixels.astype(np.float32) / np.float32(255)
+    def images(self, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Pixels as values 0..1, float32 (n, channels * side * side), of some records or of all."""
+        pixels = self.pixels if places is None else self.pixels[places]
+        return pixels.astype(np.float32) / np.float32(255)
 
 
 def read_synthetic(path: Path) -> LabelledImages:
     """Read what `dpntk generate` wrote, or any .npz with x and y.
 
     Raises:
-        DataError: there is nothing of the kind, or only one class in it.
+        DataError: there is nothing of the kind, or only one class of several in it.
         SchemaError: it is not what a data set of images looks like.
     """
     if not path.exists():
@@ -84,7 +86,7 @@ def read_synthetic(path: Path) -> LabelledImages:
     source = open_source(images, SourceOptions(classes=len(names) if names else None))
     require_plausible(images, len(source) * source.schema.record_size)
     records = _collect(source, names, provenance)
-    if len(np.unique(records.labels)) < 2:
+    if records.classes > 1 and len(np.unique(records.labels)) < 2:
         raise DataError(f"{path}: all records are of one class, so there is nothing to classify")
     return records
 
@@ -92,19 +94,18 @@ def read_synthetic(path: Path) -> LabelledImages:
 def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
     """Read real records in the form and classes of synthetic ones.
 
+    Beside synthetic records without labels, those of real ones do not count.
+
     Raises:
         DataError: they cannot be read.
         SchemaError: they do not fit.
     """
-    known = SourceOptions(
-        split=split,
-        image_size=like.side,
-        classes=like.classes,
-        class_names=like.class_names,
-        channels=like.channels,
-    )
-    source = open_source(path, known)
-    return _collect(source, like.class_names, {})
+    known = SourceOptions(split=split, image_size=like.side, channels=like.channels)
+    if like.class_names == numbered(1):
+        records = _collect(open_source(path, known), None, {})
+        return replace(records, labels=np.zeros_like(records.labels), class_names=like.class_names)
+    known = replace(known, classes=like.classes, class_names=like.class_names)
+    return _collect(open_source(path, known), like.class_names, {})
 
 
 def _collect(
