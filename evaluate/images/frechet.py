@@ -79,6 +79,10 @@ class Metric:
 
         return cls("pixels", small)
 
+    def to_json(self) -> dict[str, str]:
+        """What it is, as plain JSON."""
+        return {"features": self.name} | ({} if self.module is None else {"module": self.module})
+
 
 @dataclass(frozen=True)
 class Gaussian:

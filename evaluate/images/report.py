@@ -65,12 +65,8 @@ class ImageEvaluation(Evaluation):
 
     def to_json(self) -> dict[str, Any]:
         """See `Evaluation`."""
-        metric = self.metric
-        distances = {} if metric is None else {"metric": {"features": metric.name}}
-        if metric is not None and metric.module is not None:
-            distances["metric"]["module"] = metric.module
         return {
-            "measure": "accuracy",
+            "measure": "accuracy" if self.classifiers else _DISTANCE,
             "test_records": self.test_records,
             "seed": self.seed,
             "rows": [
@@ -78,7 +74,7 @@ class ImageEvaluation(Evaluation):
                 | _distance(row)
                 for row in self.rows
             ],
-            **distances,
+            **({} if self.metric is None else {"metric": self.metric.to_json()}),
             "classifiers": dict(self.classifiers),
             "synthetic": dict(self.provenance),
             "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},

@@ -85,12 +85,8 @@ def write_found_points(folder: Path, saved: SavedImageGenerator, points: Inducin
     """
     more = {"kernel": points.kernel, "points": points.settings.to_json()}
     with _with_generator(folder, saved, more) as temporary:
-        write_images(
-            temporary,
-            points.images(saved.generator.spec.channels),
-            points.labels,
-            len(saved.classes),
-        )
+        images = points.images(saved.generator.spec.channels)
+        write_images(temporary, images, points.labels, len(saved.classes))
         write_points(temporary, points.values, points.labels)
 
 
