@@ -181,6 +181,8 @@ def _upright(content: bytes, where: str) -> tuple[Image.Image, bool]:
     image = _opened(content, where)
     with _sound(where):
         image.load()
+    if "exif" not in image.info:  # looking for it takes as long as all the rest
+        return image, False
     try:
         turn = _TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
     except (*_FAILURES, struct.error):  # marks that cannot be read mark nothing
