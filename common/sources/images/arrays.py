@@ -62,8 +62,9 @@ class ArraySource:
         with opened_npz(path) as (_, archive):
             members = archive.namelist()
         x, y = _names(members, options.split, f"{path}: holds no array named")
+        images = ArrayFile.open_member(path, x)
         labels = None if y is None else ArrayFile.open_member(path, y)
-        return cls._open(ArrayFile.open_member(path, x), labels, options)
+        return cls._open(images, labels, options)
 
     @classmethod
     def open_folder(cls, folder: Path, options: SourceOptions) -> ArraySource:
@@ -75,8 +76,9 @@ class ArraySource:
         """
         files = (file.name for file in folder.iterdir())
         x, y = _names(files, options.split, f"{folder}: holds no .npy file named")
+        images = ArrayFile.open(folder / f"{x}.npy")
         labels = None if y is None else ArrayFile.open(folder / f"{y}.npy")
-        return cls._open(ArrayFile.open(folder / f"{x}.npy"), labels, options)
+        return cls._open(images, labels, options)
 
     @classmethod
     def open_npy(cls, path: Path, options: SourceOptions) -> ArraySource:
