@@ -47,7 +47,9 @@ class ImageEvaluation(Evaluation):
         caption = "" if self.metric is None else f"{_DISTANCE} to these: of {self.metric.name}"
         what = f"accuracy on {held_out}" if shown else f"distance to {held_out}"
         table = TextTable(what, caption=caption)
-        table.add_column("trained on")  # wrapped where the others leave too little room
+        table.add_column(
+            "trained on" if shown else "images"
+        )  # wrapped where the others leave too little room
         table.add_column("records", right=True, min_width=len("records"))
         for classifier in shown:
             longest = max(map(len, classifier.split()))

@@ -292,10 +292,11 @@ def write_parts(images: list[Images], folder: Path) -> Path:
 
 
 def write_unlabelled(images: list[Images], folder: Path) -> Path:
-    folder.mkdir()
+    data = folder / "data"
+    data.mkdir()
     for number, image in enumerate(images):
-        (folder / f"{number:02}.png").write_bytes(data_sets.encoded(image))
-    return folder
+        (data / f"{number:02}.png").write_bytes(data_sets.encoded(image))
+    return data
 
 
 def write_tar_of_sizes(images: list[Images], folder: Path) -> Path:
