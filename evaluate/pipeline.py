@@ -9,13 +9,14 @@ from types import NoneType
 from typing import Final, TypeVar
 
 from ..common.arguments import Location, path_from, require_kind
-from ..common.console import warning
-from ..common.errors import DataError, SchemaError
+from ..common.console import notice, warning
+from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.numbers import MOST_SEED, whole
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
 from .images.classifiers import CLASSIFIERS, in_words
 from .images.distilled import classifiers_of
+from .images.frechet import Metric
 from .images.records import LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
 from .images.utility import measure
@@ -44,6 +45,7 @@ def evaluate(
     release: Location | None = None,
     acceptance: Acceptance = _TRUSTED,
     seed: int = 0,
+    metric_module: Location | None = None,
 ) -> Evaluation:
     """Train classifiers on synthetic records and test them on real ones.
 
@@ -60,6 +62,9 @@ def evaluate(
             true of it.
         acceptance: whose releases to open; those of trusted signers if not given.
         seed: of the classifiers.
+        metric_module: of images: a TorchScript archive, as `--features perceptual` takes it; the
+            Frechet distance to the test records is measured in what it says. Without labels it is
+            measured in pixels if no module is given.
 
     Returns:
         The figures. They are of real records, without noise.
@@ -67,6 +72,7 @@ def evaluate(
     Raises:
         DataError: records cannot be read, or nothing can be learnt from them.
         SchemaError: records do not fit one another, or options do not fit them.
+        ModuleError: the module cannot be used.
         ReleaseError: the release cannot be accepted.
     """
     folders = [path_from("synthetic", one, refusal=DataError) for one in _each(synthetic)]
@@ -75,6 +81,9 @@ def evaluate(
     held_out = path_from("test", test, refusal=DataError)
     real = None if baseline is None else path_from("baseline", baseline, refusal=DataError)
     source = None if release is None else path_from("release", release, refusal=DataError)
+    module = None
+    if metric_module is not None:
+        module = path_from("metric_module", metric_module, refusal=ModuleError)
     seed = whole(seed, "seed", DataError, most=MOST_SEED)
     options = (TableOptions, NoneType)
     require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
@@ -83,7 +92,9 @@ def evaluate(
             raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
         if len(folders) > 1:
             raise DataError("several folders are for tables: evaluate images one by one")
-        return _of_images(folders[0], held_out, real, source, acceptance, seed)
+        return _of_images(folders[0], held_out, real, source, acceptance, seed, module)
+    if module is not None:
+        raise ModuleError(f"--metric-module {module}: it is for images")
     return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
 
 
@@ -156,16 +167,25 @@ def _of_images(
     release: Path | None,
     acceptance: Acceptance,
     seed: int,
+    module: Path | None,
 ) -> ImageEvaluation:
     records = _with_known_origin(folder, read_synthetic(folder), release, acceptance)
     held_out = read_real(test, "test", records)
     training_sets = {described(records.provenance): records}
     if baseline is not None:
         training_sets["real"] = read_real(baseline, "train", records)
+    metric = None
+    if module is not None:
+        metric = Metric.of_module(module, records.shape)
+    elif records.classes == 1:
+        metric = Metric.of_pixels(records.shape)
+    if records.classes == 1:
+        notice("all records are of one class, so there is nothing to classify")
     further = classifiers_of(folder, records)
-    rows = measure(training_sets, held_out, seed, further)
-    said = in_words({**CLASSIFIERS, **further})
-    return ImageEvaluation(tuple(rows), len(held_out), seed, said, records.provenance)
+    rows = measure(training_sets, held_out, seed, further, metric)
+    said = in_words({**CLASSIFIERS, **further} if records.classes > 1 else {})
+    provenance = records.provenance
+    return ImageEvaluation(tuple(rows), len(held_out), seed, said, provenance, metric)
 
 
 def _with_known_origin(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.schema.image import ImageSchema
+from ..common.schema.image import ImageSchema, pictures
 from ..release.file.citation import citation_of
 from ..release.file.distilled import VALUE_LEVELS, OpenedDistilled
 from .images.export import write_images, write_points
@@ -38,7 +38,7 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
     with results(folder, _provenance(opened)) as temporary:
         write_points(temporary, release.points, labels)
         if isinstance(schema, ImageSchema):
-            images = values.astype(np.uint8).reshape(-1, schema.side, schema.side)
+            images = pictures(values.astype(np.uint8), schema.channels)
             write_images(temporary, images, labels, len(schema.classes))
         else:
             drawn = to_table(schema, (values / schema.levels).astype(np.float32), labels)

@@ -60,8 +60,8 @@ class Synthetic:
             where: of a table: a condition that all rows are to fulfil, such as "age >= 50".
 
         Returns:
-            Of a table rows, with the columns of the schema; of images uint8 (count, side, side) and
-            their labels, int64 (count,).
+            Of a table rows, with the columns of the schema; of images uint8 (count, side, side), or
+            (count, side, side, 3) in colour, and their labels, int64 (count,).
 
         Raises:
             GeneratorError: there is no generator, or the numbers make no sense.

@@ -64,6 +64,12 @@ _TABLES_ONLY: Final = ("target", "positive", "keep_negatives", "train_records", 
     "one. Shows what attackers find who know them: a check of the implementation, not the promise.",
 )  # fmt: skip
 @click.option(
+    "--metric-module", type=click.Path(path_type=Path), metavar="FILE",
+    help="Images: measure the Frechet distance to the test records in what this module says of "
+    "them: a TorchScript archive, as 'dpntk embed --module' takes it. It is a program and will be "
+    "run.",
+)  # fmt: skip
+@click.option(
     "--release", type=click.Path(path_type=Path), metavar="FILE",
     help="Check that SYNTHETIC says that it comes from this release, that what it says of it is "
     "true, and that its signer is trusted.",
@@ -85,6 +91,7 @@ def command(
     keep_negatives: float,
     train_records: int,
     members: Path | None,
+    metric_module: Path | None,
     release: Path | None,
     as_json: bool,
     acceptance: Acceptance,
@@ -93,6 +100,7 @@ def command(
 ) -> None:
     """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
 
+    Images without labels cannot be classified: of them it says how far they are from real ones.
     Tables are also compared with the test records column by column, and several SYNTHETIC of one
     kind give means and standard deviations.
 
@@ -119,6 +127,7 @@ def command(
         release=release,
         acceptance=acceptance,
         seed=seed,
+        metric_module=metric_module,
     )
     found.save(output)
     console.print(f"{output} holds exact figures of real records: only you can read it (0600)")

@@ -78,7 +78,8 @@ def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
     """An untrained generator, with the released class means as its templates."""
     if not isinstance(release.schema, ImageSchema):
         raise GeneratorError("the release is of a table, not of images")
-    spec = GeneratorSpec(side=release.schema.side, classes=len(release.schema.classes))
+    schema = release.schema
+    spec = GeneratorSpec(schema.side, len(schema.classes), channels=schema.channels)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         generator = ConditionalGenerator(spec)

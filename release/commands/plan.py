@@ -17,7 +17,7 @@ from ...common.features.joint import JointFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
-from ...common.schema.image import ImageSchema
+from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.toml import read_schema
 from ...common.text import counted, rounded_down, rounded_up
@@ -31,7 +31,7 @@ from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from .options import promise_options
 
-_OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema", *OF_THE_MAP)
+_OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
 
 
 @click.command("plan", short_help="Say how much noise a release would have.")
@@ -60,6 +60,7 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema", *OF_THE_MAP)
     help="Height and width of an image [default: 28]",
 )  # fmt: skip
 @json_option()
+@click.option("--colour", is_flag=True, help="Images have three channels.")
 @schema_option("The data are a table, and this says what is publicly known of it.")
 @click.pass_context
 def command(
@@ -74,6 +75,7 @@ def command(
     count_weight: float,
     features: FeatureOptions,
     image_size: int | None,
+    colour: bool,
     schema: Path | None,
     as_json: bool,
 ) -> None:
@@ -92,7 +94,7 @@ def command(
         feature_map, grid = loaded.feature_map, loaded.grid
         planned = plan(feature_map, grid, len(loaded.schema.classes), number, parameters)
     else:
-        known = _known(schema, classes, image_size)
+        known = _known(schema, classes, image_size, colour=colour)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         feature_map = features.draw(known)
@@ -107,13 +109,19 @@ def command(
         _show_budget(loaded.ledger, planned)
 
 
-def _known(path: Path | None, classes: int | None, image_size: int | None) -> Schema:
+def _known(
+    path: Path | None, classes: int | None, image_size: int | None, *, colour: bool
+) -> Schema:
     """What is known of the records; a draft will do, for nothing of it is released."""
     if path is None:
         if classes is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        return ImageSchema(image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED)
-    for option, value in (("--classes", classes), ("--image-size", image_size)):
+        channels = COLOUR if colour else GREY
+        return ImageSchema(
+            image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED, channels
+        )
+    of_images = {"--classes": classes, "--image-size": image_size, "--colour": colour or None}
+    for option, value in of_images.items():
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")
     return read_schema(path, accept_from_data=True)

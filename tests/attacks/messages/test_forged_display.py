@@ -83,13 +83,15 @@ def named(ending: str) -> Path:
 
 
 def images(folder: Path) -> Path:
-    """Class folders of such names, in one of them a file of another kind, the first in colour."""
+    """Class folders of such names with files of another kind, the first image transparent."""
     records, _ = draw_records(40)
     for index, record in enumerate(records):
         part = folder / f"{EVIL}{index % 2}"
         part.mkdir(parents=True, exist_ok=True)
         image = Image.fromarray(record.reshape(8, 8))
-        (image if index else image.convert("RGB")).save(part / f"{EVIL}{index:02}.png")
+        if not index:
+            image.putalpha(128)
+        image.save(part / f"{EVIL}{index:02}.png")
         (part / f"{EVIL}.txt").touch()
     return folder
 
