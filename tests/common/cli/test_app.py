@@ -52,7 +52,7 @@ def test_the_version_comes_with_those_of_what_matters(dpntk: Command) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("dpntk pl", ["plain,plan"]), ("dpntk evaluate --me", ["plain,--members"])],
+    [("dpntk pl", ["plain,plan"]), ("dpntk evaluate --mem", ["plain,--members"])],
 )
 def test_a_shell_completes_what_is_typed(typed: str, offered: list[str]) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
