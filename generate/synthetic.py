@@ -8,7 +8,7 @@ from typing import Any
 
 from ..common.arguments import Location, path_from
 from ..common.errors import GeneratorError, OutputError
-from ..common.numbers import MOST_SEED, whole
+from ..common.numbers import seed_from, whole
 from .fit.descent import LossPoint
 from .images.export import (
     SavedImageGenerator,
@@ -38,22 +38,24 @@ class Synthetic:
         losses: of the training, if there was one: the mean loss over every few steps.
         noise_floor: what the release's noise alone adds to the loss, in expectation; None where
             nothing was trained.
+        seed: that its records were drawn with; None where none were drawn.
     """
 
     path: Path
     generator: SavedGenerator | None = field(default=None, repr=False)
     losses: tuple[LossPoint, ...] = field(default=(), repr=False)
     noise_floor: float | None = None
+    seed: int | None = None
 
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def sample(self, count: int, seed: int = 0) -> Any:  # noqa: ANN401 - pyarrow has no types
+    def sample(self, count: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
         """Draw more records, in memory and in random order.
 
         Args:
             count: how many.
-            seed: another one gives other records.
+            seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
             Of a table rows, with the columns of the schema; of images uint8 (count, side, side) and
@@ -64,7 +66,7 @@ class Synthetic:
         """
         if self.generator is None:
             raise GeneratorError(f"{self.path}: of a distilled set, which has no generator")
-        return self.generator.sample(*_drawn(count, seed))
+        return self.generator.sample(count, seed)
 
 
 def load_generator(path: Location) -> SavedGenerator:
@@ -93,7 +95,7 @@ def sample_to(
     generator: SavedGenerator,
     *,
     count: int,
-    seed: int = 0,
+    seed: int | None = None,
     safe_csv: bool = False,
 ) -> Synthetic:
     """Draw records from a generator and write the folder of results.
@@ -102,7 +104,7 @@ def sample_to(
         folder: where; an earlier such folder is replaced.
         generator: as `load_generator` reads it.
         count: how many records.
-        seed: of the draw.
+        seed: of the draw; a new one if None. The provenance says which.
         safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
 
     Raises:
@@ -110,20 +112,21 @@ def sample_to(
         OutputError: the folder cannot be written.
     """
     folder = path_from("folder", folder, refusal=OutputError)
-    count, seed = _drawn(count, seed)
+    count = whole(count, "count", GeneratorError, least=1)
+    seed = seed_from(seed, GeneratorError)
     sampling = {"records": count, "seed": seed}
     match generator:
         case SavedTableGenerator():
             _begin(folder, generator)
-            rows = generator.sample(count, seed)
+            rows = generator.draw(count, seed)
             write_table(folder, generator, rows, sampling, safe_csv=safe_csv)
         case SavedImageGenerator():
             require_csv(safe_csv, is_table=False)
             _begin(folder, generator)
-            write_synthetic(folder, generator, *generator.sample(count, seed), sampling)
+            write_synthetic(folder, generator, *generator.draw(count, seed), sampling)
         case _:
             raise _no_generator(generator)
-    return Synthetic(folder, generator)
+    return Synthetic(folder, generator, seed=seed)
 
 
 def points_to(folder: Location, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
@@ -183,13 +186,6 @@ def no_points_of_tables() -> GeneratorError:
 def _no_generator(given: object) -> GeneratorError:
     return GeneratorError(
         f"generator: what load_generator reads is wanted, not {type(given).__name__}"
-    )
-
-
-def _drawn(count: int, seed: int) -> tuple[int, int]:
-    return (
-        whole(count, "count", GeneratorError, least=1),
-        whole(seed, "seed", GeneratorError, most=MOST_SEED),
     )
 
 

@@ -16,7 +16,7 @@ from ...common.cli.options import (
     output_option,
     seed_option,
 )
-from ...common.console import console
+from ...common.console import console, notice
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
@@ -27,7 +27,14 @@ from ...release.signing.policy import Acceptance
 from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
-from ..pipeline import MOST_IMAGES, default_settings, generate, require_nothing_to_train
+from ..output.provenance import first_seed
+from ..pipeline import (
+    MOST_IMAGES,
+    MOST_ROWS,
+    default_settings,
+    generate,
+    require_nothing_to_train,
+)
 from ..synthetic import load_generator, points_to, require_csv, sample_to
 from ..tables.export import SavedTableGenerator
 
@@ -45,7 +52,7 @@ _FOR_TABLES = TableSettings()
 @click.option(
     "-n", "--records", "count", type=count_from(1),
     help=f"How many records [default: as many as the release was made from, at most "
-    f"{MOST_IMAGES}; with --from {MOST_IMAGES}]",
+    f"{MOST_IMAGES:,} images or {MOST_ROWS:,} rows; with --from {MOST_IMAGES:,}]",
 )  # fmt: skip
 @click.option(
     "--points", "per_class", type=count_from(1), metavar="N",
@@ -66,7 +73,10 @@ _FOR_TABLES = TableSettings()
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
     f"{_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
-@seed_option("Of training and sampling; another seed gives other records.", _DEFAULTS.seed)
+@seed_option(
+    "Of training and sampling; another seed gives other records [default: "
+    f"{_DEFAULTS.seed}; with --from a new one for every run, which provenance.json says]"
+)
 @module_option(
     "For a release with perceptual features: the module that they were made with. It is a "
     "program and will be run; the release says which SHA-256 the file must have."
@@ -89,7 +99,7 @@ def command(
     steps: int | None,
     batch: int | None,
     learning_rate: float | None,
-    seed: int,
+    seed: int | None,
     module: Path | None,
     safe_csv: bool,
     acceptance: Acceptance,
@@ -114,7 +124,8 @@ def command(
                 raise click.UsageError(f"{option} is for training, and --from GENERATOR does none")
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
-    points = None if per_class is None else PointSettings(per_class, seed=seed)
+    of_training = _DEFAULTS.seed if seed is None else seed
+    points = None if per_class is None else PointSettings(per_class, seed=of_training)
     require_replaceable(output)
     if generator is not None:
         _sample_again(generator, output, count or MOST_IMAGES, points, seed, safe_csv=safe_csv)
@@ -126,7 +137,7 @@ def command(
     else:
         given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
         chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        settings = replace(default_settings(opened), seed=seed, **chosen)
+        settings = replace(default_settings(opened), seed=of_training, **chosen)
     made = generate(
         opened,
         output,
@@ -150,7 +161,13 @@ def command(
 
 
 def _sample_again(
-    path: Path, output: Path, count: int, points: PointSettings | None, seed: int, *, safe_csv: bool
+    path: Path,
+    output: Path,
+    count: int,
+    points: PointSettings | None,
+    seed: int | None,
+    *,
+    safe_csv: bool,
 ) -> None:
     """Write records of a generator that was trained earlier, or the points that stand for them."""
     generator = load_generator(path)
@@ -160,8 +177,13 @@ def _sample_again(
         points_to(output, generator, points)
         made = f"{counted(points.per_class, 'point')} of each class"
     else:
-        sample_to(output, generator, count=count, seed=seed, safe_csv=safe_csv)
-        made = counted(count, "record")
+        if seed is not None and seed == first_seed(generator.origin):
+            notice(
+                f"seed {seed} is that of the records that came with the training: as many of them "
+                "are the same again; without --seed they are new"
+            )
+        more = sample_to(output, generator, count=count, seed=seed, safe_csv=safe_csv)
+        made = f"{counted(count, 'record')} of seed {more.seed}"
     console.print(f"wrote {output}, {made} without training", _look_at(output, is_table=is_table))
 
 

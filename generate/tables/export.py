@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.errors import GeneratorError
+from ...common.numbers import seed_from, whole
 from ...common.outline import Outlined
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, PARQUET
@@ -54,8 +55,24 @@ class SavedTableGenerator(Outlined):
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
 
-    def sample(self, count: int, seed: int) -> pa.Table:
-        """Draw rows, in random order: a table with the columns of the schema, valid under it."""
+    def sample(self, count: int, seed: int | None = None) -> pa.Table:
+        """Draw rows, in random order.
+
+        Args:
+            count: how many.
+            seed: the same one gives the same rows again; if None, each call gives new ones.
+
+        Returns:
+            A table with the columns of the schema, valid under it.
+
+        Raises:
+            GeneratorError: the numbers make no sense.
+        """
+        count = whole(count, "count", GeneratorError, least=1)
+        return self.draw(count, seed_from(seed, GeneratorError))
+
+    def draw(self, count: int, seed: int) -> pa.Table:
+        """What `sample` gives, of a seed that is known."""
         return sample_rows(
             self.generator,
             count,

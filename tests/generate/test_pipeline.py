@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,7 @@ from dpntk.generate import (
     sample_to,
 )
 from dpntk.release import open_any
+from tests.conftest import Command
 from tests.helpers.releases import KINDS, write_small_release
 from tests.helpers.tables import PEOPLE, require_valid
 
@@ -79,6 +82,47 @@ def test_what_comes_back_samples_and_knows_how_it_was_trained(
             assert np.array_equal(stored["x"], images)
             assert np.array_equal(stored["y"], labels)
         assert not np.array_equal(made.sample(30, seed=1)[0], images)
+
+
+def content(sampled: Any) -> str:  # noqa: ANN401 - arrays or rows
+    """All that was sampled, as a text."""
+    return sampled[0].tobytes().hex() if isinstance(sampled, tuple) else str(sampled.to_pydict())
+
+
+def drawn(folder: Path, kind: str) -> bytes:
+    return (folder / FILE[kind]).read_bytes()
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in TRAINED], indirect=["release"])
+def test_more_records_are_new_ones_unless_a_seed_asks_for_the_same(
+    release: Path, kind: str, tmp_path: Path, dpntk: Command
+) -> None:
+    made = generate(release, tmp_path / "first", count=30, settings=SETTINGS[kind])
+    assert made.seed == 0
+    again = ("generate", "--from", "first", "-n", 30, "-o")
+    (new, other) = (dpntk(*again, folder) for folder in ("new", "other"))
+    assert len({drawn(tmp_path / name, kind) for name in ("first", "new", "other")}) == 3
+    seed = json.loads((tmp_path / "new" / "provenance.json").read_text())["sampling"]["seed"]
+    assert f"30 records of seed {seed} without training" in new.stderr
+    assert "the same again" not in new.stderr + other.stderr
+    # What the provenance says makes them again, and so does the seed of the training: that is said.
+    dpntk(*again, "third", "--seed", seed)
+    assert drawn(tmp_path / "third", kind) == drawn(tmp_path / "new", kind)
+    same = dpntk(*again, "fourth", "--seed", 0)
+    assert drawn(tmp_path / "fourth", kind) == drawn(tmp_path / "first", kind)
+    assert "note: seed 0 is that of the records that came with the training" in same.stderr
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in TRAINED], indirect=["release"])
+def test_every_call_of_sample_gives_new_records(release: Path, kind: str, tmp_path: Path) -> None:
+    made = generate(release, tmp_path / "first", count=30, settings=SETTINGS[kind])
+    generator = load_generator(made.path)
+    calls = [made.sample(30), made.sample(30), generator.sample(30), generator.sample(30)]
+    assert len(set(map(content, calls))) == 4
+    assert content(made.sample(30, seed=5)) == content(generator.sample(30, seed=5))
+    folders = [sample_to(tmp_path / name, generator, count=30) for name in ("second", "third")]
+    assert len({drawn(folder.path, kind) for folder in (made, *folders)}) == 3
+    assert folders[0].seed not in (0, folders[1].seed)
 
 
 @pytest.mark.parametrize("release", ["images"], indirect=True)
