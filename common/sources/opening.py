@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import DataError, SchemaError
+from ..text import typed
 from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files
 from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
@@ -72,8 +73,8 @@ def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Sou
                 return TarImageSource.open((path,), image_size, numbers)
         if is_csv(path):
             raise SchemaError(
-                f"{path}: a table needs a schema: 'dpntk schema {path}' drafts one; then --schema "
-                "schema.toml, or in Python SourceOptions(schema='schema.toml')"
+                f"{path}: a table needs a schema: 'dpntk schema {typed(path)}' drafts one; then "
+                "--schema schema.toml, or in Python SourceOptions(schema='schema.toml')"
             )
         raise DataError(
             f"{path}: not a kind of file that dpntk reads; give an .npz, .parquet or .tar file, or "

@@ -11,7 +11,7 @@ from ...common.console import console, warning
 from ...common.schema.table import CsvFormat
 from ...common.schema.toml import SCHEMA_BEGINS
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
-from ...common.text import counted
+from ...common.text import counted, typed
 from ..schema_inference import MISSING_TEXTS, draft_schema
 
 
@@ -64,4 +64,4 @@ def command(
         "that one record may have decided: replace them by what is publicly known, and remove "
         "'confirmed = false' from each"
     )
-    console.print(f"next: dpntk embed {data} --schema {output}")
+    console.print(f"next: dpntk embed {typed(data)} --schema {typed(output)}")
