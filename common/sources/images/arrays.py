@@ -1,6 +1,6 @@
 """NumPy arrays with images `x` and labels `y` (or `x_train`, `y_train`, `x_test`, `y_test`).
 
-They lie in one .npz archive, or each in an .npy file of a folder.
+They lie in one .npz archive, or each in an .npy file of a folder; or two arrays are in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import DataError, SchemaError
 from ...schema.image import PIXEL_LEVELS, ImageSchema
@@ -21,21 +21,25 @@ from ..base import (
     Batch,
     files_fingerprint,
     records_at_a_time,
+    records_fingerprint,
     regrouped,
     require_labels,
     require_records,
 )
 from ..prefetch import read_ahead
+from .held import HeldArray
 from .npy import ArrayFile, opened_npz
 from .numbers import numbered_classes
 from .sizes import require_image, resize, square_side
 
 _LABEL_PIECE: Final = 1 << 16
 
+Array = ArrayFile | HeldArray
+
 
 @dataclass(frozen=True)
 class ArraySource:
-    """Images and labels in two arrays.
+    """Images and labels in two arrays, in files or in memory.
 
     Attributes:
         x: the images.
@@ -45,8 +49,8 @@ class ArraySource:
         schema: what is publicly known of the records.
     """
 
-    x: ArrayFile
-    y: ArrayFile
+    x: Array
+    y: Array
     height: int
     width: int
     schema: ImageSchema
@@ -83,10 +87,27 @@ class ArraySource:
         return cls._open(*arrays, image_size, class_names)
 
     @classmethod
-    def _open(
-        cls, x: ArrayFile, y: ArrayFile, image_size: int | None, class_names: tuple[str, ...] | None
+    def open_held(
+        cls,
+        images: ArrayLike,
+        labels: ArrayLike,
+        image_size: int | None,
+        class_names: tuple[str, ...] | None,
     ) -> ArraySource:
-        where, where_labels = _where(x), _where(y)
+        """Take over arrays in memory.
+
+        Raises:
+            DataError: one is of the wrong type, or the two disagree.
+            SchemaError: sizes or classes that are not supported.
+        """
+        x, y = HeldArray.of("images", images), HeldArray.of("labels", labels)
+        return cls._open(x, y, image_size, class_names)
+
+    @classmethod
+    def _open(
+        cls, x: Array, y: Array, image_size: int | None, class_names: tuple[str, ...] | None
+    ) -> ArraySource:
+        where, where_labels = x.where, y.where
         if x.dtype.kind != "f" and x.dtype != np.uint8:
             raise DataError(f"{where} is {x.dtype}: store pixels as uint8, or as floats in [0, 1]")
         if y.dtype.kind not in "iu":
@@ -115,7 +136,12 @@ class ArraySource:
             yield from regrouped(pieces, size)
 
     def fingerprint(self) -> str:
-        """Of the files' names, sizes and times, and which arrays of them are read."""
+        """Of the files' names, sizes and times, and which arrays of them are read.
+
+        Of arrays in memory, of the records.
+        """
+        if isinstance(self.x, HeldArray) or isinstance(self.y, HeldArray):
+            return records_fingerprint(self.batches(_LABEL_PIECE), self.schema)
         names = dict.fromkeys((self.x.path.name, self.y.path.name))
         what = ("arrays", self.x.name, self.y.name, len(self))
         return files_fingerprint(self.x.path.parent, names, *what)
@@ -128,8 +154,8 @@ class ArraySource:
         ):
             for (first, raw), (_, raw_labels) in zip(image_pieces, label_pieces, strict=True):
                 labels = raw_labels.reshape(-1).astype(np.int64)
-                require_labels(labels, len(self.schema.classes), first, _where(self.y))
-                pixels = to_pixels(raw, first, _where(self.x))
+                require_labels(labels, len(self.schema.classes), first, self.y.where)
+                pixels = to_pixels(raw, first, self.x.where)
                 images = resize(pixels.reshape(-1, self.height, self.width), self.schema.side)
                 yield Batch(images.reshape(len(images), -1), labels)
 
@@ -151,10 +177,6 @@ def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str]:
                 f"{missing} {name}: images are x and labels y, but there is {held[:300]}"
             )
     return x, y
-
-
-def _where(array: ArrayFile) -> str:
-    return str(array.path) if array.path.suffix == ".npy" else f"{array.path}: {array.name}"
 
 
 def _image_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:

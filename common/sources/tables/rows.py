@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +17,41 @@ from ...schema.column import LARGEST, NUMBER, Column, ColumnKind, Missing
 from ...schema.encoding import MISSING, Block, CategoryEncoding, NumericEncoding, blocks_of
 from ...schema.table import TableSchema
 from ...text import counted
-from ..base import Batch
+from ..base import Batch, regrouped
+from ..prefetch import read_ahead
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+RowsInPlace = Generator[tuple[str, int, "pa.RecordBatch"], None, None]
+"""Rows of a table's columns, each time with where they are from and the number of the first."""
+
+
+def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterator[Batch]:
+    """Turn rows into records, `size` at a time; say at the end how many values were clipped."""
+    reader = RowReader(schema)
+    with contextlib.closing(read_ahead(rows)) as found:
+        encoded = (reader.encode(part, first, where) for where, first, part in found)
+        yield from regrouped(encoded, size)
+    reader.tell()
+
+
+def all_values(schema: TableSchema, rows: RowsInPlace) -> dict[str, NDArray[Any]]:
+    """Turn all rows of a table into numbers and codes, as the schema understands them.
+
+    Returns:
+        Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to int64
+        (n,) indices of categories, `MISSING` where missing, of another.
+    """
+    reader = RowReader(schema)
+    with contextlib.closing(read_ahead(rows)) as found:
+        parts = [reader.values(part, first, where) for where, first, part in found]
+    reader.tell()
+    return {
+        column.name: np.concatenate([part[column.name] for part in parts])
+        for column in schema.columns
+    }
 
 
 class RowReader:
