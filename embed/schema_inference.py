@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..common.arguments import require_kind
 from ..common.console import notice
 from ..common.errors import DataError, SchemaError
 from ..common.outline import Outlined
@@ -174,22 +173,24 @@ def draft_schema(
         SchemaError: there is no such label, or nothing that a schema can describe.
     """
     seen: dict[str, _Seen] = {}
-    if is_frame(data):
-        path = type(data).__name__
-        table = to_arrow(data)
-        dtypes = _named_dtypes(path, table.schema)
-        rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
-        _look_at(path, dtypes, rows, form, seen)
-    else:
-        require_kind("data", data, (str, Path), "the path of a table, or a table in memory",
-                     refusal=DataError)  # fmt: skip
-        path = str(data)
+    if isinstance(data, (str, Path)):
+        where = str(data)
         for file in find_tables(Path(data), split):
             dtypes, blocks = _opened_blocks(file, form)
             with contextlib.closing(blocks):
                 _look_at(str(file), dtypes, blocks, form, seen)
+    elif is_frame(data):
+        where, table = type(data).__name__, to_arrow(data)
+        dtypes = _named_dtypes(where, table.schema)
+        rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
+        _look_at(where, dtypes, rows, form, seen)
+    else:
+        raise DataError(
+            "data must be the path of a table, or a table in memory, such as a DataFrame, not of "
+            f"type {type(data).__name__}"
+        )
     if label is not None and label not in seen:
-        raise SchemaError(f"--label {label}: {path} has no such column", ", ".join(seen))
+        raise SchemaError(f"--label {label}: {where} has no such column", ", ".join(seen))
     described: dict[str, Column | None] = {}
     told: list[str] = []
     for name, column in seen.items():
@@ -197,7 +198,7 @@ def draft_schema(
             described[name] = column.describe(name, name == label)
         except SchemaError as error:
             if name == label:
-                raise SchemaError(f"{path}: {error}", error.value) from error
+                raise SchemaError(f"{where}: {error}", error.value) from error
             notice(f"{error}: it is left out")
             described[name] = None
             told.append(name)
@@ -213,7 +214,7 @@ def draft_schema(
             + ", ".join(useless)
         )
     if not columns:
-        raise SchemaError(f"{path}: no column has numbers, or texts that are few")
+        raise SchemaError(f"{where}: no column has numbers, or texts that are few")
     schema = TableSchema(columns, label, left_out, csv=form)
     names = tuple(column.name for column in columns)
     return Draft(schema, names, left_out_confirmed=not left_out)

@@ -142,8 +142,8 @@ class Column:
         Raises:
             SchemaError: something of this is impossible.
         """
-        bounds = (float(bound) if type(bound) is int else bound for bound in (lower, upper))
-        return cls._numeric(ColumnKind.CONTINUOUS, name, *bounds, dtype, transform, missing)
+        low, high = (float(bound) if type(bound) is int else bound for bound in (lower, upper))
+        return cls._numeric(ColumnKind.CONTINUOUS, name, low, high, dtype, transform, missing)
 
     @classmethod
     def categorical(

@@ -109,8 +109,8 @@ def records_fingerprint(batches: Iterable[Batch], *what: object) -> str:
     """
     collected = hashlib.sha256(repr(what).encode())
     for batch in batches:
-        collected.update(np.ascontiguousarray(batch.records))
-        collected.update(np.ascontiguousarray(batch.labels))
+        collected.update(np.ascontiguousarray(batch.records).data)
+        collected.update(np.ascontiguousarray(batch.labels).data)
     return collected.hexdigest()
 
 
