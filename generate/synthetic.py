@@ -9,6 +9,7 @@ from typing import Any
 from ..common.arguments import Location, path_from
 from ..common.errors import GeneratorError, OutputError
 from ..common.numbers import seed_from, whole
+from ..common.schema.table import TableSchema
 from .fit.descent import LossPoint
 from .images.export import (
     SavedImageGenerator,
@@ -21,6 +22,8 @@ from .output import generator_file
 from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
+from .output.records import read_images, read_rows
+from .tables.dataframe import to_dataframe
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
 
 SavedGenerator = SavedImageGenerator | SavedTableGenerator
@@ -39,6 +42,7 @@ class Synthetic:
         noise_floor: what the release's noise alone adds to the loss, in expectation; None where
             nothing was trained.
         seed: that its records were drawn with; None where none were drawn.
+        schema: of a table; None of images.
     """
 
     path: Path
@@ -46,9 +50,24 @@ class Synthetic:
     losses: tuple[LossPoint, ...] = field(default=(), repr=False)
     noise_floor: float | None = None
     seed: int | None = None
+    schema: TableSchema | None = field(default=None, repr=False)
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+    def records(self) -> Any:  # noqa: ANN401 - of two kinds
+        """Read what is in the folder.
+
+        Returns:
+            Of a table a DataFrame with the declared types; of images uint8 (n, side, side) and
+            their labels, int64 (n,).
+
+        Raises:
+            GeneratorError: the folder is not there any more, or pandas is not installed.
+        """
+        if self.schema is None:
+            return read_images(self.path)
+        return to_dataframe(read_rows(self.path), self.schema)
 
     def sample(self, count: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
         """Draw more records, in memory and in random order.
@@ -58,8 +77,7 @@ class Synthetic:
             seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
-            Of a table rows, with the columns of the schema; of images uint8 (count, side, side) and
-            their labels, int64 (count,).
+            As of `records`.
 
         Raises:
             GeneratorError: there is no generator, or the numbers make no sense.
@@ -114,11 +132,11 @@ def sample_to(
     folder = path_from("folder", folder, refusal=OutputError)
     count = whole(count, "count", GeneratorError, least=1)
     seed = seed_from(seed, GeneratorError)
-    sampling = {"records": count, "seed": seed}
+    sampling, schema = {"records": count, "seed": seed}, None
     match generator:
         case SavedTableGenerator():
             _begin(folder, generator)
-            rows = generator.draw(count, seed)
+            rows, schema = generator.draw(count, seed), generator.generator.schema
             write_table(folder, generator, rows, sampling, safe_csv=safe_csv)
         case SavedImageGenerator():
             require_csv(safe_csv, is_table=False)
@@ -126,7 +144,7 @@ def sample_to(
             write_synthetic(folder, generator, *generator.draw(count, seed), sampling)
         case _:
             raise _no_generator(generator)
-    return Synthetic(folder, generator, seed=seed)
+    return Synthetic(folder, generator, seed=seed, schema=schema)
 
 
 def points_to(folder: Location, generator: SavedGenerator, settings: PointSettings) -> Synthetic:

@@ -17,6 +17,7 @@ from ...common.storage.synthetic_folder import CSV, PARQUET
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
+from .dataframe import to_dataframe
 from .generator import TableGenerator, TableGeneratorSpec
 from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
@@ -25,6 +26,7 @@ from .sampling import sample_rows
 from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 KIND: Final = "table"
@@ -55,7 +57,7 @@ class SavedTableGenerator(Outlined):
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
 
-    def sample(self, count: int, seed: int | None = None) -> pa.Table:
+    def sample(self, count: int, seed: int | None = None) -> pd.DataFrame:
         """Draw rows, in random order.
 
         Args:
@@ -63,16 +65,17 @@ class SavedTableGenerator(Outlined):
             seed: the same one gives the same rows again; if None, each call gives new ones.
 
         Returns:
-            A table with the columns of the schema, valid under it.
+            A DataFrame with the columns of the schema and their types, valid under it.
 
         Raises:
-            GeneratorError: the numbers make no sense.
+            GeneratorError: the numbers make no sense, or pandas is not installed.
         """
         count = whole(count, "count", GeneratorError, least=1)
-        return self.draw(count, seed_from(seed, GeneratorError))
+        rows = self.draw(count, seed_from(seed, GeneratorError))
+        return to_dataframe(rows, self.generator.schema)
 
     def draw(self, count: int, seed: int) -> pa.Table:
-        """What `sample` gives, of a seed that is known."""
+        """What `sample` gives, of a seed that is known, as a table of Arrow."""
         return sample_rows(
             self.generator,
             count,

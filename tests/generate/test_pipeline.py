@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pytest
 from pyarrow import parquet
 
@@ -72,21 +72,23 @@ def test_what_comes_back_samples_and_knows_how_it_was_trained(
     assert (again.losses, again.noise_floor) == ((), None)
     if kind == "table":
         rows, others = made.sample(30, seed=0), made.sample(30, seed=1)
-        assert isinstance(rows, pa.Table)
-        require_valid(rows, PEOPLE)
-        assert rows.equals(parquet.read_table(first))
+        assert isinstance(rows, pd.DataFrame)
+        require_valid(parquet.read_table(first), PEOPLE)
+        pd.testing.assert_frame_equal(rows, pd.read_parquet(first))
+        pd.testing.assert_frame_equal(rows, made.records())
         assert not rows.equals(others)
     else:
         images, labels = made.sample(30, seed=0)
         with np.load(first) as stored:
             assert np.array_equal(stored["x"], images)
             assert np.array_equal(stored["y"], labels)
+        assert all(map(np.array_equal, made.records(), (images, labels)))
         assert not np.array_equal(made.sample(30, seed=1)[0], images)
 
 
 def content(sampled: Any) -> str:  # noqa: ANN401 - arrays or rows
     """All that was sampled, as a text."""
-    return sampled[0].tobytes().hex() if isinstance(sampled, tuple) else str(sampled.to_pydict())
+    return sampled[0].tobytes().hex() if isinstance(sampled, tuple) else sampled.to_csv()
 
 
 def drawn(folder: Path, kind: str) -> bytes:
@@ -139,6 +141,10 @@ def test_points_come_back_with_their_generator(release: Path, tmp_path: Path) ->
 def test_a_distilled_set_has_no_generator(release: Path, tmp_path: Path) -> None:
     made = generate(release, tmp_path / "a")
     assert (made.generator, made.losses, made.noise_floor) == (None, (), None)
+    images, labels = made.records()
+    with np.load(made.path / "images.npz") as stored:
+        assert np.array_equal(stored["x"], images)
+    assert len(labels) == len(images)
     with pytest.raises(GeneratorError, match="of a distilled set, which has no generator"):
         made.sample(3)
     with pytest.raises(GeneratorError, match="no such file"):

@@ -30,6 +30,7 @@ AT_THE_DOOR = {
     "common/features/torchscript.py": {"torch.jit.load"},
     "common/storage/hdf5.py": {"h5py.File"},
     "generate/output/generator_file.py": {"load"},
+    "generate/output/records.py": {"np.load", "parquet.read_table"},
 }
 OF_OURS = {
     # What is being written, and locks.
