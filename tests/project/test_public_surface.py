@@ -29,7 +29,7 @@ embed: Any = importlib.import_module("dpntk.embed")
 """Of no type: what is tried here is what a type checker would find."""
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("common", "embed", "release", "generate", "evaluate")
+ROOMS = ("common", "embed", "release", "generate", "evaluate", "dpntk")
 PUBLIC = ("embed", "release", "release.distill", "generate", "evaluate")
 
 

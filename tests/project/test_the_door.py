@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("common", "embed", "release", "generate", "evaluate")
+ROOMS = ("common", "embed", "release", "generate", "evaluate", "dpntk")
 
 FUNCTIONS = {
     "open", "os.open", "os.fdopen", "io.open", "h5py.File", "np.load", "np.fromfile", "np.memmap",
