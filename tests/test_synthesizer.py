@@ -69,7 +69,10 @@ def test_from_a_data_frame_to_a_data_frame(fitted: Synthesizer, folder: Path) ->
 
 
 def test_images_are_fitted_with_their_labels(folder: Path) -> None:
-    brief = {"features": FeatureOptions(width="5"), "settings": TrainingSettings(2, 6)}
+    brief: dict[str, Any] = {
+        "features": FeatureOptions(width="5"),
+        "settings": TrainingSettings(2, 6),
+    }
     model = Synthesizer(20.0, 1e-2, folder=folder, classes=3, **brief).fit(IMAGES, LABELS)
     images, labels = model.sample(9)
     assert (images.shape, images.dtype) == ((9, *IMAGES.shape[1:]), np.uint8)
@@ -163,7 +166,7 @@ def test_parameters_are_those_of_scikit_learn(tmp_path: Path) -> None:
 
 
 def test_nothing_is_done_and_nothing_refused_before_fit(tmp_path: Path) -> None:
-    nonsense = object()
+    nonsense: Any = object()
     names = inspect.signature(Synthesizer).parameters
     model = Synthesizer(**dict.fromkeys(names, nonsense))
     assert set(model.get_params().values()) == {nonsense}

@@ -88,7 +88,8 @@ def test_what_comes_back_samples_and_knows_how_it_was_trained(
 
 def content(sampled: Any) -> str:  # noqa: ANN401 - arrays or rows
     """All that was sampled, as a text."""
-    return sampled[0].tobytes().hex() if isinstance(sampled, tuple) else sampled.to_csv()
+    found: str = sampled[0].tobytes().hex() if isinstance(sampled, tuple) else sampled.to_csv()
+    return found
 
 
 def drawn(folder: Path, kind: str) -> bytes:
