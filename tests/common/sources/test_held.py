@@ -209,6 +209,14 @@ def test_a_mistake_gets_one_line_without_what_the_records_hold(mistake: str) -> 
     assert caught.value.__cause__ is None or "secret" not in str(caught.value.__cause__)
 
 
+def test_a_message_counts_rows_through_all_pieces() -> None:
+    rows = pa.Table.from_pandas(bad(), preserve_index=False)
+    wrong = pa.Table.from_pandas(bad(grade=["low", "low", "x", "low", "low"]), preserve_index=False)
+    whole = pa.concat_tables([rows, rows, wrong])
+    with pytest.raises(DataError, match="Table: row 13, column 'grade'"):
+        embed(whole, NARROW, OPTIONS)
+
+
 def test_what_no_table_has_may_be_in_a_column_that_is_left_out() -> None:
     made = embed(bad(id=[{1}, "a", 3, None, 5]), NARROW, OPTIONS)
     assert made.records == 5
