@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_checkable
 
-from numpy.typing import NDArray
-
 from ...errors import DataError
 from ...outline import Outlined
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
-from .rows import RowReader, RowsInPlace, all_values, encoded_batches
+from .rows import RowReader, RowsInPlace, encoded_batches
 from .table import require_columns, require_distinct
 
 if TYPE_CHECKING:
@@ -82,15 +80,6 @@ class FrameSource(Outlined):
         """See `Source`. How many values were beyond their bounds is shown at the end."""
         yield from encoded_batches(self.schema, self._rows(start, stop), size)
 
-    def values(self) -> dict[str, NDArray[Any]]:
-        """The whole table, column by column; see `all_values`.
-
-        Raises:
-            DataError: a value cannot be read.
-            SchemaError: a column does not fit the schema.
-        """
-        return all_values(self.schema, self._rows(0, None))
-
     def _rows(self, start: int, stop: int | None) -> RowsInPlace:
         wanted = self.table.slice(start, (len(self) if stop is None else stop) - start)
         for rows in wanted.to_batches(max_chunksize=ROWS):
@@ -126,7 +115,15 @@ def _held(frame: Frame) -> Any:  # noqa: ANN401 - neither pandas nor pyarrow has
     """A frame of pandas as it is, any other as a table of Arrow: some can be read only once."""
     import pyarrow
 
-    return frame if _of_pandas(frame) else pyarrow.table(frame)
+    if _of_pandas(frame):
+        return frame
+    try:
+        return pyarrow.table(frame)
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        raise DataError(
+            f"{type(frame).__name__}: not a table: give one with columns, such as a DataFrame; "
+            "what can be read only once must not have been read before"
+        ) from None
 
 
 def _names(held: Any) -> tuple[str, ...]:  # noqa: ANN401

@@ -37,23 +37,6 @@ def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterat
     reader.tell()
 
 
-def all_values(schema: TableSchema, rows: RowsInPlace) -> dict[str, NDArray[Any]]:
-    """Turn all rows of a table into numbers and codes, as the schema understands them.
-
-    Returns:
-        Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to int64
-        (n,) indices of categories, `MISSING` where missing, of another.
-    """
-    reader = RowReader(schema)
-    with contextlib.closing(read_ahead(rows)) as found:
-        parts = [reader.values(part, first, where) for where, first, part in found]
-    reader.tell()
-    return {
-        column.name: np.concatenate([part[column.name] for part in parts])
-        for column in schema.columns
-    }
-
-
 class RowReader:
     """Turns columns of values into records, and counts what had to be changed for that."""
 

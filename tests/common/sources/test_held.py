@@ -40,6 +40,8 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         reader, self.reader = self.reader, None
+        if reader is None:
+            raise ValueError("read before")
         return reader.__arrow_c_stream__(requested_schema)
 
 
@@ -158,6 +160,12 @@ def bad(**values: object) -> pd.DataFrame:
     return rows
 
 
+def read_before() -> Stream:
+    stream = Stream(pa.Table.from_pandas(bad()))
+    pa.table(stream)
+    return stream
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no schema": (lambda: embed(frame(people(3))), "DataFrame: a table needs a schema"),
     "a column too many": (lambda: embed(bad(x=1), source=OPTIONS), "lacks column 7"),
@@ -179,6 +187,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: embed(bad(grade="secret"), source=OPTIONS),
         "DataFrame: row 1, column 'grade': the value is none of its categories",
     ),
+    "a single column": (
+        lambda: embed(pa.chunked_array([[1, 2]]), source=OPTIONS), "ChunkedArray: not a table",
+    ),
+    "what was read before": (lambda: embed(read_before(), source=OPTIONS), "Stream: not a table"),
     "no rows": (lambda: embed(bad().head(0), source=OPTIONS), "there are no records in it"),
     "a part": (
         lambda: embed(bad(), source=SourceOptions(PEOPLE, split="test")), "have no parts",
