@@ -118,7 +118,6 @@ def test_gains_are_differences_of_the_energy() -> None:
     coefficients = torch.randn(NUMBERS, NUMBERS, generator=random, dtype=torch.float64)
     coefficients = (coefficients + coefficients.T).fill_diagonal_(0.0)
     blocks = blocks_of(SCHEMA)
-    places = {block.place.start: slice(n, n + 1) for n, block in enumerate(blocks)}
     pull = Pull(
         numbers,
         coefficients,
