@@ -11,7 +11,7 @@ DOCS_READY := $(VENV)/.ready-docs
 DEMO := build/demo
 ROOMS := common embed release generate evaluate
 
-.PHONY: setup test lint types imports pytest docs demo clean
+.PHONY: setup test lint tree types imports pytest docs demo clean
 
 test: lint types imports pytest
 
@@ -29,16 +29,19 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# The rooms lie at the root but are named dpntk.*: links show the type checker the tree that the
+# The rooms lie at the root but are named dpntk.*: links show those who check them the tree that the
 # installed package has.
-types: $(READY)
+tree:
 	mkdir -p build/typed/dpntk
 	for room in $(ROOMS); do ln -sfn ../../../$$room build/typed/dpntk/$$room; done
+	for file in dpntk/*.py; do ln -sfn ../../../$$file build/typed/$$file; done
+
+types: $(READY) tree
 	MYPYPATH=build/typed $(BIN)/mypy -p dpntk
 	MYPYPATH=build/typed $(BIN)/mypy tests benchmarks examples
 
-imports: $(READY)
-	$(BIN)/lint-imports
+imports: $(READY) tree
+	cd build/typed && ../../$(BIN)/lint-imports --config ../../pyproject.toml
 
 pytest: $(READY)
 	$(BIN)/pytest -n auto

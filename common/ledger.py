@@ -14,7 +14,7 @@ from .arguments import require_kind
 from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
-"""Of releases, and of the ceiling on them."""
+"""Of releases, and of the ceiling on them; `default_delta` if the number of records is public."""
 _LEAST_NOISE: Final = 1e-6
 """Far below all multipliers that there are: its square can be divided by."""
 _MOST_NOISE: Final = 1e12
@@ -28,6 +28,25 @@ _IN_FILES: Final = {
     "noise_multiplier_replace_one": "multiplier_replace_one",
 }
 """Fields of an entry that files call something else."""
+
+
+def default_delta(adjacency: Adjacency, records: int) -> float:
+    """The delta of a release from so many records if nobody chooses one.
+
+    Guarantee:
+        Under add-remove, which protects the number of records, it does not depend on it.
+
+    Args:
+        adjacency: of the release.
+        records: n, how many there are.
+
+    Returns:
+        1e-5; under replace-one at most the largest power of ten that is below 1/n: 1e-6 from
+        100,000 records on, 1e-7 from a million.
+    """
+    if adjacency is Adjacency.ADD_REMOVE:
+        return DEFAULT_DELTA
+    return min(DEFAULT_DELTA, float(f"1e-{len(str(records))}"))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import secrets
 from numbers import Real
 from typing import Final, SupportsIndex
 
@@ -41,6 +42,21 @@ def whole(
     if not least <= found <= most:
         raise refusal(f"{what} {number!r}: a whole number from {least} to {most:,} is wanted")
     return found
+
+
+def seed_from(seed: SupportsIndex | None, refusal: type[DpntkError]) -> int:
+    """A seed as a plain number; a new one if there is none, so that what it draws is new as well.
+
+    Args:
+        seed: as the user gave it.
+        refusal: the error to raise.
+
+    Raises:
+        DpntkError: it is no seed; of the kind `refusal`.
+    """
+    if seed is None:
+        return secrets.randbelow(MOST_SEED + 1)
+    return whole(seed, "seed", refusal, most=MOST_SEED)
 
 
 def positive(

@@ -1,8 +1,10 @@
-"""Numbers with what they count, as people write them."""
+"""Numbers with what they count, as people write them, and paths as they type them."""
 
 from __future__ import annotations
 
+import shlex
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from pathlib import Path
 from typing import Final
 
 _DIGITS: Final = 4
@@ -18,6 +20,11 @@ def counted(number: int, one: str, several: str = "") -> str:
         several: what more of them, or none, are called; `one` and an s if empty.
     """
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def typed(path: Path) -> str:
+    """A path as one types it after a command, whatever is in its name."""
+    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 
 def rounded_up(number: float) -> str:

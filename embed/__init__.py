@@ -1,22 +1,32 @@
 """Stage one: the only room that reads sensitive records."""
 
 from ..common.ledger import PrivacyBudget
+from ..common.schema.column import Column
+from ..common.schema.table import TableSchema
+from ..common.schema.toml import Draft, read_schema, save_schema
 from ..common.sources import SourceOptions
 from .feature_options import FeatureOptions
 from .from_torch import tangent_features_of
 from .merge import merge
 from .pipeline import embed
+from .schema_inference import draft_schema
 from .sums.file import Embedding, load_embedding
 from .sums.saving import save_embedding
 
 __all__ = [
+    "Column",
+    "Draft",
     "Embedding",
     "FeatureOptions",
     "PrivacyBudget",
     "SourceOptions",
+    "TableSchema",
+    "draft_schema",
     "embed",
     "load_embedding",
     "merge",
+    "read_schema",
     "save_embedding",
+    "save_schema",
     "tangent_features_of",
 ]

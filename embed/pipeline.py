@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ..common.arguments import require_kind
 from ..common.console import progress
-from ..common.errors import DataError, SchemaError
+from ..common.errors import SchemaError
 from ..common.features.base import FeatureMap
 from ..common.features.perceptual import PerceptualFeatures
 from ..common.features.torchscript import PublicModule
 from ..common.runtime.device import AUTO, choose_device
 from ..common.schema import Schema
-from ..common.sources import Source, SourceOptions, open_source, require_public_form
+from ..common.sources import Held, Source, SourceOptions, open_source, require_public_form
 from .exact.base import EXACT_FORMS
 from .exact.grid import DEFAULT_CAPACITY, Grid
 from .feature_options import FeatureOptions
@@ -22,7 +22,7 @@ from .sums.file import Embedding
 
 
 def embed(
-    data: Path | str | Source,
+    data: Path | str | Held | Source,
     features: FeatureOptions | FeatureMap | None = None,
     source: SourceOptions | None = None,
     *,
@@ -42,8 +42,11 @@ def embed(
         and `source` say counts as public: do not look it up in the records.
 
     Args:
-        data: images or a table, as docs/guide/data.md and docs/guide/tables.md say; or an open
-            source.
+        data: the path of images or of a table, as docs/guide/data.md and docs/guide/tables.md say;
+            a table in memory: a data frame of pandas or Polars, or a table of Arrow; a pair of
+            arrays: images (n, height, width), uint8 or floats in [0, 1], and labels (n,), whole
+            numbers from 0; or an open source. The same records give the same embedding, whatever
+            they are in.
         features: which feature map; or a map of one's own, drawn without looking at the records
             (`tangent_features_of` makes one of a torch network). Tangent features if None.
         source: how to read the data, and what is publicly known of them; of a table at least the
@@ -64,14 +67,12 @@ def embed(
         ModuleError: the module cannot be used.
         DeviceError: there is no such device here.
     """
-    wanted = "the path of a data set, or an open source"
-    require_kind("data", data, (str, Path, Source), wanted, refusal=DataError)
     if source is not None:
         wanted = "SourceOptions, such as SourceOptions(schema='schema.toml')"
         require_kind("source", source, SourceOptions, wanted, refusal=SchemaError)
     if capacity is not None:
         require_kind("capacity", capacity, int, "a number of records", refusal=SchemaError)
-    if isinstance(data, (str, Path)):
+    if not isinstance(data, Source):
         records = open_source(data, source or SourceOptions())
     elif source is not None:
         raise SchemaError("source options: the data are an open source, which has its own already")

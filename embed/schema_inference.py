@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +27,7 @@ from ..common.schema.table import CsvFormat, TableSchema
 from ..common.schema.toml import Draft
 from ..common.sources.parquet import opened, read_rows, reading_parquet
 from ..common.sources.tables.csv import is_csv, read_csv, read_header
+from ..common.sources.tables.frames import Frame, is_frame, to_arrow
 from ..common.sources.tables.table import find_tables, require_distinct
 from .date_inference import SeenDates
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
+ANY_MISSING: Final = CsvFormat(missing=MISSING_TEXTS)
 _MOST_CATEGORIES: Final = 500
 _MOST_LABELS: Final = 100
 _MANY: Final = 20
@@ -187,27 +189,50 @@ class _Seen(Outlined):
         return Transform.LOG1P
 
 
-def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "train") -> Draft:
+def draft_schema(
+    data: Path | str | Frame,
+    label: str | None = None,
+    form: CsvFormat = ANY_MISSING,
+    split: str = "train",
+) -> Draft:
     """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
 
-    The draft is as sensitive as what it says of the values: bounds and categories as they are, and
-    kinds, types and missing values, which a single record may decide.
+    Guarantee:
+        None: the draft is as sensitive as what it says of the values: bounds and categories as they
+        are, and kinds, types and missing values, which a single record may decide.
 
     Args:
-        path: a CSV or Parquet file, or a folder of such.
+        data: a CSV or Parquet file, or a folder of such; or a table in memory, such as a DataFrame.
         label: name of the column that tells a record's class.
-        form: how the CSV files are written.
+        form: how the CSV files are written, and which texts stand for missing values.
         split: "train" or "test", where a folder has both.
+
+    Returns:
+        The draft: `confirm` what is publicly known, or replace it, and it can be `settled`.
 
     Raises:
         DataError: the files cannot be read.
         SchemaError: there is no such label, or nothing that a schema can describe.
     """
     seen: dict[str, _Seen] = {}
-    for file in find_tables(path, split):
-        _look_at(file, form, seen)
+    if isinstance(data, (str, Path)):
+        where = str(data)
+        for file in find_tables(Path(data), split):
+            dtypes, blocks = _opened_blocks(file, form)
+            with contextlib.closing(blocks):
+                _look_at(str(file), dtypes, blocks, form, seen)
+    elif is_frame(data):
+        where, table = type(data).__name__, to_arrow(data)
+        dtypes = _named_dtypes(where, table.schema)
+        rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
+        _look_at(where, dtypes, rows, form, seen)
+    else:
+        raise DataError(
+            "data must be the path of a table, or a table in memory, such as a DataFrame, not of "
+            f"type {type(data).__name__}"
+        )
     if label is not None and label not in seen:
-        raise SchemaError(f"--label {label}: {path} has no such column", ", ".join(seen))
+        raise SchemaError(f"--label {label}: {where} has no such column", ", ".join(seen))
     described: dict[str, Column | None] = {}
     told: list[str] = []
     for name, column in seen.items():
@@ -215,7 +240,7 @@ def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "t
             described[name] = column.describe(name, name == label)
         except SchemaError as error:
             if name == label:
-                raise SchemaError(f"{path}: {error}", error.value) from error
+                raise SchemaError(f"{where}: {error}", error.value) from error
             notice(f"{error}: it is left out")
             described[name] = None
             told.append(name)
@@ -231,51 +256,64 @@ def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "t
             "zone, nor a few texts: " + ", ".join(useless)
         )
     if not columns:
-        raise SchemaError(f"{path}: no column has numbers, dates, or texts that are few")
+        raise SchemaError(f"{where}: no column has numbers, dates, or texts that are few")
     schema = TableSchema(columns, label, left_out, csv=form)
     names = tuple(column.name for column in columns)
     return Draft(schema, names, left_out_confirmed=not left_out)
 
 
-def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
-    dtypes: dict[str, str | None] = {}
-    blocks: Generator[pa.RecordBatch, None, None]
+def _opened_blocks(
+    file: Path, form: CsvFormat
+) -> tuple[dict[str, str | None], Generator[pa.RecordBatch, None, None]]:
+    """How the columns of a file are stored, and its rows, block by block."""
     if is_csv(file):
         header = read_header(file, form)
-        _require_names(header, file)
+        _require_names(header, str(file))
         if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
             raise SchemaError(
                 f"{file}: the header is one column: say with --separator what separates values",
                 header[0],
             )
-        dtypes = dict.fromkeys(header, None)
-        blocks = read_csv(file, header, header, form)
-    else:
-        with reading_parquet(file), opened(file) as parquet:
-            _require_names(parquet.schema_arrow.names, file)
-            for entry in parquet.schema_arrow:
-                dtypes[entry.name] = _dtype(entry.type)
-        readable = [name for name, dtype in dtypes.items() if dtype in (*DTYPES, *DATE_DTYPES)]
-        blocks = (rows for _, rows in read_rows(file, readable, _ROWS))
+        return dict.fromkeys(header, None), read_csv(file, header, header, form)
+    with reading_parquet(file), opened(file) as parquet:
+        dtypes = _named_dtypes(str(file), parquet.schema_arrow)
+    return dtypes, (rows for _, rows in read_rows(file, _readable(dtypes), _ROWS))
+
+
+def _named_dtypes(where: str, schema: pa.Schema) -> dict[str, str | None]:
+    _require_names(schema.names, where)
+    return {entry.name: _dtype(entry.type) for entry in schema}
+
+
+def _readable(dtypes: Mapping[str, str | None]) -> list[str]:
+    return [name for name, dtype in dtypes.items() if dtype in (*DTYPES, *DATE_DTYPES)]
+
+
+def _look_at(
+    where: str,
+    dtypes: Mapping[str, str | None],
+    blocks: Iterable[pa.RecordBatch],
+    form: CsvFormat,
+    seen: dict[str, _Seen],
+) -> None:
     for name, dtype in dtypes.items():
         before = seen.setdefault(name, _Seen(dtype))
         if "null" in (before.dtype, dtype):  # of this type are columns in which all values lack
             before.missing = True
             before.dtype = dtype if before.dtype == "null" else before.dtype
         elif before.dtype != dtype:
-            raise DataError(f"{file}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
-    with contextlib.closing(blocks):
-        for rows in blocks:
-            for name in rows.schema.names:
-                seen[name].look_at(rows.column(name), form)
+            raise DataError(f"{where}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
+    for rows in blocks:
+        for name in rows.schema.names:
+            seen[name].look_at(rows.column(name), form)
 
 
-def _require_names(names: Sequence[str], file: Path) -> None:
+def _require_names(names: Sequence[str], where: str) -> None:
     """Check that each column of a file can be told from the others."""
-    require_distinct(names, str(file))
+    require_distinct(names, where)
     if "" in names:
         raise SchemaError(
-            f"{file}: column {names.index('') + 1} has no name: give it one, or leave it out of "
+            f"{where}: column {names.index('') + 1} has no name: give it one, or leave it out of "
             "the file (pandas writes its index so, unless index=False)"
         )
 

@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
     synthetic = generate(
         folder / "release.h5", folder / "synthetic", settings=TrainingSettings(steps=100)
     )
-    images, labels = synthetic.sample(10, seed=1)  # more of them, in memory
+    images, labels = synthetic.sample(10)  # more of them, in memory
     print(f"{len(labels)} more images of {images.shape[1]} pixels' side")
 
     print(evaluate(synthetic, test=folder / "test.npz"))

@@ -91,7 +91,7 @@ def main(folder: Path) -> None:
     synthetic = generate(
         folder / "release.h5", folder / "synthetic", settings=TableSettings(steps=100)
     )
-    print(synthetic.sample(3, seed=1).to_pylist())  # more rows, in memory
+    print(synthetic.sample(3))  # more rows: a DataFrame
 
     print(evaluate(synthetic, test=folder / "test.csv", baseline=folder / "train.csv"))
 

@@ -76,7 +76,7 @@ def generate(
         device: "auto", "cpu" or "cuda".
 
     Returns:
-        The folder, and the generator that makes more of what is in it.
+        The folder: its `records`, and the generator that makes more of them.
 
     Raises:
         ReleaseError: the file is no release, or its signer is not trusted.
@@ -100,7 +100,8 @@ def generate(
         require_no_condition(where)
         require_replaceable(folder)
         export_points(opened, folder, safe_csv=safe_csv)
-        return Synthetic(folder)
+        schema = opened.release.schema
+        return Synthetic(folder, schema=schema if isinstance(schema, TableSchema) else None)
     require_csv(safe_csv, is_table=is_table)
     if is_table and module is not None:
         raise GeneratorError(f"--module {module}: the release is of a table and needs none")

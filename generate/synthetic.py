@@ -8,7 +8,8 @@ from typing import Any
 
 from ..common.arguments import Location, path_from
 from ..common.errors import GeneratorError, OutputError
-from ..common.numbers import MOST_SEED, whole
+from ..common.numbers import seed_from, whole
+from ..common.schema.table import TableSchema
 from .fit.descent import LossPoint
 from .images.export import (
     SavedImageGenerator,
@@ -21,6 +22,8 @@ from .output import generator_file
 from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
+from .output.records import read_images, read_rows
+from .tables.dataframe import to_dataframe
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
 
 SavedGenerator = SavedImageGenerator | SavedTableGenerator
@@ -40,6 +43,8 @@ class Synthetic:
             nothing was trained.
         repaired: of a table with constraints: the share of its rows that broke one and were
             repaired; None otherwise.
+        seed: that its records were drawn with; None where none were drawn.
+        schema: of a table; None of images.
     """
 
     path: Path
@@ -47,28 +52,42 @@ class Synthetic:
     losses: tuple[LossPoint, ...] = field(default=(), repr=False)
     noise_floor: float | None = None
     repaired: float | None = None
+    seed: int | None = None
+    schema: TableSchema | None = field(default=None, repr=False)
 
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def sample(self, count: int, seed: int = 0, where: str = "") -> Any:  # noqa: ANN401 - pyarrow has no types
+    def records(self) -> Any:  # noqa: ANN401 - of two kinds
+        """Read what is in the folder.
+
+        Returns:
+            Of a table a DataFrame with the declared types; of images uint8 (n, side, side), or
+            (n, side, side, 3) in colour, and their labels, int64 (n,).
+
+        Raises:
+            GeneratorError: the folder is not there any more, or pandas is not installed.
+        """
+        if self.schema is None:
+            return read_images(self.path)
+        return to_dataframe(read_rows(self.path), self.schema)
+
+    def sample(self, count: int, seed: int | None = None, where: str = "") -> Any:  # noqa: ANN401 - of two kinds
         """Draw more records, in memory and in random order.
 
         Args:
             count: how many.
-            seed: another one gives other records.
+            seed: the same one gives the same records again; if None, each call gives new ones.
             where: of a table: a condition that all rows are to fulfil, such as "age >= 50".
 
         Returns:
-            Of a table rows, with the columns of the schema; of images uint8 (count, side, side), or
-            (count, side, side, 3) in colour, and their labels, int64 (count,).
+            As of `records`.
 
         Raises:
             GeneratorError: there is no generator, or the numbers make no sense.
         """
         if self.generator is None:
             raise GeneratorError(f"{self.path}: of a distilled set, which has no generator")
-        count, seed = _drawn(count, seed)
         if isinstance(self.generator, SavedTableGenerator):
             return self.generator.sample(count, seed, where)
         require_no_condition(where)
@@ -101,7 +120,7 @@ def sample_to(
     generator: SavedGenerator,
     *,
     count: int,
-    seed: int = 0,
+    seed: int | None = None,
     where: str = "",
     safe_csv: bool = False,
 ) -> Synthetic:
@@ -111,7 +130,7 @@ def sample_to(
         folder: where; an earlier such folder is replaced.
         generator: as `load_generator` reads it.
         count: how many records.
-        seed: of the draw.
+        seed: of the draw; a new one if None. The provenance says which.
         where: of a table: a condition that all rows are to fulfil; none if empty.
         safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
 
@@ -121,13 +140,14 @@ def sample_to(
         OutputError: the folder cannot be written.
     """
     folder = path_from("folder", folder, refusal=OutputError)
-    count, seed = _drawn(count, seed)
+    count = whole(count, "count", GeneratorError, least=1)
+    seed = seed_from(seed, GeneratorError)
     sampling: dict[str, Any] = {"records": count, "seed": seed}
-    repaired = None
+    repaired = schema = None
     match generator:
         case SavedTableGenerator():
             _begin(folder, generator)
-            drawn = generator.draw(count, seed, where)
+            drawn, schema = generator.draw(count, seed, where), generator.generator.schema
             repaired = drawn.repaired
             sampling |= {"where": where} if where else {}
             sampling |= {} if repaired is None else {"repaired": repaired}
@@ -136,10 +156,10 @@ def sample_to(
             require_csv(safe_csv, is_table=False)
             require_no_condition(where)
             _begin(folder, generator)
-            write_synthetic(folder, generator, *generator.sample(count, seed), sampling)
+            write_synthetic(folder, generator, *generator.draw(count, seed), sampling)
         case _:
             raise _no_generator(generator)
-    return Synthetic(folder, generator, repaired=repaired)
+    return Synthetic(folder, generator, repaired=repaired, seed=seed, schema=schema)
 
 
 def points_to(folder: Location, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
@@ -209,13 +229,6 @@ def no_points_of_tables() -> GeneratorError:
 def _no_generator(given: object) -> GeneratorError:
     return GeneratorError(
         f"generator: what load_generator reads is wanted, not {type(given).__name__}"
-    )
-
-
-def _drawn(count: int, seed: int) -> tuple[int, int]:
-    return (
-        whole(count, "count", GeneratorError, least=1),
-        whole(seed, "seed", GeneratorError, most=MOST_SEED),
     )
 
 

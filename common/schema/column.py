@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from enum import Enum
@@ -125,6 +125,121 @@ class Column:
     decimals: int | None = None
     unit: Unit | None = None
     format: str = ""
+
+    @classmethod
+    def integer(
+        cls,
+        name: str,
+        lower: int,
+        upper: int,
+        *,
+        dtype: str = "int64",
+        transform: str = "none",
+        missing: bool = False,
+    ) -> Column:
+        """A column of whole numbers.
+
+        Args:
+            name: in the header.
+            lower: smallest value that there could be, in any such table.
+            upper: likewise, the largest.
+            dtype: how it is stored.
+            transform: "log1p" or "signed-log", for amounts that spread over orders of magnitude.
+            missing: whether values may be missing.
+
+        Raises:
+            SchemaError: something of this is impossible.
+        """
+        return cls._numeric(ColumnKind.INTEGER, name, lower, upper, dtype, transform, missing)
+
+    @classmethod
+    def continuous(
+        cls,
+        name: str,
+        lower: float,
+        upper: float,
+        *,
+        dtype: str = "float64",
+        transform: str = "none",
+        missing: bool = False,
+    ) -> Column:
+        """A column of real numbers; arguments as of `integer`.
+
+        Raises:
+            SchemaError: something of this is impossible.
+        """
+        low, high = (float(bound) if type(bound) is int else bound for bound in (lower, upper))
+        return cls._numeric(ColumnKind.CONTINUOUS, name, low, high, dtype, transform, missing)
+
+    @classmethod
+    def categorical(
+        cls,
+        name: str,
+        categories: Iterable[str],
+        *,
+        ordered: bool = False,
+        dtype: str = "string",
+        other: str | None = None,
+        missing: bool = False,
+    ) -> Column:
+        """A column of categories.
+
+        Args:
+            name: in the header.
+            categories: all that there could be, in any such table, as texts.
+            ordered: whether they have an order, the one in which they are listed.
+            dtype: how it is stored.
+            other: the category that values which are not listed count as; they are refused if None.
+            missing: whether values may be missing.
+
+        Raises:
+            SchemaError: something of this is impossible.
+        """
+        kind = ColumnKind.ORDINAL if ordered else ColumnKind.CATEGORICAL
+        return cls._of_choices(kind, name, categories, dtype, other, missing)
+
+    @classmethod
+    def boolean(
+        cls,
+        name: str,
+        categories: Iterable[str] = ("false", "true"),
+        *,
+        dtype: str | None = None,
+        missing: bool = False,
+    ) -> Column:
+        """A column of two categories.
+
+        Args:
+            name: in the header.
+            categories: what stands for false, then what stands for true.
+            dtype: how it is stored; if None "bool", or "string" where the categories are others.
+            missing: whether values may be missing.
+
+        Raises:
+            SchemaError: something of this is impossible.
+        """
+        found = _texts(name, categories)
+        stored = dtype or ("bool" if found == ("false", "true") else "string")
+        return cls._of_choices(ColumnKind.BOOLEAN, name, found, stored, None, missing)
+
+    @classmethod
+    def _numeric(
+        cls, kind: ColumnKind, name: str, lower: float, upper: float, dtype: str, transform: str,
+        missing: bool,
+    ) -> Column:  # fmt: skip
+        scale = _one_of(Transform, transform, f"column {name!r}: transform")
+        policy = Missing.INDICATOR if missing else Missing.REFUSED
+        assert isinstance(scale, Transform)
+        return cls(name, kind, dtype, lower, upper, transform=scale, missing=policy)
+
+    @classmethod
+    def _of_choices(
+        cls, kind: ColumnKind, name: str, categories: Iterable[str], dtype: str, other: str | None,
+        missing: bool,
+    ) -> Column:  # fmt: skip
+        policy = Missing.CATEGORY if missing else Missing.REFUSED
+        found = _texts(name, categories)
+        return cls(name, kind, dtype, categories=found, other=other, missing=policy)
 
     def __post_init__(self) -> None:
         require_name(self.name, "a column")
@@ -360,6 +475,14 @@ class Column:
             raise SchemaError(f'{where}: categories are a list of texts, as in ["yes", "no"]')
         values["categories"] = tuple(categories)
         return cls(**values)
+
+
+def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
+    """Categories that somebody has listed, as texts."""
+    found = () if isinstance(categories, str) else tuple(categories)
+    if not found or not all(isinstance(text, str) for text in found):
+        raise SchemaError(f'column {name!r}: categories are texts, as in ["yes", "no"]')
+    return found
 
 
 _ENUMS: Final[dict[str, type[Enum]]] = {

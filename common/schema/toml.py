@@ -12,9 +12,11 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import SchemaError
+from ..arguments import Location, path_from, require_kind
+from ..errors import OutputError, SchemaError
 from ..ledger import Entry
 from ..storage import door
+from ..storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ..storage.plain import parse_toml
 from .column import DTYPES, LARGEST, MOST_DECIMALS, Column, ColumnKind, Transform
 from .made import MadeColumn
@@ -26,6 +28,7 @@ _LARGEST_FILE: Final = 1 << 26
 SCHEMA_BEGINS: Final = "# What is publicly known of a table. See docs/tables.md."
 """First line of what dpntk writes; a file that an owner has written may do without."""
 
+COST: Final = "is a schema that somebody may have corrected"
 _OR_ACCEPT: Final = (
     "or --accept-from-data, and the release will say that they are outside its guarantee"
 )
@@ -50,7 +53,32 @@ class Draft:
     private: tuple[str, ...] = ()
     left_out_confirmed: bool = True
 
-    def settled(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
+    def confirm(self, *columns: Column | str) -> Draft:
+        """The draft with what its owner stands by.
+
+        Args:
+            columns: each a column as it is publicly known, which replaces the drafted one of its
+                name; or the name of one that is publicly known as it was drafted, or that is left
+                out whatever is in it.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
+        known = {column.name: column for column in columns if isinstance(column, Column)}
+        names = {column if isinstance(column, str) else column.name for column in columns}
+        drafted = {column.name for column in self.schema.columns}
+        for name in names - drafted:
+            if name in known or name not in self.schema.left_out:
+                raise SchemaError(f"confirm: the draft has no column {name!r}")
+        described = tuple(known.get(column.name, column) for column in self.schema.columns)
+        return Draft(
+            replace(self.schema, columns=described),
+            tuple(name for name in self.unconfirmed if name not in names),
+            tuple(name for name in self.private if name not in known),
+            self.left_out_confirmed or names.issuperset(self.schema.left_out),
+        )
+
+    def settled(self, where: str = "draft", *, accept_from_data: bool = False) -> TableSchema:
         """The schema to work with.
 
         Args:
@@ -257,16 +285,24 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
 
 
-def read_schema(path: Path, *, accept_from_data: bool = False) -> TableSchema:
+def read_schema(path: Location, *, accept_from_data: bool = False) -> TableSchema:
     """Read a `schema.toml` whose entries are all confirmed.
+
+    Guarantee:
+        What the schema says counts as public knowledge; what was looked up in the data is marked,
+        and every release says so.
 
     Args:
         path: the file.
         accept_from_data: see `Draft.settled`.
 
+    Returns:
+        The schema.
+
     Raises:
         SchemaError: there is none, it is not one, or something in it is not settled.
     """
+    path = path_from("path", path, refusal=SchemaError)
     return read_draft(path).settled(str(path), accept_from_data=accept_from_data)
 
 
@@ -282,6 +318,30 @@ def read_draft(path: Path) -> Draft:
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path}: not TOML: not in UTF-8") from error
     return Draft.from_toml(text, str(path))
+
+
+def save_schema(schema: TableSchema | Draft, path: Location, *, overwrite: bool = False) -> None:
+    """Write a `schema.toml`, readable by its owner alone (0600): a draft is as sensitive as data.
+
+    Guarantee:
+        None: what is not confirmed stays so in the file, and is not released unless its reader
+        accepts that the release says so.
+
+    Args:
+        schema: of a table, or a draft of one.
+        path: where to write it.
+        overwrite: whether a schema that is there may be replaced.
+
+    Raises:
+        OutputError: something is there and may not be replaced, or nothing can be written there.
+        SchemaError: it is no schema.
+    """
+    path = path_from("path", path, refusal=OutputError)
+    wanted = "a TableSchema, or what draft_schema has drafted"
+    require_kind("schema", schema, (TableSchema, Draft), wanted, refusal=SchemaError)
+    draft = schema if isinstance(schema, Draft) else Draft(schema)
+    require_absent(path, overwrite=overwrite, cost=COST, begins=SCHEMA_BEGINS.encode())
+    write_atomically(path, draft.to_toml().encode(), mode=SENSITIVE_MODE)
 
 
 def _some(names: tuple[str, ...]) -> str:

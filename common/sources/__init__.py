@@ -6,7 +6,7 @@ of reach of the release and of the generator.
 
 from .base import Batch, Source
 from .images.form import require_public_form
-from .opening import open_source
+from .opening import Held, open_source
 from .options import SourceOptions
 
-__all__ = ["Batch", "Source", "SourceOptions", "open_source", "require_public_form"]
+__all__ = ["Batch", "Held", "Source", "SourceOptions", "open_source", "require_public_form"]

@@ -71,7 +71,8 @@ class Source(Protocol):
         """SHA-256, in hexadecimal, of what tells these data from others without reading them.
 
         Names (below the data's folder), sizes and times of change of the files, and how many
-        records there are: data that changed meanwhile have another fingerprint.
+        records there are: data that changed meanwhile have another fingerprint. Of data in memory,
+        which have no such things, the records are read (`records_fingerprint`).
 
         Raises:
             DataError: a file is not there any more.
@@ -96,6 +97,20 @@ def files_fingerprint(folder: Path, names: Iterable[str], *what: object) -> str:
         with reading(file):
             status = os.stat(file)
         collected.update(f"{name!r} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return collected.hexdigest()
+
+
+def records_fingerprint(batches: Iterable[Batch], *what: object) -> str:
+    """SHA-256 of records in memory, which have neither a file nor a time of change.
+
+    Args:
+        batches: all records, in their order.
+        what: anything else that tells the data from others, such as the schema.
+    """
+    collected = hashlib.sha256(repr(what).encode())
+    for batch in batches:
+        collected.update(np.ascontiguousarray(batch.records).data)
+        collected.update(np.ascontiguousarray(batch.labels).data)
     return collected.hexdigest()
 
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from numpy.typing import ArrayLike
+
 from ..errors import DataError, SchemaError
+from ..text import typed
 from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files
 from .images.cifar import CifarSource, holds_cifar_files
@@ -17,6 +20,7 @@ from .images.tar import TarImageSource
 from .options import SourceOptions
 from .shards import find_shards, holds_shards
 from .tables.csv import is_csv
+from .tables.frames import Frame, FrameSource, is_frame
 from .tables.table import TableSource
 
 _NOTHING_SAID: Final = SourceOptions()
@@ -31,16 +35,21 @@ _KINDS: Final[dict[str, Callable[[Path], bool]]] = {
 }
 
 
-def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Source:
+Held = Frame | tuple[ArrayLike, ArrayLike | None]
+"""Data in memory: a table, or images and their labels."""
+
+
+def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID) -> Source:
     """Open a data set.
 
-    A file is an .npz archive, an .npy array, a Parquet file or a tar shard. A folder holds IDX
-    files, .npy files, CIFAR's binary files, Parquet files, tar shards, images, or one folder of
-    images for each class; or folders `train` and `test` with one of these. With a schema it is a
-    table in CSV or Parquet files.
+    In memory it is a table (a data frame of pandas or Polars, a table of Arrow) or a pair of
+    arrays, images and labels (None if there are none). A file is an .npz archive, an .npy array, a
+    Parquet file or a tar shard. A folder holds IDX files, .npy files, CIFAR's binary files, Parquet
+    files, tar shards, images, or one folder of images for each class; or folders `train` and `test`
+    with one of these. With a schema it is a table in CSV or Parquet files.
 
     Args:
-        path: the folder or file.
+        data: the folder or file, or what holds the data in memory.
         options: how to read it, and what is known of it.
 
     Raises:
@@ -48,7 +57,9 @@ def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Sou
         SchemaError: what is there has not the form of a data set, or the options contradict each
             other.
     """
-    path = Path(path)
+    if not isinstance(data, (str, Path)):
+        return _open_held(data, options)
+    path = Path(data)
     if path == Path("-"):
         raise DataError(
             "-: standard input is no source, because records have to be counted before they are "
@@ -73,13 +84,34 @@ def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Sou
                 return TarImageSource.open((path,), options)
         if is_csv(path):
             raise SchemaError(
-                f"{path}: a table needs a schema: 'dpntk schema {path}' drafts one; then --schema "
-                "schema.toml, or in Python SourceOptions(schema='schema.toml')"
+                f"{path}: a table needs a schema: 'dpntk schema {typed(path)}' drafts one; then "
+                "--schema schema.toml, or in Python SourceOptions(schema='schema.toml')"
             )
         raise DataError(
             f"{path}: not a kind of file that dpntk reads; give an .npz, .npy, .parquet or .tar "
             "file, or the folder that holds the images"
         )
+
+
+def _open_held(data: Held, options: SourceOptions) -> Source:
+    if options.split != "train":
+        raise SchemaError("split: data in memory have no parts")
+    table = options.table()
+    if is_frame(data):
+        if table is None:
+            raise SchemaError(
+                f"{type(data).__name__}: a table needs a schema: SourceOptions(schema=...) with a "
+                "TableSchema, which draft_schema drafts, or the path of a schema.toml"
+            )
+        return FrameSource.open(data, table)
+    if not isinstance(data, tuple) or len(data) != 2:
+        raise DataError(
+            "data must be the path of a data set, a table in memory, such as a DataFrame, or a "
+            f"pair of arrays (images, labels), not of type {type(data).__name__}"
+        )
+    if table is not None:
+        raise SchemaError("a schema is of a table, and the data are arrays of images")
+    return ArraySource.open_held(*data, options)
 
 
 def _open_folder(folder: Path, options: SourceOptions) -> Source:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 
+from ...common.adjacency import Adjacency
 from ...common.cli.options import (
     FiniteRange,
     device_option,
@@ -21,14 +23,14 @@ from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map
 from ...common.features.base import FeatureMap
-from ...common.ledger import DEFAULT_DELTA, PrivacyBudget
+from ...common.ledger import PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
 from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
-from ...common.text import counted
+from ...common.text import counted, typed
 from ..feature_options import FeatureOptions
 from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder
@@ -36,6 +38,8 @@ from ..sums.file import load_embedding
 from ..sums.saving import COST, require_not_raised, save_embedding
 from .feature_options import feature_options
 from .source_options import say_what_was_looked_up, source_options, with_schema
+
+_MOST_RECORDS: Final = 1 << 62
 
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
@@ -51,7 +55,7 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
 )  # fmt: skip
 @click.option(
     "--budget-delta", type=float, metavar="DELTA",
-    help=f"Delta at which the ceiling is taken [default: {DEFAULT_DELTA}]",
+    help="Delta at which the ceiling is taken [default: that of 'dpntk release']",
 )  # fmt: skip
 @feature_options
 @seed_option("Seed of its random weights (never of noise: noise has no seed).", 0, "--feature-seed")
@@ -69,7 +73,7 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
 @device_option
 @source_options
 @click.option(
-    "--capacity", type=click.IntRange(1, 2**62), metavar="N",
+    "--capacity", type=click.IntRange(1, _MOST_RECORDS), metavar="N",
     help="Make room for this many records in all, if shards are to be added up "
     "[default: 1048576, or as many as there are]",
 )  # fmt: skip
@@ -118,7 +122,8 @@ def command(
     After an interruption the same command goes on where it stopped. Several processes share the
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
-    ceiling = _ceiling(budget_eps, budget_delta)
+    # At which delta, if nobody says, the number of records will tell: so far, far below all others.
+    to_come = _ceiling(budget_eps, budget_delta, _MOST_RECORDS)
     output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
     features = replace(
         features, seed=feature_seed, module=module, module_is_public=module_is_public
@@ -141,7 +146,7 @@ def command(
     if not work.may_be_finished:
         may_write()
     use_threads(threads)
-    require_not_raised(ceiling, output)  # a ledger that is there will be taken over
+    require_not_raised(to_come, output)  # a ledger that is there will be taken over
     with work:
         try:
             embedding = embed(
@@ -154,9 +159,10 @@ def command(
             )
         except NothingLeft as reason:
             if reason.written:
-                _require_ceiling(ceiling, output)
+                _require_ceiling(budget_eps, budget_delta, output)
             notice(str(reason))
             return
+        ceiling = _ceiling(budget_eps, budget_delta, embedding.records)
         # A release may have been made, or a file put there, while the records were read.
         save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling)
         work.remove()
@@ -174,26 +180,30 @@ def command(
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     if private_bounds:
-        console.print(f"next: dpntk bounds {output} --schema {schema_path} --eps 0.1")
+        assert isinstance(schema_path, Path)  # or it would have been refused
+        console.print(f"next: dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1")
     else:
         console.print(
-            f"next: dpntk release {output} --eps 1",
-            f"how noisy that would be: dpntk plan {output} --eps 1",
+            f"next: dpntk release {typed(output)} --eps 1",
+            f"how noisy that would be: dpntk plan {typed(output)} --eps 1",
         )
 
 
-def _require_ceiling(ceiling: PrivacyBudget | None, output: Path) -> None:
+def _require_ceiling(epsilon: float | None, delta: float | None, output: Path) -> None:
     """Check that a result which was there already has the ceiling that is asked for."""
-    if ceiling and load_embedding(output).ledger.ceiling != ceiling:
+    made = load_embedding(output)
+    ceiling = _ceiling(epsilon, delta, made.records)
+    if ceiling and made.ledger.ceiling != ceiling:
         raise BudgetError(
             f"{output} holds the embedding of these records already, with another ceiling: set it "
             "with --overwrite, on one process"
         )
 
 
-def _ceiling(epsilon: float | None, delta: float | None) -> PrivacyBudget | None:
+def _ceiling(epsilon: float | None, delta: float | None, records: int) -> PrivacyBudget | None:
     if epsilon is None:
         if delta is not None:
             raise BudgetError("--budget-delta means nothing without --budget-eps")
         return None
-    return PrivacyBudget(epsilon, DEFAULT_DELTA if delta is None else delta)
+    usual = default_delta(Adjacency.REPLACE_ONE, records)
+    return PrivacyBudget(epsilon, usual if delta is None else delta)

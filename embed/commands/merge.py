@@ -11,7 +11,7 @@ from ...common.console import console, notice, warning
 from ...common.errors import OutputError
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
-from ...common.text import counted
+from ...common.text import counted, typed
 from ..merge import all_locked, merge
 from ..sums.file import load_embedding, require_embedding, write_embedding
 from ..sums.saving import COST
@@ -54,7 +54,7 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(
         "from now on release from the sum only: the parts' ledgers do not hear of it",
-        f"next: dpntk release {output} --eps 1",
+        f"next: dpntk release {typed(output)} --eps 1",
     )
 
 

@@ -9,9 +9,9 @@ import click
 from ...common.cli.options import output_option, overwrite_option, quiet_values_option
 from ...common.console import console, warning
 from ...common.schema.table import CsvFormat
-from ...common.schema.toml import SCHEMA_BEGINS
+from ...common.schema.toml import COST, SCHEMA_BEGINS
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
-from ...common.text import counted
+from ...common.text import counted, typed
 from ..schema_inference import MISSING_TEXTS, draft_schema
 
 
@@ -52,7 +52,7 @@ def command(
     require_absent(
         output,
         overwrite=overwrite,
-        cost="is a schema that somebody may have corrected",
+        cost=COST,
         begins=SCHEMA_BEGINS.encode(),
     )
     form = CsvFormat("\t" if separator == "\\t" else separator, encoding, missing or MISSING_TEXTS)
@@ -64,4 +64,4 @@ def command(
         "that one record may have decided: replace them by what is publicly known, and remove "
         "'confirmed = false' from each"
     )
-    console.print(f"next: dpntk embed {data} --schema {output}")
+    console.print(f"next: dpntk embed {typed(data)} --schema {typed(output)}")

@@ -16,7 +16,7 @@ from ...common.cli.options import (
     output_option,
     seed_option,
 )
-from ...common.console import console
+from ...common.console import console, notice
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted
@@ -27,7 +27,14 @@ from ...release.signing.policy import Acceptance
 from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
-from ..pipeline import MOST_IMAGES, default_settings, generate, require_nothing_to_train
+from ..output.provenance import first_seed
+from ..pipeline import (
+    MOST_IMAGES,
+    MOST_ROWS,
+    default_settings,
+    generate,
+    require_nothing_to_train,
+)
 from ..synthetic import Synthetic, load_generator, points_to, require_csv, sample_to
 from ..tables.export import SavedTableGenerator
 
@@ -45,7 +52,7 @@ _FOR_TABLES = TableSettings()
 @click.option(
     "-n", "--records", "count", type=count_from(1),
     help=f"How many records [default: as many as the release was made from, at most "
-    f"{MOST_IMAGES}; with --from {MOST_IMAGES}]",
+    f"{MOST_IMAGES:,} images or {MOST_ROWS:,} rows; with --from {MOST_IMAGES:,}]",
 )  # fmt: skip
 @click.option(
     "--where", default="", metavar="CONDITION",
@@ -70,7 +77,10 @@ _FOR_TABLES = TableSettings()
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
     f"{_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
-@seed_option("Of training and sampling; another seed gives other records.", _DEFAULTS.seed)
+@seed_option(
+    "Of training and sampling; another seed gives other records [default: "
+    f"{_DEFAULTS.seed}; with --from a new one for every run, which provenance.json says]"
+)
 @module_option(
     "For a release with perceptual features: the module that they were made with. It is a "
     "program and will be run; the release says which SHA-256 the file must have."
@@ -94,7 +104,7 @@ def command(
     steps: int | None,
     batch: int | None,
     learning_rate: float | None,
-    seed: int,
+    seed: int | None,
     module: Path | None,
     safe_csv: bool,
     acceptance: Acceptance,
@@ -121,7 +131,8 @@ def command(
         raise click.UsageError("give either --records or --points, not both")
     if per_class is not None and where:
         raise click.UsageError("--where is for records: points have no conditions")
-    points = None if per_class is None else PointSettings(per_class, seed=seed)
+    of_training = _DEFAULTS.seed if seed is None else seed
+    points = None if per_class is None else PointSettings(per_class, seed=of_training)
     require_replaceable(output)
     if generator is not None:
         count = count or MOST_IMAGES
@@ -134,7 +145,7 @@ def command(
     else:
         given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
         chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        settings = replace(default_settings(opened), seed=seed, **chosen)
+        settings = replace(default_settings(opened), seed=of_training, **chosen)
     made = generate(
         opened,
         output,
@@ -163,7 +174,7 @@ def _sample_again(
     output: Path,
     count: int,
     points: PointSettings | None,
-    seed: int,
+    seed: int | None,
     *,
     where: str,
     safe_csv: bool,
@@ -176,10 +187,13 @@ def _sample_again(
         points_to(output, generator, points)
         made = f"{counted(points.per_class, 'point')} of each class"
     else:
-        written = sample_to(
-            output, generator, count=count, seed=seed, where=where, safe_csv=safe_csv
-        )
-        made = f"{counted(count, 'record')}{_repaired(written)}"
+        if seed is not None and seed == first_seed(generator.origin):
+            notice(
+                f"seed {seed} is that of the records that came with the training: as many of them "
+                "are the same again; without --seed they are new"
+            )
+        more = sample_to(output, generator, count=count, seed=seed, where=where, safe_csv=safe_csv)
+        made = f"{counted(count, 'record')} of seed {more.seed}{_repaired(more)}"
     console.print(f"wrote {output}, {made} without training", _look_at(output, is_table=is_table))
 
 

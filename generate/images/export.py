@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ...common.errors import GeneratorError
+from ...common.numbers import seed_from, whole
 from ...common.outline import Outlined
 from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
 from ..output import generator_file
@@ -44,8 +45,26 @@ class SavedImageGenerator(Outlined):
     class_weights: NDArray[np.float64]
     origin: dict[str, Any]
 
-    def sample(self, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Draw images, uint8 (count, side, side[, 3]), and labels, int64 (count,), in any order."""
+    def sample(
+        self, count: int, seed: int | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Draw images and labels, in random order.
+
+        Args:
+            count: how many.
+            seed: the same one gives the same images again; if None, each call gives new ones.
+
+        Returns:
+            Images, uint8 (count, side, side[, 3]), and labels, int64 (count,).
+
+        Raises:
+            GeneratorError: the numbers make no sense.
+        """
+        count = whole(count, "count", GeneratorError, least=1)
+        return self.draw(count, seed_from(seed, GeneratorError))
+
+    def draw(self, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """What `sample` gives, of a seed that is known."""
         return sample(self.generator, count, self.class_weights, seed)
 
 

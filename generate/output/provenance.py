@@ -48,6 +48,17 @@ def origin_of(
     }
 
 
+def first_seed(origin: Mapping[str, Any]) -> object:
+    """The seed of the training and of the records that were drawn right after it.
+
+    Args:
+        origin: as of `origin_of`, maybe from a file; None if it does not say.
+    """
+    training = origin.get("training")
+    settings = training.get("settings") if isinstance(training, dict) else None
+    return settings.get("seed") if isinstance(settings, dict) else None
+
+
 def is_private(origin: Mapping[str, Any]) -> bool:
     """Whether records come from a release with noise.
 

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.errors import GeneratorError
+from ...common.numbers import seed_from, whole
 from ...common.outline import Outlined
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, PARQUET
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
+from .dataframe import to_dataframe
 from .generator import TableGenerator, TableGeneratorSpec
 from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
@@ -25,6 +27,7 @@ from .sampling import Drawn, draw_rows
 from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 KIND: Final = "table"
@@ -55,17 +58,35 @@ class SavedTableGenerator(Outlined):
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
 
-    def sample(self, count: int, seed: int, where: str = "") -> pa.Table:
-        """Draw rows, in random order: a table with the columns of the schema, valid under it."""
-        return self.draw(count, seed, where).table
+    def sample(self, count: int, seed: int | None = None, where: str = "") -> pd.DataFrame:
+        """Draw rows, in random order.
+
+        Args:
+            count: how many.
+            seed: the same one gives the same rows again; if None, each call gives new ones.
+            where: a condition that all of them are to fulfil; none if empty.
+
+        Returns:
+            A DataFrame with the columns of the schema and their types, valid under it.
+
+        Raises:
+            GeneratorError: the numbers make no sense, no row fulfils the condition, or pandas is
+                not installed.
+        """
+        count = whole(count, "count", GeneratorError, least=1)
+        rows = self.draw(count, seed_from(seed, GeneratorError), where).table
+        return to_dataframe(rows, self.generator.schema)
 
     def draw(self, count: int, seed: int, where: str = "") -> Drawn:
-        """Draw rows, and find out how many of them had to be repaired.
+        """What `sample` gives, of a seed that is known, as a table of Arrow.
 
         Args:
             count: how many.
             seed: of the draw.
             where: a condition that all of them are to fulfil; none if empty.
+
+        Returns:
+            The rows, and how many of them had to be repaired.
         """
         return draw_rows(
             self.generator,

@@ -11,7 +11,7 @@ from ...common.cli.options import output_option, overwrite_option, schema_option
 from ...common.console import console, warning
 from ...common.schema.toml import SCHEMA_BEGINS, read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
-from ...common.text import promised
+from ...common.text import promised, typed
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.private_bounds import find_bounds
 from .options import promise_options
@@ -36,7 +36,7 @@ def command(
     magnitudes: Path,
     schema: Path,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     adjacency: Adjacency,
     compose: bool,
     output: Path,
@@ -56,18 +56,19 @@ def command(
     for column in found.schema.columns:
         if column.name in draft.private and column.name not in found.private:
             console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")
-    before = len(found.schema.spent) > 1
+    before, spent = len(found.schema.spent) > 1, found.schema.spent[-1]
     console.print(
         f"wrote {output}: epsilon {promised(epsilon)} was spent on bounds, delta "
-        f"{promised(delta)}, {adjacency.value}{', beside what was spent before' * before}"
+        f"{promised(spent.delta)}, {adjacency.value}{', beside what was spent before' * before}"
     )
+    bounded = typed(output)
     if found.private:
         warning(
             f"no magnitude stands out of the noise in {', '.join(found.private)}: declare lower "
             f"and upper in {output}, or spend more on what is left, which adds to what is spent: "
-            f"'dpntk embed DATA --schema {output} --private-bounds -o {magnitudes} --overwrite' "
-            f"and 'dpntk bounds {magnitudes} --schema {output} --eps E --compose -o {output} "
-            "--overwrite'"
+            f"'dpntk embed DATA --schema {bounded} --private-bounds -o {typed(magnitudes)} "
+            f"--overwrite' and 'dpntk bounds {typed(magnitudes)} --schema {bounded} --eps E "
+            f"--compose -o {bounded} --overwrite'"
         )
     else:
-        console.print(f"next: dpntk embed DATA --schema {output}")
+        console.print(f"next: dpntk embed DATA --schema {bounded}")

@@ -10,22 +10,27 @@ from typing import Any
 
 import click
 
-from ...common.cli.options import json_option
+from ...common.cli.options import FiniteRange, json_option
 from ...common.console import TextTable, out, show, show_json
 from ...common.errors import BudgetError
-from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget
+from ...common.ledger import Entry, PrivacyBudget, default_delta
 from ...common.text import promised, rounded_down, rounded_up
 from ...embed.sums.file import load_embedding
 from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
-from ..mechanism.composition import Total, remaining, strictest, total_of
+from ..mechanism.composition import Total, adjacency_of, remaining, strictest, total_of
 from ..mechanism.subsampled_gaussian import sampled_epsilon
 
 
 @click.command("budget", short_help="Show what has been spent on records.")
 @click.argument("spent_on", metavar="[EMBEDDING|DATA]", type=click.Path(path_type=Path),
                 default="embedding.h5")  # fmt: skip
+@click.option(
+    "--delta", type=FiniteRange(0, 1, min_open=True, max_open=True), metavar="DELTA",
+    help="At which the epsilon of all together is taken [default: the ceiling's, or else what the "
+    "next release would have; of distillations the last one's]",
+)  # fmt: skip
 @json_option()
-def command(spent_on: Path, as_json: bool) -> None:
+def command(spent_on: Path, delta: float | None, as_json: bool) -> None:
     """Show the releases made from EMBEDDING (default: embedding.h5) and what is left to spend.
 
     For DATA that 'dpntk distill' has read, or its ledger (DATA.ledger.json), show the distillations
@@ -34,11 +39,11 @@ def command(spent_on: Path, as_json: bool) -> None:
     """
     ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
     if ledger.exists():
-        spent = _by_distillations(ledger)
+        spent = _by_distillations(ledger, delta)
     elif spent_on == ledger or spent_on.is_dir():
         raise BudgetError(f"{ledger}: there is no such ledger; 'dpntk distill DATA' makes one")
     else:
-        spent = _by_releases(spent_on)
+        spent = _by_releases(spent_on, delta)
     if as_json:
         show_json(spent.to_json())
         return
@@ -87,27 +92,29 @@ def _promise(made: Entry | Spending | Total) -> dict[str, Any]:
     return {**named, "epsilon": epsilon, "delta": made.delta, "adjacency": made.adjacency.value}
 
 
-def _by_distillations(path: Path) -> _Spent:
+def _by_distillations(path: Path, wanted: float | None) -> _Spent:
     entries = read_ledger(path)
     title = f"distillations in {path}"
     if not entries:
         return _Spent(title, entries, ())
-    delta = entries[-1].delta
+    delta = wanted or entries[-1].delta
     runs = [entry.run for entry in entries]
     totals = []
     for adjacency in sorted({entry.adjacency for entry in entries}, key=lambda a: a.value):
-        alone = len(entries) == 1
+        alone = len(entries) == 1 and delta == entries[0].delta
         spent = entries[0].epsilon if alone else sampled_epsilon(runs, delta, adjacency=adjacency)
         totals.append(Total(spent, delta, adjacency, len(entries)))
     remark = "embeddings of the same records have ledgers of their own"
     return _Spent(title, entries, tuple(totals), (remark,))
 
 
-def _by_releases(embedding: Path) -> _Spent:
-    ledger = load_embedding(embedding).ledger
+def _by_releases(path: Path, wanted: float | None) -> _Spent:
+    embedding = load_embedding(path)
+    ledger = embedding.ledger
     limited = strictest(ledger)
     ceiling = limited.ceiling if limited else None
-    total = total_of(ledger, ceiling.delta if ceiling else DEFAULT_DELTA)
+    usual = default_delta(adjacency_of(ledger), embedding.records)
+    total = total_of(ledger, wanted or (ceiling.delta if ceiling else usual))
     remarks = []
     if ledger.parts:
         remarks.append(
@@ -121,10 +128,10 @@ def _by_releases(embedding: Path) -> _Spent:
         left = remaining(limited)
         of_part = "" if limited is ledger else " of a part"
         remarks.append(
-            f"ceiling{of_part}: epsilon {ceiling.epsilon:g}; one more release may have up to "
-            f"epsilon {rounded_down(left)} at the same delta"
+            f"ceiling{of_part}: epsilon {ceiling.epsilon:g} at delta {ceiling.delta:g}; one more "
+            f"release may have up to epsilon {rounded_down(left)} at the same delta"
         )
-    title = f"releases from {embedding}"
+    title = f"releases from {path}"
     return _Spent(title, ledger.all_entries, (total,), tuple(remarks), ceiling, left)
 
 

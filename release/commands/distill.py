@@ -19,7 +19,7 @@ from ...common.cli.options import (
 from ...common.console import console
 from ...common.runtime.threads import use_threads
 from ...common.sources import SourceOptions, open_source
-from ...common.text import promised, rounded_up
+from ...common.text import promised, rounded_up, typed
 from ...embed.commands.source_options import say_what_was_looked_up, source_options, with_schema
 from ..distill.ledger import ledger_of
 from ..distill.pipeline import distill
@@ -89,7 +89,7 @@ _DEFAULTS = Settings()
 def command(
     data: Path,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     adjacency: Adjacency,
     preset: str | None,
     output: Path,
@@ -145,4 +145,4 @@ def command(
             f"release number {promise.total_releases} from these records: together they have "
             f"epsilon {rounded_up(promise.total_epsilon)} ({promise.adjacency.value})"
         )
-    console.print(f"next: dpntk generate {output}")
+    console.print(f"next: dpntk generate {typed(output)}")

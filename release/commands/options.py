@@ -13,11 +13,18 @@ from ...common.adjacency import Adjacency
 from ...common.cli.options import Decorator
 from ...common.console import notice
 from ...common.errors import OutputError
-from ...common.ledger import DEFAULT_DELTA
+from ...common.ledger import DEFAULT_DELTA, default_delta
 from ..signing.keys import SigningKey, default_key_path, load_key, own_key
 from ..signing.policy import Acceptance
 from ..signing.prompts import accepts_signer, ask_passphrase
 from ..signing.trust import remember_own
+
+_MANY: Final = 100_000
+_OF_DELTA: Final = (
+    f"[default: {DEFAULT_DELTA:g}; where the number of records is public, the largest power of ten "
+    f"below 1/n if that is less, such as {default_delta(Adjacency.REPLACE_ONE, _MANY):g} of "
+    f"{_MANY:,}]"
+)
 
 key_option: Final = click.option(
     "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE",
@@ -29,7 +36,7 @@ key_option: Final = click.option(
 def promise_options(
     *,
     epsilon: str = "Privacy loss to spend: 1 is strong, 10 is weak.",
-    delta: str = "Chance, roughly, that the guarantee fails; must be below 1/n.",
+    delta: str = "Chance, roughly, that the guarantee fails; must be below 1/n",
     adjacency: str,
     default: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Decorator:
@@ -46,7 +53,7 @@ def promise_options(
             "--eps", "epsilon", type=float, required=True, metavar="EPSILON", help=epsilon
         ),
         click.option(
-            "--delta", type=float, default=DEFAULT_DELTA, show_default=True, help=delta
+            "--delta", type=float, metavar="DELTA", help=f"{delta.rstrip('.')} {_OF_DELTA}"
         ),
         click.option(
             "--adjacency", type=click.Choice([a.value for a in Adjacency]), default=default.value,

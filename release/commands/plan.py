@@ -69,7 +69,7 @@ def command(
     records: int | None,
     classes: int | None,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     adjacency: Adjacency,
     class_counts: str,
     count_weight: float,
@@ -186,7 +186,7 @@ def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
 def _show(planned: Plan, feature_map: FeatureMap) -> None:
     parameters = planned.parameters
     table = TextTable(
-        f"epsilon {parameters.epsilon:g}, delta {parameters.delta:g}, "
+        f"epsilon {parameters.epsilon:g}, delta {planned.delta:g}, "
         f"{parameters.adjacency.value}, {planned.records:,} records, "
         f"{counted(planned.classes, 'class', 'classes')}",
         header=False,
@@ -237,7 +237,7 @@ def _about(number: float) -> str:
 
 
 def _show_budget(ledger: Ledger, planned: Plan) -> None:
-    total = total_of(ledger, planned.parameters.delta)
+    total = total_of(ledger, planned.delta)
     line = f"released so far: {total.releases}"
     if total.releases:
         line += f", together epsilon {rounded_up(total.epsilon)} at delta {total.delta:g}"

@@ -11,7 +11,7 @@ from ...common.cli.options import output_option, overwrite_option
 from ...common.console import console, warning
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS
-from ...common.text import promised, rounded_up
+from ...common.text import promised, rounded_up, typed
 from ...embed.sums.file import require_embedding
 from ..file.statement import NOT_PRIVATE
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
@@ -52,7 +52,7 @@ from .options import key_option, promise_options, signing_key
 def command(
     embedding: Path,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     adjacency: Adjacency,
     class_counts: str,
     count_weight: float,
@@ -103,5 +103,5 @@ def command(
         f"signed by {key.public.fingerprint}; whoever is to trust it needs this line, from you "
         "yourself:",
         key.public.line,
-        f"next: dpntk generate {output}",
+        f"next: dpntk generate {typed(output)}",
     )

@@ -10,6 +10,7 @@ import click
 from ...common.console import out, warning
 from ...common.errors import ReleaseError, SignatureError, UntrustedSigner
 from ...common.storage.container import USER_BLOCK
+from ...common.text import typed
 from ..file.reader import read_file, release_in
 from ..file.statement import NOT_PRIVATE
 from ..file.user_block import digest_of, read_user_block
@@ -80,7 +81,7 @@ def _recipe(release: Path, known: Signer | None, wanted: str | None) -> tuple[st
     """The commands that do the same; NAME in them stands for a signer who is not trusted yet."""
     name = shlex.quote(wanted or (known.name if known else "NAME"))
     signers = shlex.quote(str(own_path() if known and known.own else allowed_path()))
-    file = shlex.quote(f"./{release}" if str(release).startswith("-") else str(release))
+    file = typed(release)
     return (
         f"head -c {USER_BLOCK} {file} | sed -n '/^-----BEGIN/,/^-----END/p' > release.sig",
         f"tail -c +{USER_BLOCK + 1} {file} | "

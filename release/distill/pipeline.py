@@ -20,7 +20,7 @@ from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.features.infinite_ntk import ReluKernel
 from ...common.features.kernel_ridge import class_targets
-from ...common.ledger import DEFAULT_DELTA
+from ...common.ledger import default_delta
 from ...common.outline import Outlined
 from ...common.schema.image import ImageSchema
 from ...common.sources import Source, require_public_form
@@ -80,7 +80,7 @@ def distill(
     key: SigningKey | None = None,
     *,
     epsilon: float,
-    delta: float = DEFAULT_DELTA,
+    delta: float | None = None,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     settings: Settings | None = None,
     compose: Callable[[Total], bool] = lambda total: False,
@@ -102,7 +102,7 @@ def distill(
         ledger: a file that says what has been spent on these records; made if there is none.
         key: signs the release; this machine's own (`own_key`) if None.
         epsilon: to spend.
-        delta: likewise; below one over the number of records.
+        delta: likewise; below one over the number of records. `ledger.default_delta` if None.
         adjacency: which data sets are to be indistinguishable.
         settings: how to find them.
         compose: asked, if the ledger has other entries, whether the joint promise is acceptable.
@@ -122,6 +122,7 @@ def distill(
     output = path_from("output", output, refusal=OutputError)
     ledger = path_from("ledger", ledger, refusal=OutputError)
     _require_kinds(source, epsilon, delta, adjacency, settings)
+    delta = default_delta(adjacency, len(source)) if delta is None else delta
     require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
     _require_usable(source, delta)
     classes = len(source.schema.classes)
@@ -266,7 +267,8 @@ def _require_kinds(
     source: object, epsilon: object, delta: object, adjacency: object, settings: object
 ) -> None:
     """Refuse what a caller has mistaken for something else, in one line."""
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
+    numbers = [("epsilon", epsilon), *([] if delta is None else [("delta", delta)])]
+    for name, value in numbers:
         require_kind(name, value, (int, float), "a number", refusal=BudgetError)
     wanted = " or ".join(map(str, Adjacency))
     require_kind("adjacency", adjacency, Adjacency, wanted, refusal=BudgetError)

@@ -56,7 +56,7 @@ def total_of(ledger: Ledger, delta: float) -> Total:
     Raises:
         BudgetError: delta is no probability, or noise was added that hides nothing.
     """
-    adjacency, releases = _adjacency(ledger), len(ledger.all_entries)
+    adjacency, releases = adjacency_of(ledger), len(ledger.all_entries)
     if not releases:
         return Total(0.0, delta, adjacency, 0)
     # Rounded up: the sum of the squares is off by a few units in the last place at most.
@@ -143,10 +143,10 @@ def _gdp_mu_squared_left(ledger: Ledger) -> float:
         raise ValueError("a ledger without a ceiling has no limit")
     ceiling = ledger.ceiling
     allowed = 1 / noise_multiplier(ceiling.epsilon, ceiling.delta) ** 2
-    return allowed - _gdp_mu_squared(ledger, _adjacency(ledger))
+    return allowed - _gdp_mu_squared(ledger, adjacency_of(ledger))
 
 
-def _adjacency(ledger: Ledger) -> Adjacency:
+def adjacency_of(ledger: Ledger) -> Adjacency:
     """The releases' own if they share one, else replace-one."""
     entries = ledger.all_entries
     alike = bool(entries) and all(e.adjacency is Adjacency.ADD_REMOVE for e in entries)

@@ -12,7 +12,7 @@ from ...common.adjacency import Adjacency
 from ...common.arguments import require_kind
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, share_of_exchange
-from ...common.ledger import DEFAULT_DELTA, Entry
+from ...common.ledger import Entry, default_delta
 from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.accountant import require_budget
@@ -34,7 +34,7 @@ class PrivacyParameters:
 
     Attributes:
         epsilon: above 0; infinity means no noise, and needs `not_private`.
-        delta: above 0 and below 1/n.
+        delta: above 0 and below 1/n; `delta_for` says which if None.
         adjacency: which data sets are to be indistinguishable.
         class_counts: whether to release class counts, or to declare them equal.
         count_weight: weight of a class count beside a unit-norm feature.
@@ -45,16 +45,17 @@ class PrivacyParameters:
     """
 
     epsilon: float
-    delta: float = DEFAULT_DELTA
+    delta: float | None = None
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     class_counts: ClassCounts = ClassCounts.NOISY
     count_weight: float = DEFAULT_COUNT_WEIGHT
     not_private: bool = False
 
     def __post_init__(self) -> None:
+        delta = default_delta(Adjacency.ADD_REMOVE, 1) if self.delta is None else self.delta
         for name, value in (
             ("epsilon", self.epsilon),
-            ("delta", self.delta),
+            ("delta", delta),
             ("count_weight", self.count_weight),
         ):
             require_kind(name, value, (int, float), "a number", refusal=BudgetError)
@@ -67,16 +68,20 @@ class PrivacyParameters:
         if self.not_private:
             if self.epsilon != math.inf:
                 raise BudgetError("--not-private means something with --eps inf only")
-            require_budget(1.0, self.delta)
+            require_budget(1.0, delta)
         elif self.epsilon == math.inf:
             raise BudgetError(
                 "--eps inf adds no noise, so the file would be as sensitive as the embedding: "
                 "choose a number such as 1 ('dpntk release --not-private' makes such a file)"
             )
         else:
-            require_budget(self.epsilon, self.delta)
+            require_budget(self.epsilon, delta)
         if not self.count_weight > 0:
             raise BudgetError(f"--count-weight {self.count_weight:g}: it must be above 0")
+
+    def delta_for(self, records: int) -> float:
+        """The delta of a release from so many records: as given, or `ledger.default_delta`."""
+        return default_delta(self.adjacency, records) if self.delta is None else self.delta
 
     @property
     def released_weight(self) -> float:
@@ -136,13 +141,14 @@ def noise_on(
             adjacency=parameters.adjacency,
             count_weight=parameters.released_weight,
         )
-    if parameters.delta >= 1 / records:
+    delta = parameters.delta_for(records)
+    if delta >= 1 / records:
         # Under add-remove the number of records is secret, and messages are passed on.
         known = parameters.adjacency is Adjacency.REPLACE_ONE
         bound = f"1/n = {1 / records:.3g}" if known else "one over the number of records"
         less = f"at most {0.1 / records:.0e}" if known else "a much smaller one"
         raise BudgetError(
-            f"--delta {parameters.delta:g} is not below {bound}: such a delta allows publishing "
+            f"--delta {delta:g} is not below {bound}: such a delta allows publishing "
             f"somebody's record as it is; choose {less}"
         )
     if parameters.adjacency is Adjacency.ADD_REMOVE and grid.capacity == records:
@@ -154,7 +160,7 @@ def noise_on(
         feature_map,
         grid.units_per_one,
         epsilon=parameters.epsilon,
-        delta=parameters.delta,
+        delta=delta,
         adjacency=parameters.adjacency,
         count_weight=parameters.released_weight,
     )
@@ -169,7 +175,7 @@ def entry_for(embedding: Embedding, parameters: PrivacyParameters, scale: NoiseS
         release_id=secrets.token_hex(16),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         epsilon=parameters.epsilon,
-        delta=parameters.delta,
+        delta=parameters.delta_for(embedding.records),
         adjacency=parameters.adjacency,
         noise_multiplier=scale.noise_multiplier,
         noise_multiplier_replace_one=scale.noise_multiplier * share,

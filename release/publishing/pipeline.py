@@ -153,14 +153,14 @@ def _planned(
     entry = entry_for(embedding, parameters, scale)
     ledger = embedding.ledger.with_entry(entry)
     require_below_ceiling(ledger)
-    total = total_of(ledger, parameters.delta)
+    total = total_of(ledger, entry.delta)
     # How many records are released under add-remove is not known yet, and follows from nothing.
     promise = _guarantee(embedding, parameters, scale, entry, total, embedding.records)
     try:
         require_consistent(promise, embedding.feature_map, embedding.schema.spent)
     except FormatError as error:
         raise BudgetError(
-            f"--eps {parameters.epsilon:g} with --delta {parameters.delta:g}: no reader could "
+            f"--eps {parameters.epsilon:g} with --delta {entry.delta:g}: no reader could "
             f"confirm such a release, {error}: choose others"
         ) from error
     return scale, entry, total
@@ -230,7 +230,7 @@ def _guarantee(
     unit = embedding.grid.unit
     return EmbeddingGuarantee(
         epsilon=parameters.epsilon,
-        delta=parameters.delta,
+        delta=entry.delta,
         adjacency=parameters.adjacency,
         noise_multiplier=scale.noise_multiplier,
         sensitivity=scale.sensitivity * unit,
@@ -243,7 +243,7 @@ def _guarantee(
         epsilon_replace_one=(
             None
             if parameters.adjacency is Adjacency.REPLACE_ONE
-            else epsilon_for(entry.noise_multiplier_replace_one, parameters.delta)
+            else epsilon_for(entry.noise_multiplier_replace_one, entry.delta)
         ),
         total_epsilon=total.epsilon,
         total_adjacency=total.adjacency,

@@ -39,6 +39,11 @@ class Plan:
     sigma: float
 
     @property
+    def delta(self) -> float:
+        """That the release would promise."""
+        return self.parameters.delta_for(self.records)
+
+    @property
     def noise_per_coordinate(self) -> float:
         """Standard deviation of the noise on each entry of the released matrix."""
         return self.sigma / self.records
@@ -74,7 +79,7 @@ class Plan:
 
     def epsilon_where(self, share: float) -> float:
         """The epsilon, other things equal, of a release with `share` times the noise."""
-        return epsilon_for(self.noise_multiplier * share, self.parameters.delta)
+        return epsilon_for(self.noise_multiplier * share, self.delta)
 
 
 def plan(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pytest
 from pyarrow import parquet
 
@@ -22,6 +24,7 @@ from dpntk.generate import (
     sample_to,
 )
 from dpntk.release import open_any
+from tests.conftest import Command
 from tests.helpers.releases import KINDS, write_small_release
 from tests.helpers.tables import PEOPLE, require_valid
 
@@ -69,16 +72,60 @@ def test_what_comes_back_samples_and_knows_how_it_was_trained(
     assert (again.losses, again.noise_floor) == ((), None)
     if kind == "table":
         rows, others = made.sample(30, seed=0), made.sample(30, seed=1)
-        assert isinstance(rows, pa.Table)
-        require_valid(rows, PEOPLE)
-        assert rows.equals(parquet.read_table(first))
+        assert isinstance(rows, pd.DataFrame)
+        require_valid(parquet.read_table(first), PEOPLE)
+        pd.testing.assert_frame_equal(rows, pd.read_parquet(first))
+        pd.testing.assert_frame_equal(rows, made.records())
         assert not rows.equals(others)
     else:
         images, labels = made.sample(30, seed=0)
         with np.load(first) as stored:
             assert np.array_equal(stored["x"], images)
             assert np.array_equal(stored["y"], labels)
+        assert all(map(np.array_equal, made.records(), (images, labels)))
         assert not np.array_equal(made.sample(30, seed=1)[0], images)
+
+
+def content(sampled: Any) -> str:  # noqa: ANN401 - arrays or rows
+    """All that was sampled, as a text."""
+    found: str = sampled[0].tobytes().hex() if isinstance(sampled, tuple) else sampled.to_csv()
+    return found
+
+
+def drawn(folder: Path, kind: str) -> bytes:
+    return (folder / FILE[kind]).read_bytes()
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in TRAINED], indirect=["release"])
+def test_more_records_are_new_ones_unless_a_seed_asks_for_the_same(
+    release: Path, kind: str, tmp_path: Path, dpntk: Command
+) -> None:
+    made = generate(release, tmp_path / "first", count=30, settings=SETTINGS[kind])
+    assert made.seed == 0
+    again = ("generate", "--from", "first", "-n", 30, "-o")
+    (new, other) = (dpntk(*again, folder) for folder in ("new", "other"))
+    assert len({drawn(tmp_path / name, kind) for name in ("first", "new", "other")}) == 3
+    seed = json.loads((tmp_path / "new" / "provenance.json").read_text())["sampling"]["seed"]
+    assert f"30 records of seed {seed} without training" in new.stderr
+    assert "the same again" not in new.stderr + other.stderr
+    # What the provenance says makes them again, and so does the seed of the training: that is said.
+    dpntk(*again, "third", "--seed", seed)
+    assert drawn(tmp_path / "third", kind) == drawn(tmp_path / "new", kind)
+    same = dpntk(*again, "fourth", "--seed", 0)
+    assert drawn(tmp_path / "fourth", kind) == drawn(tmp_path / "first", kind)
+    assert "note: seed 0 is that of the records that came with the training" in same.stderr
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in TRAINED], indirect=["release"])
+def test_every_call_of_sample_gives_new_records(release: Path, kind: str, tmp_path: Path) -> None:
+    made = generate(release, tmp_path / "first", count=30, settings=SETTINGS[kind])
+    generator = load_generator(made.path)
+    calls = [made.sample(30), made.sample(30), generator.sample(30), generator.sample(30)]
+    assert len(set(map(content, calls))) == 4
+    assert content(made.sample(30, seed=5)) == content(generator.sample(30, seed=5))
+    folders = [sample_to(tmp_path / name, generator, count=30) for name in ("second", "third")]
+    assert len({drawn(folder.path, kind) for folder in (made, *folders)}) == 3
+    assert folders[0].seed not in (0, folders[1].seed)
 
 
 @pytest.mark.parametrize("release", ["images"], indirect=True)
@@ -95,6 +142,10 @@ def test_points_come_back_with_their_generator(release: Path, tmp_path: Path) ->
 def test_a_distilled_set_has_no_generator(release: Path, tmp_path: Path) -> None:
     made = generate(release, tmp_path / "a")
     assert (made.generator, made.losses, made.noise_floor) == (None, (), None)
+    images, labels = made.records()
+    with np.load(made.path / "images.npz") as stored:
+        assert np.array_equal(stored["x"], images)
+    assert len(labels) == len(images)
     with pytest.raises(GeneratorError, match="of a distilled set, which has no generator"):
         made.sample(3)
     with pytest.raises(GeneratorError, match="no such file"):

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from pyarrow import csv
 
 from dpntk.common.errors import OutputError
-from dpntk.embed import load_embedding
-from dpntk.generate.fit.settings import TrainingSettings
+from dpntk.embed import TableSchema, load_embedding
+from dpntk.generate import TableSettings, TrainingSettings
+from dpntk.release import OpenedRelease
+from examples.table import patients
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("common", "embed", "release", "generate")
@@ -48,6 +53,32 @@ def test_the_readmes_python_run_twice_spends_once(
         exec(program, {})  # noqa: S102
     assert {file: file.read_bytes() for file in tmp_path.glob("*.h5")} == written
     assert len(load_embedding(Path("embedding.h5")).ledger.entries) == 1
+
+
+@pytest.mark.parametrize("page", ["quickstart", "guide/pandas"])
+def test_python_that_begins_with_a_data_frame_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From top to bottom, as a reader would: what one block makes, the next may use."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    csv.write_csv(patients(seed=0).slice(0, 300), "train.csv")
+    np.savez("images.npz", x=np.zeros((60, 8, 8), dtype=np.uint8), y=np.arange(60) % 3)
+    monkeypatch.setattr("dpntk.generate.pipeline.default_settings", brief_settings)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)  # noqa: S102
+    synthetic = names["synthetic"]
+    assert isinstance(synthetic, pd.DataFrame)
+    assert list(synthetic.columns) == ["age", "ward", "days", "readmitted"]
+    assert len(synthetic) == 1000
+    assert load_embedding("work/embedding.h5").ledger.all_entries[0].epsilon == 1.0
+
+
+def brief_settings(opened: OpenedRelease) -> TrainingSettings:
+    """A few steps, of either kind."""
+    is_table = isinstance(opened.release.schema, TableSchema)
+    return TableSettings(steps=2, batch=20) if is_table else TrainingSettings(steps=2, batch=6)
 
 
 def test_files_that_the_proofs_name_exist() -> None:

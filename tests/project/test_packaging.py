@@ -15,7 +15,7 @@ ROOMS = ("common", "embed", "release", "generate", "evaluate")
 def test_the_wheel_holds_every_module_and_its_types(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
-    for name in (*ROOMS, "pyproject.toml", "README.md", "LICENSE"):
+    for name in (*ROOMS, "dpntk", "pyproject.toml", "README.md", "LICENSE"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tree / name)
     build = "from setuptools.build_meta import build_wheel; build_wheel('.')"
@@ -26,4 +26,6 @@ def test_the_wheel_holds_every_module_and_its_types(tmp_path: Path) -> None:
     expected = {
         f"dpntk/{file.relative_to(ROOT)}" for room in ROOMS for file in (ROOT / room).rglob("*.py")
     } | {f"dpntk/{room}/py.typed" for room in ROOMS}
+    expected |= {str(file.relative_to(ROOT)) for file in (ROOT / "dpntk").glob("*.py")}
+    expected.add("dpntk/py.typed")
     assert packed == expected

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("common", "embed", "release", "generate", "evaluate")
+ROOMS = ("common", "embed", "release", "generate", "evaluate", "dpntk")
 
 FUNCTIONS = {
     "open", "os.open", "os.fdopen", "io.open", "h5py.File", "np.load", "np.fromfile", "np.memmap",
@@ -30,6 +30,7 @@ AT_THE_DOOR = {
     "common/features/torchscript.py": {"torch.jit.load"},
     "common/storage/hdf5.py": {"h5py.File"},
     "generate/output/generator_file.py": {"load"},
+    "generate/output/records.py": {"np.load", "parquet.read_table"},
 }
 OF_OURS = {
     # What is being written, and locks.

@@ -1,7 +1,7 @@
 """NumPy arrays with images `x` and labels `y` (or `x_train`, `y_train`, `x_test`, `y_test`).
 
-They lie in one .npz archive, or each in an .npy file of a folder. Images without labels are of one
-class; they may also be one .npy file.
+They lie in one .npz archive, or each in an .npy file of a folder; or they are in memory. Images
+without labels are of one class; they may also be one .npy file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import DataError
 from ...schema.image import PIXEL_LEVELS, ImageSchema
@@ -22,22 +22,26 @@ from ..base import (
     Batch,
     files_fingerprint,
     records_at_a_time,
+    records_fingerprint,
     regrouped,
     require_labels,
     require_records,
 )
 from ..options import SourceOptions
 from ..prefetch import read_ahead
+from .held import HeldArray
 from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
 from .numbers import numbered_classes, one_class
 
 _LABEL_PIECE: Final = 1 << 16
 
+Array = ArrayFile | HeldArray
+
 
 @dataclass(frozen=True)
 class ArraySource:
-    """Images, and their labels if they have some, in arrays.
+    """Images, and their labels if they have some, in arrays, in files or in memory.
 
     Attributes:
         x: the images.
@@ -46,8 +50,8 @@ class ArraySource:
         schema: what is publicly known of the records.
     """
 
-    x: ArrayFile
-    y: ArrayFile | None
+    x: Array
+    y: Array | None
     layout: PixelLayout
     schema: ImageSchema
 
@@ -91,8 +95,21 @@ class ArraySource:
         return cls._open(ArrayFile.open(path), None, options)
 
     @classmethod
-    def _open(cls, x: ArrayFile, y: ArrayFile | None, options: SourceOptions) -> ArraySource:
-        where = _where(x)
+    def open_held(
+        cls, images: ArrayLike, labels: ArrayLike | None, options: SourceOptions
+    ) -> ArraySource:
+        """Take over arrays in memory.
+
+        Raises:
+            DataError: one is of the wrong type, or the two disagree.
+            SchemaError: sizes or classes that are not supported.
+        """
+        y = None if labels is None else HeldArray.of("labels", labels)
+        return cls._open(HeldArray.of("images", images), y, options)
+
+    @classmethod
+    def _open(cls, x: Array, y: Array | None, options: SourceOptions) -> ArraySource:
+        where = x.where
         if x.dtype.kind != "f" and x.dtype != np.uint8:
             raise DataError(f"{where} is {x.dtype}: store pixels as uint8, or as floats in [0, 1]")
         if y is not None:
@@ -103,7 +120,7 @@ class ArraySource:
             named = one_class(options, where)
         else:
             pieces = (labels.reshape(-1).astype(np.int64) for _, labels in y.read(_LABEL_PIECE))
-            named = numbered_classes(options, pieces, _where(y))
+            named = numbered_classes(options, pieces, y.where)
         schema = layout.form.schema(*named)
         return cls(x, y, layout, schema)
 
@@ -116,7 +133,12 @@ class ArraySource:
             yield from regrouped(pieces, size)
 
     def fingerprint(self) -> str:
-        """Of the files' names, sizes and times, and which arrays of them are read."""
+        """Of the files' names, sizes and times, and which arrays of them are read.
+
+        Of arrays in memory, of the records.
+        """
+        if isinstance(self.x, HeldArray) or isinstance(self.y, HeldArray):
+            return records_fingerprint(self.batches(_LABEL_PIECE), self.schema)
         arrays = [array for array in (self.x, self.y) if array is not None]
         names = dict.fromkeys(array.path.name for array in arrays)
         what = ("arrays", *(array.name for array in arrays), len(self))
@@ -129,7 +151,7 @@ class ArraySource:
             contextlib.closing(self._labels(size, start, stop)) as label_pieces,
         ):
             for (first, raw), labels in zip(image_pieces, label_pieces, strict=True):
-                yield Batch(self.layout.records(to_pixels(raw, first, _where(self.x))), labels)
+                yield Batch(self.layout.records(to_pixels(raw, first, self.x.where)), labels)
 
     def _labels(
         self, size: int, start: int, stop: int | None
@@ -141,7 +163,7 @@ class ArraySource:
             return
         for first, raw in self.y.read(size, start, stop):
             labels = raw.reshape(-1).astype(np.int64)
-            require_labels(labels, len(self.schema.classes), first, _where(self.y))
+            require_labels(labels, len(self.schema.classes), first, self.y.where)
             yield labels
 
 
@@ -161,24 +183,20 @@ def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str | N
     return x, y if f"{y}.npy" in there else None
 
 
-def _where(array: ArrayFile) -> str:
-    return str(array.path) if array.path.suffix == ".npy" else f"{array.path}: {array.name}"
-
-
-def _require_labels_of(x: ArrayFile, y: ArrayFile) -> None:
+def _require_labels_of(x: Array, y: Array) -> None:
     """Refuse what are no labels of some images.
 
     Raises:
         DataError: they are no whole numbers, or not as many.
     """
-    where = _where(y)
+    where = y.where
     if y.dtype.kind not in "iu":
         raise DataError(f"{where} is {y.dtype}: store labels as integers from 0")
     if math.prod(y.shape[1:]) != 1:
         raise DataError(f"{where} has shape {y.shape}: store one label a record")
     if len(x) != len(y):
         raise DataError(
-            f"{_where(x)} holds {len(x)} images but {y.name} holds {len(y)} labels: they do not "
+            f"{x.where} holds {len(x)} images but {y.name} holds {len(y)} labels: they do not "
             "belong together"
         )
 

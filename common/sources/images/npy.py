@@ -94,6 +94,11 @@ class ArrayFile:
         return self.shape[0]
 
     @property
+    def where(self) -> str:
+        """What messages call it."""
+        return str(self.path) if self.path.suffix == ".npy" else f"{self.path}: {self.name}"
+
+    @property
     def item_bytes(self) -> int:
         """Size of one of its items, along the first dimension."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +18,8 @@ from ...schema.dates import DAY
 from ...schema.encoding import MISSING, blocks_of
 from ...schema.table import TableSchema
 from ...text import counted
-from ..base import Batch
+from ..base import Batch, regrouped
+from ..prefetch import read_ahead
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +27,19 @@ if TYPE_CHECKING:
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _EXAMPLE: Final = np.array([31 * DAY - DAY // 2])
 """Noon on the last day of January, 1970."""
+
+
+RowsInPlace = Generator[tuple[str, int, "pa.RecordBatch"], None, None]
+"""Rows of a table's columns, each time with where they are from and the number of the first."""
+
+
+def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterator[Batch]:
+    """Turn rows into records, `size` at a time; say at the end how many values were clipped."""
+    reader = RowReader(schema)
+    with contextlib.closing(read_ahead(rows)) as found:
+        encoded = (reader.encode(part, first, where) for where, first, part in found)
+        yield from regrouped(encoded, size)
+    reader.tell()
 
 
 class RowReader:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from ...errors import DataError, SchemaError
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
-from ..base import Batch, files_fingerprint, reading, regrouped, require_records, require_regular
+from ..base import Batch, files_fingerprint, reading, require_records, require_regular
 from ..parquet import opened, read_rows, reading_parquet
 from ..prefetch import read_ahead
 from ..shards import find_shards, holds_shards, overlaps
 from .csv import SUFFIXES, is_csv, read_csv, read_header
-from .rows import RowReader
+from .rows import RowReader, RowsInPlace, encoded_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,11 +102,7 @@ class TableSource:
 
         Values beyond their bounds are clipped, and how many is shown to the user at the end.
         """
-        reader = RowReader(self.schema)
-        with contextlib.closing(read_ahead(self._rows(start, stop))) as rows:
-            encoded = (reader.encode(found, first, str(file)) for file, first, found in rows)
-            yield from regrouped(encoded, size)
-        reader.tell()
+        yield from encoded_batches(self.schema, self._rows(start, stop), size)
 
     def values(self) -> dict[str, NDArray[Any]]:
         """Read the whole table, column by column, as the schema understands it.
@@ -121,16 +117,14 @@ class TableSource:
         """
         reader = RowReader(self.schema)
         with contextlib.closing(read_ahead(self._rows(0, None))) as rows:
-            parts = [reader.values(found, first, str(file)) for file, first, found in rows]
+            parts = [reader.values(found, first, where) for where, first, found in rows]
         reader.tell()
         return {
             column.name: np.concatenate([part[column.name] for part in parts])
             for column in self.schema.columns
         }
 
-    def _rows(
-        self, start: int, stop: int | None
-    ) -> Generator[tuple[Path, int, pa.RecordBatch], None, None]:
+    def _rows(self, start: int, stop: int | None) -> RowsInPlace:
         """Yield the used columns of some rows, and the file and the number of the first of them."""
         names = [column.name for column in self.schema.columns]
         stop = len(self) if stop is None else stop
@@ -143,7 +137,7 @@ class TableSource:
             )
             with contextlib.closing(parts):
                 for number, rows in parts:
-                    yield file, number, rows.select(names)
+                    yield str(file), number, rows.select(names)
 
     def _csv_rows(
         self, index: int, names: tuple[str, ...], first: int, last: int

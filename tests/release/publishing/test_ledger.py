@@ -251,7 +251,9 @@ def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Pat
     assert not (tmp_path / "second.h5").exists()
     shown = dpntk("budget").stdout
     assert "spent: epsilon 1 at delta 0.001 (replace-one)" in shown
-    assert "ceiling: epsilon 1.2; one more release may have up to epsilon 0.5" in shown
+    assert (
+        "ceiling: epsilon 1.2 at delta 0.001; one more release may have up to epsilon 0.5" in shown
+    )
     left = re.search(r"one more release may have up to epsilon (0\.\d+)", shown)
     assert left is not None
     second = ("-o", "second.h5", "--compose", "--delta", "1e-3")

@@ -154,7 +154,10 @@ def test_a_ceiling_of_a_part_stops_a_release_of_the_whole(tmp_path: Path, dpntk:
         options = ("--front", "pixels", "--width", "5", "--classes", "3", *budget)
         assert dpntk("embed", data, *options, "-o", f"{site}.h5").code == 0
     assert dpntk("merge", "a.h5", "b.h5", "-o", "all.h5").code == 0
-    assert "ceiling of a part: epsilon 0.5; one more release" in dpntk("budget", "all.h5").stdout
+    assert (
+        "ceiling of a part: epsilon 0.5 at delta 1e-05; one more release"
+        in dpntk("budget", "all.h5").stdout
+    )
     refused = dpntk("release", "all.h5", "--eps", "1")
     assert refused.code == 1
     assert "the budget of epsilon 0.5" in refused.stderr

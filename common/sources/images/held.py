@@ -1,0 +1,73 @@
+"""NumPy arrays in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import DataError
+from ...outline import Outlined
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldArray(Outlined):
+    """An array that is read like one in a file (`npy.ArrayFile`). SENSITIVE.
+
+    Attributes:
+        name: what it is called in messages.
+        values: at least one dimension.
+    """
+
+    name: str
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, name: str, values: ArrayLike) -> HeldArray:
+        """Take over an array, or what NumPy can make one of.
+
+        Raises:
+            DataError: it cannot, or it is a single number.
+        """
+        try:
+            array = np.asarray(values)
+        except (TypeError, ValueError):
+            raise DataError(f"{name}: not an array: its items have several shapes") from None
+        if not array.shape:
+            raise DataError(f"{name} is a single value: store one item a record")
+        return cls(name, array)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return self.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """At least one dimension."""
+        return self.values.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its items."""
+        return self.values.dtype
+
+    @property
+    def item_bytes(self) -> int:
+        """Size of one of its items, along the first dimension."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    def read(
+        self, size: int, start: int = 0, stop: int | None = None
+    ) -> Generator[tuple[int, NDArray[Any]], None, None]:
+        """Yield (number of the first item, items) for `size` items at a time."""
+        wanted = range(len(self))[start:stop]
+        for first in wanted[::size]:
+            yield first, self.values[first : min(first + size, wanted.stop)]

@@ -1,0 +1,167 @@
+"""Tables in memory: data frames of pandas and of Polars, Arrow tables, and what can be one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_checkable
+
+from ...errors import DataError
+from ...outline import Outlined
+from ...schema.table import TableSchema
+from ...storage.canonical_json import digest
+from ..base import Batch, records_fingerprint, regrouped, require_records
+from .rows import RowReader, RowsInPlace, encoded_batches
+from .table import require_columns, require_distinct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS: Final = 1 << 14
+"""So many at a time."""
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """What hands its columns over by Arrow's protocol, as pandas, Polars and pyarrow do."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A stream of Arrow's, in a capsule."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrameSource(Outlined):
+    """A table in memory, whose rows become records as those of a file do. SENSITIVE.
+
+    Rows are numbered from 1 in messages; an index of pandas is not used.
+
+    Attributes:
+        schema: what is publicly known of it.
+        table: its columns.
+        where: what messages call it.
+    """
+
+    schema: TableSchema
+    table: pa.Table
+    where: str
+
+    @classmethod
+    def open(cls, frame: Frame, schema: TableSchema) -> FrameSource:
+        """Take over the columns that the schema describes.
+
+        Args:
+            frame: whatever hands over Arrow's columns; it is not changed.
+            schema: of the table.
+
+        Raises:
+            DataError: there are no rows, or a column's values are not of one kind.
+            SchemaError: the columns are not those of the schema.
+        """
+        where, held = type(frame).__name__, _held(frame)
+        require_columns(_names(held), schema, where)
+        table = _columns(held, [column.name for column in schema.columns], where)
+        require_records(table.num_rows, where)
+        return cls(schema, table, where)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        count: int = self.table.num_rows
+        return count
+
+    def fingerprint(self) -> str:
+        """Of all records: see `Source`."""
+        reader = RowReader(self.schema)
+        parts = (reader.encode(rows, first, where) for where, first, rows in self._rows(0, None))
+        return records_fingerprint(regrouped(parts, ROWS), digest(self.schema.to_json()))
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """See `Source`. How many values were beyond their bounds is shown at the end."""
+        yield from encoded_batches(self.schema, self._rows(start, stop), size)
+
+    def _rows(self, start: int, stop: int | None) -> RowsInPlace:
+        wanted = self.table.slice(start, (len(self) if stop is None else stop) - start)
+        for rows in wanted.to_batches(max_chunksize=ROWS):
+            yield self.where, start, rows
+            start += len(rows)
+
+
+def is_frame(data: object) -> TypeGuard[Frame]:
+    """Whether an object is a table in memory."""
+    return isinstance(data, Frame) or _of_pandas(data)
+
+
+def to_arrow(frame: Frame) -> pa.Table:
+    """All columns of a frame, in types that Arrow computes with.
+
+    Raises:
+        DataError: the values of a column are not of one kind.
+        SchemaError: two columns have the same name.
+    """
+    where, held = type(frame).__name__, _held(frame)
+    names = _names(held)
+    require_distinct(names, where)
+    return _columns(held, names, where)
+
+
+def _of_pandas(data: object) -> bool:
+    """Whether it is a data frame of pandas, whose older versions do not speak Arrow's protocol."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _held(frame: Frame) -> Any:  # noqa: ANN401 - neither pandas nor pyarrow has types
+    """A frame of pandas as it is, any other as a table of Arrow: some can be read only once."""
+    import pyarrow
+
+    if _of_pandas(frame):
+        return frame
+    try:
+        return pyarrow.table(frame)
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        raise DataError(
+            f"{type(frame).__name__}: not a table: give one with columns, such as a DataFrame; "
+            "what can be read only once must not have been read before"
+        ) from None
+
+
+def _names(held: Any) -> tuple[str, ...]:  # noqa: ANN401
+    return tuple(map(str, held.columns if _of_pandas(held) else held.column_names))
+
+
+def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa: ANN401
+    """Some columns, in types that Arrow computes with; no name may be there twice."""
+    import pyarrow
+
+    if not _of_pandas(held):
+        return pyarrow.table({name: _plain(held.column(name)) for name in wanted})
+    names, columns = _names(held), {}
+    for name in wanted:
+        try:
+            columns[name] = pyarrow.array(held.iloc[:, names.index(name)], from_pandas=True)
+        except (pyarrow.ArrowException, UnicodeError, OverflowError) as error:
+            raise DataError(
+                f"{where}: column {name!r} holds values of several kinds, or of one that no table "
+                "has: make them numbers or texts, or leave the column out of the data",
+                str(error),
+            ) from None  # Arrow's error quotes the value
+    return pyarrow.table(columns)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts that Arrow cannot compute with yet, as Polars hands them over, as those that it can."""
+    import pyarrow
+
+    view, text = "string_view", pyarrow.string()
+    if str(column.type) == view:
+        return column.cast(text)
+    if pyarrow.types.is_dictionary(column.type) and str(column.type.value_type) == view:
+        return pyarrow.chunked_array(
+            [
+                pyarrow.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(text))
+                for part in column.chunks
+            ],
+            pyarrow.dictionary(column.type.index_type, text),
+        )
+    return column

@@ -1,0 +1,96 @@
+"""What can be made of a release, by somebody who has nothing but the release."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, Final, Never
+
+from dpntk.common.arguments import Location, path_from
+from dpntk.common.errors import GeneratorError, ReleaseError
+from dpntk.generate import SavedGenerator, Synthetic, TrainingSettings, generate, sample_to
+
+NO_PICKLE: Final = (
+    "this is not pickled, because whoever opens a pickle runs it: keep the release, from which "
+    "Synthesizer.from_release makes a generator anew"
+)
+
+
+class ReleasedSynthesizer:
+    """A generator that was trained on a release; it has no way to any record.
+
+    Attributes:
+        release_path: of the release.
+        generator: trained on it.
+    """
+
+    def __init__(self, release_path: Path, generator: SavedGenerator) -> None:
+        self.release_path: Final = release_path
+        self.generator: Final = generator
+
+    @classmethod
+    def train(
+        cls,
+        release: Location,
+        folder: Location | None = None,
+        *,
+        settings: TrainingSettings | None = None,
+        device: str = "auto",
+    ) -> ReleasedSynthesizer:
+        """Train on a release.
+
+        Guarantee:
+            Post-processing: reads the release alone, so the result is as private as the release.
+            (docs/privacy/proofs.md, statement 10.)
+
+        Args:
+            release: the path of its file, whose signer has to be trusted.
+            folder: where to write synthetic records, as many as the release was made from; none
+                are written if None.
+            settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
+            device: "auto", "cpu" or "cuda".
+
+        Raises:
+            ReleaseError: the file is no release, or its signer is not trusted.
+            GeneratorError: it is of a distilled set, which needs no generator, or the training
+                diverged.
+            OutputError: the folder cannot be written.
+        """
+        path = path_from("release", release, refusal=ReleaseError)
+        if folder is not None:
+            made = generate(path, folder, settings=settings, device=device)
+        else:
+            with tempfile.TemporaryDirectory() as unused:
+                place = Path(unused) / "synthetic"
+                made = generate(path, place, count=1, settings=settings, device=device)
+        if made.generator is None:
+            raise GeneratorError(f"{path}: of a distilled set: 'dpntk generate' writes its records")
+        return cls(path, made.generator)
+
+    def sample(self, n: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
+        """Draw synthetic records, in random order.
+
+        Args:
+            n: how many.
+            seed: the same one gives the same records again; if None, each call gives new ones.
+
+        Returns:
+            Of a table a DataFrame with the declared types; of images uint8 (n, side, side) and
+            their labels, int64 (n,).
+
+        Raises:
+            GeneratorError: the numbers make no sense, or pandas is not installed.
+        """
+        return self.generator.sample(n, seed)
+
+    def generate(self, folder: Location, n: int, seed: int | None = None) -> Synthetic:
+        """Draw synthetic records and write them as `dpntk generate` does; arguments as above.
+
+        Raises:
+            GeneratorError: the numbers make no sense.
+            OutputError: the folder cannot be written.
+        """
+        return sample_to(folder, self.generator, count=n, seed=seed)
+
+    def __getstate__(self) -> Never:
+        raise GeneratorError(NO_PICKLE)

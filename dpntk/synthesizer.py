@@ -1,0 +1,221 @@
+"""The whole way from records to synthetic ones as an estimator in scikit-learn's manner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, Never
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from dpntk.common.arguments import Location, path_from
+from dpntk.common.errors import BudgetError, GeneratorError, OutputError, SchemaError
+from dpntk.common.text import counted
+from dpntk.embed import (
+    FeatureOptions,
+    PrivacyBudget,
+    SourceOptions,
+    TableSchema,
+    embed,
+    load_embedding,
+    save_embedding,
+)
+from dpntk.generate import TrainingSettings
+from dpntk.release import Adjacency, PrivacyParameters, SigningKey, release
+
+from .released import NO_PICKLE, ReleasedSynthesizer
+
+_SYNTHETIC: Final = "synthetic"
+
+
+class NotFitted(GeneratorError, NotFittedError):  # type: ignore[misc]  # sklearn has no types
+    """A synthesizer that was not fitted is asked for what fitting gives."""
+
+
+class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
+    """Learns from sensitive records under differential privacy, and makes synthetic ones.
+
+    `fit` embeds the records, makes one signed release, and trains a generator on that. All that
+    follows from the release costs nothing: `sample` as often as you like.
+
+    Guarantee:
+        That of `dpntk.release.release`: each fit makes one release of `epsilon` and `delta`, and
+        enters it into the ledger in `folder` before its noise is drawn. Fitting again with the same
+        folder is refused, or, with `compose`, adds to what was spent. Another folder has a ledger
+        of its own, which knows nothing of this one. The embedding in `folder` is SENSITIVE.
+
+    Args:
+        epsilon: of each release.
+        delta: likewise, below 1/n; if None as `PrivacyParameters` says.
+        schema: of a table, what is publicly known of its columns: a `TableSchema`, or the path of
+            a `schema.toml`. Images have none.
+        folder: where embedding, ledger, releases and synthetic records are kept; made if need be.
+        classes: of images, their declared number, or the names of all of them.
+        adjacency: which data sets are to be indistinguishable.
+        budget: what all releases from the folder together may spend; no limit if None.
+        features: which feature map; tangent features if None.
+        settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
+        key: signs the releases; this machine's own if None.
+        compose: whether fitting again may add to what was spent.
+        device: "auto", "cpu" or "cuda".
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: TableSchema | Path | str | None = None,
+        folder: Location = "work",
+        *,
+        classes: int | tuple[str, ...] | None = None,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        budget: PrivacyBudget | None = None,
+        features: FeatureOptions | None = None,
+        settings: TrainingSettings | None = None,
+        key: SigningKey | None = None,
+        compose: bool = False,
+        device: str = "auto",
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.folder = folder
+        self.classes = classes
+        self.adjacency = adjacency
+        self.budget = budget
+        self.features = features
+        self.settings = settings
+        self.key = key
+        self.compose = compose
+        self.device = device
+
+    @classmethod
+    def from_release(
+        cls,
+        release: Location,
+        *,
+        settings: TrainingSettings | None = None,
+        device: str = "auto",
+    ) -> ReleasedSynthesizer:
+        """Train a generator on a release, anywhere and at no cost.
+
+        Args:
+            release: the path of its file, whose signer has to be trusted.
+            settings: how to train.
+            device: "auto", "cpu" or "cuda".
+
+        Returns:
+            What samples, and cannot be fitted: nothing in it reads records.
+        """
+        return ReleasedSynthesizer.train(release, settings=settings, device=device)
+
+    def fit(self, X: Any, y: Any = None) -> Synthesizer:  # noqa: ANN401 - as in sklearn
+        """Embed records, make a release of them, and train on that.
+
+        Args:
+            X: what `embed` takes: a DataFrame or another table in memory, images (n, height,
+                width), or the path of a data set.
+            y: labels of images (n,). The label of a table is one of its columns.
+
+        Returns:
+            Itself.
+
+        Raises:
+            DataError: the records cannot be read.
+            SchemaError: they do not fit what is declared of them.
+            BudgetError: epsilon or delta make no sense, or too much was spent before.
+            OutputError: the folder cannot be written.
+        """
+        parameters = PrivacyParameters(self.epsilon, self.delta, self.adjacency)
+        data, source = self._data(X, y)
+        folder = _made(path_from("folder", self.folder, refusal=OutputError))
+        embedding = folder / "embedding.h5"
+        number = 1 + self._releases(embedding)
+        made = embed(data, self.features, source, device=self.device)
+        save_embedding(made, embedding, overwrite=True, ceiling=self.budget)
+        path = folder / ("release.h5" if number == 1 else f"release-{number}.h5")
+        release(embedding, path, parameters, key=self.key, compose=lambda _: self.compose)
+        self.released_ = ReleasedSynthesizer.train(
+            path, folder / _SYNTHETIC, settings=self.settings, device=self.device
+        )
+        return self
+
+    def sample(self, n: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
+        """Draw synthetic records, in random order.
+
+        Args:
+            n: how many.
+            seed: the same one gives the same records again; if None, each call gives new ones.
+
+        Returns:
+            Of a table a DataFrame with the declared types; of images uint8 (n, side, side) and
+            their labels, int64 (n,).
+
+        Raises:
+            GeneratorError: it was not fitted, or the numbers make no sense.
+        """
+        return self._fitted().sample(n, seed)
+
+    @property
+    def release_path(self) -> Path:
+        """The signed release of the last fit, which may be given to anybody.
+
+        Raises:
+            GeneratorError: it was not fitted.
+        """
+        return self._fitted().release_path
+
+    @property
+    def synthetic_path(self) -> Path:
+        """The folder of as many synthetic records as were fitted, with where they come from.
+
+        Raises:
+            GeneratorError: it was not fitted.
+        """
+        return self._fitted().release_path.parent / _SYNTHETIC
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "released_")
+
+    def __getstate__(self) -> Never:
+        raise GeneratorError(NO_PICKLE)
+
+    def _fitted(self) -> ReleasedSynthesizer:
+        if not self.__sklearn_is_fitted__():
+            raise NotFitted(
+                "this Synthesizer is not fitted yet: call fit, or Synthesizer.from_release"
+            )
+        return self.released_
+
+    def _data(self, X: Any, y: Any) -> tuple[Any, SourceOptions]:  # noqa: ANN401
+        """What is to be embedded, and what is known of it."""
+        if self.schema is not None and y is not None:
+            raise SchemaError("y: a table's label is one of its columns: the schema names it")
+        if isinstance(self.classes, int):
+            source = SourceOptions(self.schema, classes=self.classes)
+        else:
+            source = SourceOptions(self.schema, class_names=self.classes)
+        return (X if y is None else (X, y)), source
+
+    def _releases(self, embedding: Path) -> int:
+        """How many releases were made in the folder; only if there may be another one."""
+        if not embedding.exists():
+            return 0
+        earlier = load_embedding(embedding)
+        made = len(set(earlier.ledger.all_entries) - set(earlier.schema.spent))
+        if made and not self.compose:
+            raise BudgetError(
+                f"{embedding} was released from before, {counted(made, 'time')}: another fit adds "
+                "to what is spent: say compose=True if that is acceptable; "
+                "Synthesizer.from_release samples from what is there"
+            )
+        return made
+
+
+def _made(folder: Path) -> Path:
+    """A folder that is there, its owner's alone if it was not."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: {error.strerror or error}") from error
+    return folder

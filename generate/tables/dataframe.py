@@ -1,0 +1,50 @@
+"""Generated rows as people who analyse them have theirs: a DataFrame of pandas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...common.errors import GeneratorError
+from ...common.schema.column import Column, Missing
+from ...common.schema.table import TableSchema
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_NULLABLE: Final = {"bool": "boolean"} | {
+    f"{sign.lower()}int{bits}": f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
+}
+"""How a type is called in pandas where values may be missing, if it is called otherwise there."""
+
+
+def to_dataframe(table: pa.Table, schema: TableSchema) -> pd.DataFrame:
+    """Rows as a DataFrame whose columns have the declared types.
+
+    Integers and truth values stay what they are where values may be missing: pandas has types of
+    its own for that, such as Int64. Which type a column has, the schema says, and not the rows.
+
+    Args:
+        table: with the columns of the schema.
+        schema: of the rows.
+
+    Raises:
+        GeneratorError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise GeneratorError(
+            "pandas is not installed, and rows in memory are DataFrames: 'pip install pandas', or "
+            "read table.parquet with whatever you have"
+        ) from error
+    return pd.DataFrame(
+        {column.name: _series(table.column(column.name), column, pd) for column in schema.columns}
+    )
+
+
+def _series(values: pa.ChunkedArray, column: Column, pd: Any) -> Any:  # noqa: ANN401 - untyped
+    nullable = None if column.missing is Missing.REFUSED else _NULLABLE.get(column.dtype)
+    if nullable is None:
+        return values.to_pandas()
+    return values.to_pandas(types_mapper=lambda _: pd.api.types.pandas_dtype(nullable))

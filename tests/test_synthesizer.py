@@ -1,0 +1,228 @@
+"""The estimator goes the whole way, keeps account of it, and is rebuilt from a release alone."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import io
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+import dpntk
+from dpntk import Synthesizer
+from dpntk.common.errors import BudgetError, DpntkError
+from dpntk.embed import FeatureOptions, PrivacyBudget, load_embedding
+from dpntk.generate import TableSettings, TrainingSettings
+from dpntk.release import Adjacency, open_release
+from tests.helpers.data_sets import IMAGES, LABELS
+from tests.helpers.tables import PEOPLE, people
+
+BRIEF: dict[str, Any] = {
+    "features": FeatureOptions("rff", frequencies=20),
+    "settings": TableSettings(steps=2, batch=4),
+}
+ROWS = pd.read_csv(io.StringIO(people(200)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "records" / "work"
+
+
+@pytest.fixture
+def fitted(folder: Path) -> Synthesizer:
+    return Synthesizer(1.0, 1e-3, PEOPLE, folder, **BRIEF).fit(ROWS)
+
+
+def entries(folder: Path) -> int:
+    return len(load_embedding(folder / "embedding.h5").ledger.all_entries)
+
+
+def test_from_a_data_frame_to_a_data_frame(fitted: Synthesizer, folder: Path) -> None:
+    rows = fitted.sample(50)
+    assert list(rows.columns) == [column.name for column in PEOPLE.columns]
+    assert rows["age"].dtype == np.int64
+    assert set(rows["ill"]) <= {"no", "yes"}
+    assert len(fitted.sample(50).compare(rows)) > 0
+    pd.testing.assert_frame_equal(fitted.sample(50, seed=3), fitted.sample(50, seed=3))
+    # One release, signed and in the ledger; the embedding is its owner's alone.
+    assert fitted.release_path == folder / "release.h5"
+    opened = open_release(fitted.release_path)
+    assert opened.signed_by.own
+    assert (opened.release.epsilon, opened.release.guarantee.delta) == (1.0, 1e-3)
+    assert opened.release.guarantee.adjacency is Adjacency.REPLACE_ONE
+    assert entries(folder) == 1
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "embedding.h5").stat().st_mode & 0o777 == 0o600
+    assert len(pd.read_parquet(fitted.synthetic_path / "table.parquet")) == len(ROWS)
+
+
+def test_images_are_fitted_with_their_labels(folder: Path) -> None:
+    brief: dict[str, Any] = {
+        "features": FeatureOptions(width="5"),
+        "settings": TrainingSettings(2, 6),
+    }
+    model = Synthesizer(20.0, 1e-2, folder=folder, classes=3, **brief).fit(IMAGES, LABELS)
+    images, labels = model.sample(9)
+    assert (images.shape, images.dtype) == ((9, *IMAGES.shape[1:]), np.uint8)
+    assert set(labels) <= {0, 1, 2}
+    schema = open_release(model.release_path).release.schema
+    assert (schema.classes, schema.from_data) == (("0", "1", "2"), ())
+
+
+def test_a_second_fit_is_refused_by_the_ledger_before_a_record_is_read(
+    fitted: Synthesizer, folder: Path
+) -> None:
+    before = {file.name: file.read_bytes() for file in folder.glob("*.h5")}
+    for model in (fitted, clone(fitted)):
+        with pytest.raises(BudgetError, match="was released from before, 1 time: ") as caught:
+            model.fit(object())  # which nothing could be read from
+        assert "compose=True" in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert {file.name: file.read_bytes() for file in folder.glob("*.h5")} == before
+    assert len(fitted.sample(3)) == 3  # it stays fitted
+
+
+def test_a_second_fit_that_composes_is_counted_beside_the_first(
+    fitted: Synthesizer, folder: Path
+) -> None:
+    first = fitted.release_path.read_bytes()
+    again = clone(fitted).set_params(compose=True, epsilon=0.5).fit(ROWS.head(150))
+    assert again.release_path == folder / "release-2.h5"
+    assert (folder / "release.h5").read_bytes() == first
+    promise = open_release(again.release_path).release.guarantee
+    assert promise.total_releases == entries(folder) == 2
+    assert 1.0 < promise.total_epsilon < 1.5
+    assert promise.records == 150
+
+
+def test_a_budget_binds_all_fits(folder: Path) -> None:
+    model = Synthesizer(
+        1.0, 1e-3, PEOPLE, folder, budget=PrivacyBudget(1.2, 1e-3), compose=True, **BRIEF
+    ).fit(ROWS)
+    with pytest.raises(BudgetError, match="does not allow this release") as caught:
+        model.fit(ROWS)
+    assert "\n" not in str(caught.value)
+    assert entries(folder) == 1
+    assert not (folder / "release-2.h5").exists()
+
+
+def test_from_a_release_alone_records_are_made_and_none_are_read(
+    fitted: Synthesizer, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "release.h5"
+    elsewhere.write_bytes(fitted.release_path.read_bytes())
+    rebuilt = Synthesizer.from_release(elsewhere, settings=BRIEF["settings"])
+    pd.testing.assert_frame_equal(rebuilt.sample(30, seed=1), fitted.sample(30, seed=1))
+    made = rebuilt.generate(tmp_path / "more", 20)
+    assert len(made.records()) == 20
+    assert not hasattr(rebuilt, "fit")
+    assert list(tmp_path.glob("**/embedding.h5")) == [fitted.release_path.parent / "embedding.h5"]
+    # No module that reads records is even loaded.
+    program = (
+        "import sys; from dpntk.released import ReleasedSynthesizer\n"
+        "from dpntk.generate import TableSettings\n"
+        "brief = TableSettings(steps=2, batch=4)\n"
+        f"made = ReleasedSynthesizer.train({str(elsewhere)!r}, settings=brief)\n"
+        "assert len(made.sample(5)) == 5\n"
+        "readers = ('dpntk.embed', 'dpntk.common.sources', 'dpntk.release.publishing')\n"
+        "assert not [name for name in sys.modules if name.startswith(readers)]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_strangers_release_is_not_trusted(
+    fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody else"))
+    with pytest.raises(DpntkError, match="whom nobody here trusts"):
+        Synthesizer.from_release(fitted.release_path)
+
+
+def test_parameters_are_those_of_scikit_learn(tmp_path: Path) -> None:
+    """What its `check_estimator` asks of every estimator, as far as it speaks of parameters."""
+    names = list(inspect.signature(Synthesizer).parameters)
+    model = Synthesizer(epsilon=0.5, schema=PEOPLE, folder=tmp_path / "work", compose=True)
+    assert sorted(model.get_params()) == sorted(names)
+    assert vars(model).keys() == set(names)  # nothing but parameters, before it is fitted
+    copied = clone(model)
+    assert copied is not model
+    assert copied.get_params() == model.get_params()
+    assert model.set_params(epsilon=2.0, classes=10) is model
+    assert (model.epsilon, model.classes, copied.epsilon) == (2.0, 10, 0.5)
+    with pytest.raises(ValueError, match="Invalid parameter 'eps'"):
+        model.set_params(eps=1.0)
+
+
+def test_nothing_is_done_and_nothing_refused_before_fit(tmp_path: Path) -> None:
+    nonsense: Any = object()
+    names = inspect.signature(Synthesizer).parameters
+    model = Synthesizer(**dict.fromkeys(names, nonsense))
+    assert set(model.get_params().values()) == {nonsense}
+    Synthesizer(folder=tmp_path / "work")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_fitted_says_so(tmp_path: Path) -> None:
+    model = Synthesizer(folder=tmp_path / "work")
+    asked: list[Callable[[], object]] = [
+        lambda: model.sample(3),
+        lambda: model.release_path,
+        lambda: model.synthetic_path,
+    ]
+    for ask in asked:
+        with pytest.raises(NotFittedError, match="call fit") as caught:
+            ask()
+        assert isinstance(caught.value, DpntkError)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+def test_nothing_is_pickled(fitted: Synthesizer) -> None:
+    check_is_fitted(fitted)
+    rebuilt = Synthesizer.from_release(fitted.release_path, settings=BRIEF["settings"])
+    for model in (fitted, clone(fitted), rebuilt):
+        for copier in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(DpntkError, match="this is not pickled") as caught:
+                copier(model)
+            assert "\n" not in str(caught.value)
+
+
+def test_mistakes_get_one_line_and_cost_nothing(tmp_path: Path) -> None:
+    a_file = tmp_path / "file"
+    a_file.write_text("mine")
+    folder = tmp_path / "work"
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: Synthesizer(schema=PEOPLE, folder=folder).fit(ROWS, ROWS["ill"]), "y: a table's"),
+        (lambda: Synthesizer(folder=folder).fit(ROWS), "DataFrame: a table needs a schema"),
+        (lambda: Synthesizer(folder=folder).fit(IMAGES), "a pair of arrays"),
+        (lambda: Synthesizer(0, schema=PEOPLE, folder=folder).fit(ROWS), "a positive number"),
+        (lambda: Synthesizer(schema=PEOPLE, folder=a_file).fit(ROWS), "file: "),
+        (lambda: Synthesizer(schema=PEOPLE, folder=None).fit(ROWS), "folder must be the path"),  # type: ignore[arg-type]
+        (lambda: Synthesizer(delta=0.1, schema=PEOPLE, folder=folder).fit(ROWS), "not below 1/n"),
+        (lambda: Synthesizer.from_release(tmp_path / "none.h5"), "no such file"),
+    ]
+    for call, words in wrong:
+        with pytest.raises(DpntkError, match=words) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    assert a_file.read_text() == "mine"
+    assert not (folder / "release.h5").exists()
+    assert entries(folder) == 0
+
+
+def test_the_package_has_one_name() -> None:
+    assert dpntk.__all__ == ["Synthesizer"]
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = dpntk.nothing
