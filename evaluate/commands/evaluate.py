@@ -130,7 +130,7 @@ def command(
         metric_module=metric_module,
     )
     found.save(output)
-    console.print(f"{output} holds exact figures of real records: only you can read it (0600)")
+    console.print(f"{output} is SENSITIVE: only you can read it (0600)")
     if as_json:
         show_json(found.to_json())
     else:
