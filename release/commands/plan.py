@@ -152,7 +152,7 @@ def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
     parameters = planned.parameters
     return {
         "epsilon": parameters.epsilon,
-        "delta": parameters.delta,
+        "delta": planned.delta,
         "adjacency": parameters.adjacency.value,
         "class_counts": parameters.class_counts.value,
         "records": planned.records,
@@ -172,7 +172,7 @@ def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
 
 def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
     """What was spent before, for programs."""
-    total = total_of(ledger, planned.parameters.delta)
+    total = total_of(ledger, planned.delta)
     return {
         "releases": total.releases,
         "epsilon": total.epsilon if math.isfinite(total.epsilon) else "inf",
