@@ -228,7 +228,7 @@ def test_rows_of_a_rare_class_tell_it_from_the_others(
     write_table(tmp_path / "s", saved, made, {})
     again = load_generator(tmp_path / "s" / "generator.safetensors")
     assert isinstance(again, SavedTableGenerator)
-    assert again.draw(4000, 0).equals(made)
+    assert again.draw(4000, 0).table.equals(made)
 
     records, known = read(tmp_path / "s" / "table.parquet")
     classifier = LogisticRegression(max_iter=1000, class_weight="balanced").fit(records, known)
