@@ -104,8 +104,8 @@ class ArraySource:
             DataError: one is of the wrong type, or the two disagree.
             SchemaError: sizes or classes that are not supported.
         """
-        y = None if labels is None else HeldArray.of("labels", labels)
-        return cls._open(HeldArray.of("images", images), y, options)
+        x = HeldArray.of("images", images)
+        return cls._open(x, None if labels is None else HeldArray.of("labels", labels), options)
 
     @classmethod
     def _open(cls, x: Array, y: Array | None, options: SourceOptions) -> ArraySource:
