@@ -22,6 +22,7 @@ from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
 from .output.folder import require_replaceable
+from .output.provenance import warn_of_indistinct
 from .synthetic import (
     SavedGenerator,
     Synthetic,
@@ -105,6 +106,7 @@ def generate(
     require_replaceable(folder)
     if points is not None:
         require_points(points, len(opened.release.schema.classes))
+    warn_of_indistinct(opened.release)
     training: Training[Any]
     generator: SavedGenerator
     if isinstance(chosen, TableSettings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -14,7 +15,9 @@ from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend
 from ..fit.settings import TrainingSettings
 from .generator import ConditionalGenerator, GeneratorSpec
-from .initialisation import class_means
+from .initialisation import noisy_means
+from .prior import GeneratorPrior
+from .shares import likely_shares
 from .whitening import WhitenedDistance
 
 _LOOK_EVERY = 200
@@ -48,12 +51,16 @@ def train(
     """
     settings = settings or TrainingSettings()
     place = choose_device(device)
+    release = replace(release, class_weights=likely_shares(release))
     objective = WhitenedDistance(release, place, module_for(release.feature_map, module))
     classes = len(release.schema.classes)
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)
     random = torch.Generator(device=place).manual_seed(settings.seed)
-    generator = _first_generator(release, settings.seed).to(place)
+    generator = _first_generator(release, settings.seed)
+    prior = GeneratorPrior(noisy_means(release), generator.spec.side, objective.noise_variance)
+    generator.start_from(torch.from_numpy(prior.start))
+    generator.to(place)
 
     def codes(count: int) -> torch.Tensor:
         shape = (classes, count, generator.spec.code)
@@ -63,7 +70,7 @@ def train(
         if step % _LOOK_EVERY == 1:
             objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
         distance = objective(generator(codes(size), every_class))
-        return Loss(distance, distance)
+        return Loss(distance + prior.energy(generator), distance)
 
     return descend(
         generator,
@@ -82,5 +89,5 @@ def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         generator = ConditionalGenerator(spec)
-    generator.start_from(torch.from_numpy(class_means(release)))
+    generator.share()
     return generator
