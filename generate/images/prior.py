@@ -70,6 +70,10 @@ _OWN_FLOWS: Final = 1e-3
 """Variance of what a class's flows have of their own, at each control point."""
 
 
+_LEAST: Final = 1e-12
+"""Variances of noise below this are taken for it: a release may have none."""
+
+
 class GeneratorPrior:
     """A Gaussian prior over generators.
 
@@ -94,9 +98,11 @@ class GeneratorPrior:
         self._variance = noise_variance
         self.shared, self.own = _SHARED_TEMPLATE, _OWN_TEMPLATE
         self.start = np.full((len(noise_variance), side**2), 0.5, dtype=np.float32)
-        known = np.isfinite(means.noise) if means is not None else np.zeros(0, dtype=bool)
-        if means is not None and known.sum() > 1:
-            self._learn(means.values[known], means.noise[known], known)
+        if means is not None:
+            known = np.isfinite(means.noise)
+            self.start[known] = means.values[known].clip(0.0, 1.0)
+            if known.sum() > 1:
+                self._learn(means.values[known], means.noise[known], known)
         self._spectra = {
             name: torch.from_numpy(spectrum.variances(side)).float().to(noise_variance.device)
             for name, spectrum in (
@@ -116,7 +122,7 @@ class GeneratorPrior:
         waves = cosines(self._side)
         images = values.reshape(-1, self._side, self._side)
         seen = (waves @ images @ waves.T).reshape(len(values), -1)
-        noisy = (noise**2)[:, None]
+        noisy = np.maximum(noise**2, _LEAST)[:, None]
         middle = (seen / noisy).sum(axis=0) / (1 / noisy).sum()
         of_middle = 1 / (1 / noisy).sum()
         # A deviation from a mean of k has lost 1/k of its variance.

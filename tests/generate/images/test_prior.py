@@ -23,7 +23,7 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.initialisation import class_means, noisy_means
+from dpntk.generate.images.initialisation import NoisyMeans, class_means, noisy_means
 from dpntk.generate.images.prior import GeneratorPrior, Spectrum, cosines
 from dpntk.generate.images.shares import likely_shares
 from dpntk.generate.images.training import train
@@ -92,6 +92,13 @@ def test_next_to_no_noise_leaves_the_means_as_they_are() -> None:
     assert np.abs(prior_of(release).start - class_means(release)).max() < 0.01
 
 
+@pytest.mark.parametrize("classes", [1, 10])
+def test_means_without_noise_and_of_one_class_are_where_templates_begin(classes: int) -> None:
+    means = NoisyMeans(MEANS[:classes], np.zeros(classes))
+    start = GeneratorPrior(means, 8, torch.zeros(classes)).start
+    assert np.abs(start - MEANS[:classes]).max() < 1e-6
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_a_generator_does_not_learn_the_noise(seed: int) -> None:
     release = digits(0.3, seed=seed)
@@ -139,6 +146,6 @@ def test_the_prior_is_that_of_the_spectra() -> None:
     generator.template[0, 0] += 0.5 * wave
     generator.template[1, 0] -= 0.5 * wave
     frequency = math.hypot(1, 1)
-    variance = 2 * prior.own.amplitude / (1 + (frequency / prior.own.cutoff) ** 4)
+    variance = 2 * prior.own.amplitude / (1 + (frequency / prior.own.cutoff) ** 2)
     wanted = (0.1 + 0.3) * 0.25 / variance / 2
     assert float(prior.energy(generator)) == pytest.approx(wanted, rel=1e-4)
