@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import torch
 
@@ -23,6 +24,21 @@ from .whitening import WhitenedDistance
 _LOOK_EVERY = 200
 _LOOKED_AT = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
+_CLEAR: Final = 0.006
+"""Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
+_LEAST_STEPS: Final = 30
+
+
+def usual_settings(release: Release) -> TrainingSettings:
+    """How to train on a release if nobody says: with more noise, fewer steps fit less of it.
+
+    Args:
+        release: of images.
+    """
+    usual = TrainingSettings()
+    blur = release.noise_per_coordinate * len(release.schema.classes)
+    share = (_CLEAR / blur) ** 1.5 if blur > _CLEAR else 1.0
+    return replace(usual, steps=max(_LEAST_STEPS, round(usual.steps * share)))
 
 
 def train(
@@ -40,7 +56,7 @@ def train(
 
     Args:
         release: an opened release.
-        settings: how to train.
+        settings: how to train; `usual_settings` if None.
         module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
@@ -49,7 +65,7 @@ def train(
         GeneratorError: the training diverged.
         DeviceError: there is no such device here.
     """
-    settings = settings or TrainingSettings()
+    settings = settings or usual_settings(release)
     place = choose_device(device)
     release = replace(release, class_weights=likely_shares(release))
     objective = WhitenedDistance(release, place, module_for(release.feature_map, module))

@@ -26,7 +26,7 @@ from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.initialisation import NoisyMeans, class_means, noisy_means
 from dpntk.generate.images.prior import GeneratorPrior, Spectrum, cosines
 from dpntk.generate.images.shares import likely_shares
-from dpntk.generate.images.training import train
+from dpntk.generate.images.training import train, usual_settings
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 
@@ -111,6 +111,12 @@ def test_a_generator_does_not_learn_the_noise(seed: int) -> None:
     variance = float(np.mean((release.noise_per_coordinate / likely_shares(release)) ** 2))
     chance = math.sqrt(2 * training.noise_floor * variance / 10)
     assert training.losses[-1].loss > training.noise_floor - 4 * chance
+
+
+@pytest.mark.parametrize(("epsilon", "steps"), [(1000.0, 1500), (1.0, 132), (0.01, 30)])
+def test_much_noise_is_followed_for_fewer_steps(epsilon: float, steps: int) -> None:
+    """At epsilon 1 the blur is .0303."""
+    assert usual_settings(digits(epsilon)).steps == pytest.approx(steps, abs=3)
 
 
 def test_shares_that_noise_explains_are_equal_and_others_stay() -> None:
