@@ -20,6 +20,9 @@ _RELIABLE = 3.0
 _ALIKE = 0.1
 """Mean weights of records differ by about this from class to class, relative to their mean."""
 
+_LEAST = 1e-6
+"""Less noise than this, of which a release may have none, is taken for it."""
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyMeans:
@@ -111,20 +114,7 @@ def _together(one: NoisyMeans | None, other: NoisyMeans | None) -> NoisyMeans | 
     """What two parts of a release say, each as far as its noise allows."""
     if one is None or other is None:
         return one or other
-    precise = one.noise**-2.0, other.noise**-2.0
+    precise = [np.maximum(means.noise, _LEAST) ** -2.0 for means in (one, other)]
     total = precise[0] + precise[1]
     values = precise[0][:, None] * one.values + precise[1][:, None] * other.values
     return NoisyMeans(values / total[:, None], total**-0.5)
-
-
-def class_means(release: Release) -> NDArray[np.float32]:
-    """`noisy_means` cut to what a record can be, float32 (c, record size); grey if there are none.
-
-    Guarantee:
-        Post-processing: reads the release alone.
-    """
-    means = noisy_means(release)
-    if means is None:
-        size = len(release.schema.classes), release.feature_map.record_size
-        return np.full(size, 0.5, dtype=np.float32)
-    return means.values.clip(0.0, 1.0).astype(np.float32)

@@ -23,12 +23,13 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.initialisation import NoisyMeans, class_means, noisy_means
+from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
 from dpntk.generate.images.prior import GeneratorPrior, Spectrum, cosines
 from dpntk.generate.images.shares import likely_shares
 from dpntk.generate.images.training import train, usual_settings
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.releases import class_means
 
 TANGENT = TangentFeatures.draw(Pixels(64), fc_1l(60), outputs=10, levels=255, seed=0)
 JOINT = JointImageFeatures(TANGENT, 0.9)
