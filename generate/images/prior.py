@@ -70,6 +70,9 @@ _OWN_FLOWS: Final = 1e-3
 """Variance of what a class's flows have of their own, at each control point."""
 
 
+_PLENTY: Final = 0.003
+"""With less noise than this on a class's mean feature, in any one direction, a release is believed
+more than the prior, whose spectra are guesses, would have it."""
 _LEAST: Final = 1e-12
 """Variances of noise below this are taken for it: a release may have none."""
 
@@ -150,7 +153,7 @@ class GeneratorPrior:
 
         The distance D is a mean over c classes of squares whose noise has variance s^2, so that
         the logarithm of the likelihood is -c D / (2 s^2), and that of the prior is -c E / (2 s^2)
-        with E as returned.
+        with E as returned; but less where there is little noise (`_PLENTY`).
         """
         mean, each = self._variance.mean(), self._variance[:, None, None]
         total = torch.zeros((), device=self._variance.device)
@@ -163,7 +166,7 @@ class GeneratorPrior:
         flows = generator.flows.flatten(1)
         deviations = flows - flows.mean(dim=0, keepdim=True)
         total = total + (self._variance[:, None] * deviations.square()).sum() / _OWN_FLOWS
-        energy: Tensor = total / len(self._variance)
+        energy: Tensor = total / len(self._variance) * mean / (mean + _PLENTY**2)
         return energy
 
 
