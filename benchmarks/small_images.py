@@ -144,11 +144,8 @@ def own_score(records: LabelledImages, test: LabelledImages, run: Run) -> float:
     return float((standard.argmax(axis=1) == test.labels).mean())
 
 
-def result_of(
-    train: LabelledImages, test: LabelledImages, count: int, run: Run
-) -> dict[str, float]:
+def result_of(some: LabelledImages, test: LabelledImages, run: Run) -> dict[str, float]:
     """The accuracies of a run; of the diagnosis one, by its name."""
-    some = some_of(train, count, run.seed)
     if run.method == OWN_SCORE:
         return {OWN_SCORE: own_score(some, test, run)}
     (row,) = measure({run.method: METHODS[run.method](some, run)}, test, run.seed)
@@ -169,8 +166,8 @@ def section(results: dict[str, dict[str, float]]) -> str:
     ]
     runs: dict[tuple[str, float, str], list[dict[str, float]]] = {}
     for key, result in results.items():
-        data, epsilon, _, method, _ = key.split(SEPARATOR)
-        runs.setdefault((data, float(epsilon), method), []).append(result)
+        data, noise, _, method, _ = key.split(SEPARATOR)
+        runs.setdefault((data, float(noise), method), []).append(result)
     order = {method: number for number, method in enumerate((*METHODS, OWN_SCORE))}
     for data, epsilon, method in sorted(runs, key=lambda row: (row[0], row[1], order[row[2]])):
         found = runs[data, epsilon, method]
