@@ -38,8 +38,8 @@ DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_FREQUENCIES: Final = 5000
 DEFAULT_MARGINALS: Final = 0.4
 """Weight of marginals in a feature of norm 1; the network's features have 0.89 to 0.92."""
-DEFAULT_MOMENTS: Final = 0.2
-"""Weight of products of numbers, in a table that has at least two."""
+DEFAULT_MOMENTS: Final = 0.3
+"""Weight of products of columns, in a table that has at least two."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Widths for tables, where they differ from those for images."""
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
@@ -71,11 +71,11 @@ class FeatureOptions:
         length_scale: of "rff": of its kernel, for values 0..1; sqrt(k / 7.5) if None, with k the
             values in an image, or the numeric columns of a table.
         marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
-            (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
+            (`dpntk.common.features.joint`); 0 leaves them out; 0.3 if None.
         pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
             "age,pay"; or "all". They share the weight.
-        moments: of "ntk" on tables with marginals: weight of products of numbers, which say how
-            these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.2 if None.
+        moments: of "ntk" on tables with marginals: weight of products of columns, which say how
+            these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
         pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
             (`dpntk.common.features.joint_image`), for few records; none if None or 0.
         seed: of the map's random weights. Not of any noise: that has no seed.

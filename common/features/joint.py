@@ -35,7 +35,7 @@ class Parts:
         main_weight: what it is multiplied by.
         marginals: None if there are none.
         weight: what they are multiplied by.
-        moments: products of numbers; None if there are none.
+        moments: products of columns; None if there are none.
         moment_weight: what they are multiplied by.
     """
 
@@ -86,7 +86,7 @@ class JointFeatures:
     """phi(x) = (a psi(x), b chi(x), c pi(x)) with a^2 + b^2 + c^2 = 1: chi are marginals.
 
     With tangent features as psi, chi are the marginals of all columns, and of pairs that were asked
-    for; pi, where there is such a part, are products of numbers. With random Fourier features of
+    for; pi, where there is such a part, are products of columns. With random Fourier features of
     the numbers as psi, and as chi the categories in one-hot form, it is the heterogeneous sum
     kernel of DP-MERF (Harder, Adamczewski, Park 2021, section 4.3).
 
@@ -169,7 +169,7 @@ class JointFeatures:
         marginals = f"marginals of weight {self.weight:g}{several}"
         if self.moments is None:
             return f"and {marginals}"
-        return f"{marginals}, and products of numbers of weight {self.moment_weight:g}"
+        return f"{marginals}, and products of columns of weight {self.moment_weight:g}"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""
@@ -207,7 +207,7 @@ class JointFeatures:
             raise SchemaError("feature map: the marginals' weight must be a number")
         moments, moment_weight = spec.get("moments"), spec.get("moment_weight", 0.0)
         if not isinstance(moments, Mapping | None) or not isinstance(moment_weight, float):
-            raise SchemaError("feature map: products of numbers and their weight go together")
+            raise SchemaError("feature map: products of columns and their weight go together")
         rebuilt = cls(
             kind.from_spec(main, weights),
             MarginalFeatures.from_spec(marginals, {}),

@@ -1,15 +1,17 @@
-"""Second moments of a table's numbers: how they go together.
+"""Second moments of a table's columns: what goes with what, pair by pair.
 
-Tangent features know of every pair of columns, and of no pair much. Two numbers that go together
-show in the mean of one product, so products have a part of the feature of their own
-(`dpntk.common.features.joint`): with it inner products are those of the polynomial kernel of degree
-two.
+Tangent features know of every pair of columns, and of no pair much. Two columns that go together
+show in the mean of the product of their numbers, or of the indicators of their categories, so
+products have a part of the feature of their own (`dpntk.common.features.joint`). Each record's are
+divided by their norm: numbers rarely are at their bounds, and what a record does not use of the
+norm that it may have would be lost in the noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -23,21 +25,30 @@ STEPS: Final = 31
 """Numbers are rounded to whole numbers -31..31, all of them odd, so that products are exact."""
 TO_STEPS: Final = 8
 """So many of the 256 levels of a number become one."""
-_MOST_NUMBERS: Final = 1 << 12
+CONSTANT: Final = 15
+"""Beside the numbers of a record. Without it, only their ratios would count."""
+INDICATOR: Final = 20
+"""Of the category that a record has; 0 of the others."""
+MOST_CATEGORIES: Final = 32
+"""Columns with more categories take no part: their products would be too many and too small."""
+MOST_FACTORS: Final = 1 << 10
+"""With more of them than this, categories take no part, and then numbers do not either."""
 
 
 @dataclass(frozen=True)
 class MomentFeatures:
-    """z z^T / (31^2 k), z being 31 and the record's k - 1 numbers, whole ones -31..31 of a scale.
+    """z z^T / |z|^2, z being a constant, the record's numbers, and indicators of its categories.
 
     Attributes:
         numbers: of each, its place in a record and that of the value that says that it is missing,
             -1 if there is none. A missing number is 0.
+        categories: of each column of categories, where in a record its first one is, and how many
+            there are.
         record_size: number of values in a record.
         levels: records hold integers 0..levels.
 
     Guarantee:
-        norm_bound: the norm of z z^T is |z|^2, at most 31^2 k. nonnegative: <z z^T, y y^T> is
+        norm_bound: the norm of z z^T is |z|^2, which is not 0. nonnegative: <z z^T, y y^T> is
         <z, y>^2. (docs/privacy/proofs.md, statements 1 and 2.)
 
     Raises:
@@ -45,44 +56,63 @@ class MomentFeatures:
     """
 
     numbers: tuple[tuple[int, int], ...]
+    categories: tuple[tuple[int, int], ...]
     record_size: int
     levels: int = LEVELS
 
     def __post_init__(self) -> None:
-        wrong = SchemaError("feature map: products of numbers that a record does not have")
-        places = [place for place, _ in self.numbers]
-        if not 2 <= len(places) <= _MOST_NUMBERS or self.levels != LEVELS:
+        wrong = SchemaError("feature map: products of columns that a record does not have")
+        if self.levels != LEVELS or len(self.numbers) + len(self.categories) < 2:
             raise wrong
-        if places != sorted(set(places)):
-            raise wrong
+        for places in ([n for n, _ in self.numbers], [first for first, _ in self.categories]):
+            if places != sorted(set(places)):
+                raise wrong
         for place, missing in self.numbers:
             if not (0 <= place < self.record_size and -1 <= missing < self.record_size):
                 raise wrong
+        for first, count in self.categories:
+            if not (first >= 0 and 2 <= count <= MOST_CATEGORIES):
+                raise wrong
+            if first + count > self.record_size:
+                raise wrong
+        if self.factors > MOST_FACTORS:
+            raise wrong
 
     @classmethod
     def of(cls, schema: TableSchema) -> MomentFeatures | None:
-        """The products of all numeric columns of a table; None if there are not two."""
-        numbers = tuple(
-            (block.place.start, block.place.stop - 1 if block.missing_place else -1)
-            for block in blocks_of(schema)
-            if block.column.kind.numeric
-        )
-        return cls(numbers, schema.record_size) if len(numbers) > 1 else None
+        """Of all columns of a table but the label; None if there are not two, or too many."""
+        numbers, categories = [], []
+        for block in blocks_of(schema):
+            if block.column.kind.numeric:
+                missing = block.place.stop - 1 if block.missing_place else -1
+                numbers.append((block.place.start, missing))
+            elif 2 <= (count := block.shares.stop - block.shares.start) <= MOST_CATEGORIES:
+                categories.append((block.shares.start, count))
+        if 1 + len(numbers) + sum(count for _, count in categories) > MOST_FACTORS:
+            categories = []
+        if not 2 <= len(numbers) + len(categories) < MOST_FACTORS:
+            return None
+        return cls(tuple(numbers), tuple(categories), schema.record_size)
 
     @property
     def dimension(self) -> int:
         """All products, those of a number with itself too, and each of two numbers twice: k^2."""
         return self.factors**2
 
-    @property
+    @cached_property
     def factors(self) -> int:
-        """k: the numbers and one constant, so that the numbers themselves are among products."""
-        return 1 + len(self.numbers)
+        """k: the constant, the numbers and the categories."""
+        return 1 + len(self.numbers) + sum(count for _, count in self.categories)
 
     @property
-    def entry(self) -> float:
-        """What a product of two z is multiplied by."""
-        return 1 / (STEPS**2 * self.factors)
+    def columns(self) -> int:
+        """How many there are."""
+        return len(self.numbers) + len(self.categories)
+
+    @property
+    def largest_square(self) -> int:
+        """Of |z|^2, over all records."""
+        return CONSTANT**2 + STEPS**2 * len(self.numbers) + INDICATOR**2 * len(self.categories)
 
     @property
     def norm_bound(self) -> float:
@@ -95,13 +125,20 @@ class MomentFeatures:
         return True
 
     def steps(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Z of each record: 31, and odd whole numbers -31..31 or 0, int64 (b, k)."""
+        """Z of each record, whole numbers, int64 (b, k)."""
+        found: NDArray[np.int64] = np.full((len(records), self.factors), CONSTANT, dtype=np.int64)
+        after = 1 + len(self.numbers)
         places = [place for place, _ in self.numbers]
-        found: NDArray[np.int64] = np.full((len(records), self.factors), STEPS, dtype=np.int64)
-        found[:, 1:] = records[:, places].astype(np.int64) // TO_STEPS * 2 - STEPS
+        found[:, 1:after] = records[:, places].astype(np.int64) // TO_STEPS * 2 - STEPS
         for number, (_, missing) in enumerate(self.numbers):
             if missing >= 0:
                 found[records[:, missing] > 0, 1 + number] = 0
+        for first, count in self.categories:
+            # The first largest one, so that any record has one category of each column.
+            chosen = records[:, first : first + count].argmax(axis=1)
+            found[:, after : after + count] = 0
+            found[np.arange(len(records)), after + chosen] = INDICATOR
+            after += count
         return found
 
     def spec(self) -> dict[str, Any]:
@@ -111,6 +148,7 @@ class MomentFeatures:
             "inputs": self.record_size,
             "levels": self.levels,
             "numbers": [list(number) for number in self.numbers],
+            "categories": [list(column) for column in self.categories],
         }
 
     @classmethod
@@ -121,15 +159,19 @@ class MomentFeatures:
             SchemaError: it does not describe such a map.
         """
         wrong = SchemaError("feature map: not products that this dpntk knows")
-        rows, inputs, levels = spec.get("numbers"), spec.get("inputs"), spec.get("levels")
-        if not isinstance(rows, list) or type(inputs) is not int or type(levels) is not int:
+        inputs, levels = spec.get("inputs"), spec.get("levels")
+        if type(inputs) is not int or type(levels) is not int:
             raise wrong
-        if not all(
-            isinstance(row, list) and len(row) == 2 and all(type(n) is int for n in row)
-            for row in rows
-        ):
-            raise wrong
-        rebuilt = cls(tuple((row[0], row[1]) for row in rows), inputs, levels)
+        parts = []
+        for name in ("numbers", "categories"):
+            rows = spec.get(name)
+            if not isinstance(rows, list) or not all(
+                isinstance(row, list) and len(row) == 2 and all(type(n) is int for n in row)
+                for row in rows
+            ):
+                raise wrong
+            parts.append(tuple((row[0], row[1]) for row in rows))
+        rebuilt = cls(parts[0], parts[1], inputs, levels)
         if rebuilt.spec() != dict(spec):
             raise wrong
         return rebuilt

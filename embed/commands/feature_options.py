@@ -85,7 +85,7 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     )  # fmt: skip
     @click.option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
-        help="For tables: weight of products of numbers in each feature, which say how they go "
+        help="For tables: weight of products of columns in each feature, which say how they go "
         f"together; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
     )  # fmt: skip
     @click.option(

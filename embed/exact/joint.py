@@ -1,4 +1,4 @@
-"""Marginals and products of numbers in whole grid units, beside the features of a network."""
+"""Marginals and products of columns in whole grid units, beside the features of a network."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from .tangent import ExactTangentFeatures
 _CHUNK: Final = 1 << 14
 _LEAST_FACTOR: Final = 128
 """Cut to a whole number, the factor is smaller by 1 % at the most; far less with a usual grid."""
+_DIGITS: Final = 24
+"""Of the factors of products that are summed at a time: with two of at most 31 and `_CHUNK` records
+the sums have 48."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,20 +98,26 @@ class ProductFeatures(Outlined):
 
     Attributes:
         numbers: float64 (b, k), whole.
-        factor: the number, whole.
+        factors: the numbers, whole, int64 (b,).
     """
 
     numbers: Tensor
-    factor: int
+    factors: Tensor
 
     def norms(self) -> Tensor:
         """Norms in grid units, float64 (b,)."""
-        return self.numbers.square().sum(dim=1) * self.factor
+        return self.numbers.square().sum(dim=1) * self.factors
 
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
-        numbers = self.numbers[rows]  # at most 31, so that sums of their products are exact
-        column += (numbers.T @ numbers).to(torch.int64).flatten() * self.factor
+        numbers = self.numbers[rows]
+        # Of each factor, few enough digits at a time that sums of products are below 2^53.
+        for shift in (_DIGITS, 0):
+            digits = self.factors[rows] >> shift
+            if not shift:
+                digits = digits & ((1 << _DIGITS) - 1)
+            sums = numbers.T @ (numbers * digits[:, None])
+            column += sums.to(torch.int64).flatten() << shift
 
 
 class ExactMoments:
@@ -121,21 +130,22 @@ class ExactMoments:
         size: at most 1: features are multiplied by it.
 
     Guarantee:
-        As for `ExactTangentFeatures`; the norm is at most `size`, because the factor is cut to a
-        whole number, and inner products are squares. (docs/privacy/proofs.md, statement 3.)
+        As for `ExactTangentFeatures`; the norm is at most `size`, because the factor, that over
+        |z|^2, is cut to a whole number, and inner products are squares times two such factors,
+        neither of them negative. (docs/privacy/proofs.md, statement 3.)
 
     Raises:
-        SchemaError: the grid is too coarse for so many numbers.
+        SchemaError: the grid is too coarse for so many columns.
     """
 
     def __init__(
         self, feature_map: MomentFeatures, grid: Grid, device: torch.device, size: float
     ) -> None:
         self._map, self._device = feature_map, device
-        self._factor = int(SAFETY * size * grid.units_per_one * feature_map.entry)
-        if self._factor < _LEAST_FACTOR:
+        self._units = int(SAFETY * size * grid.units_per_one)
+        if self._units < _LEAST_FACTOR * feature_map.largest_square:
             raise SchemaError(
-                f"products of {len(feature_map.numbers)} numbers cannot be counted with room for "
+                f"products of {feature_map.columns} columns cannot be counted with room for "
                 f"{grid.capacity} records: choose a smaller --capacity, or --moments 0"
             )
 
@@ -146,8 +156,10 @@ class ExactMoments:
             records: float64 (b, record size), integers 0..levels.
         """
         steps = self._map.steps(records.cpu().to(torch.uint8).numpy())
+        factors = self._units // np.square(steps).sum(axis=1)
         return ProductFeatures(
-            torch.from_numpy(steps.astype(np.float64)).to(self._device), self._factor
+            torch.from_numpy(steps.astype(np.float64)).to(self._device),
+            torch.from_numpy(factors).to(self._device),
         )
 
 

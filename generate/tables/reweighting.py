@@ -267,8 +267,8 @@ class RowFeatures:
         self._numbers: Tensor | None = None
         if (moments := parts.moments) is not None:
             levels = np.rint(records.clip(0, 1) * moments.levels).astype(np.uint8)
-            size = (parts.moment_weight * moments.entry) ** 0.5
-            self._numbers = torch.from_numpy(moments.steps(levels).astype(np.float32)) * size
+            numbers = torch.from_numpy(moments.steps(levels).astype(np.float32))
+            self._numbers = torch.nn.functional.normalize(numbers) * parts.moment_weight**0.5
 
     def numbers(self) -> int:
         """How many numbers are held."""

@@ -172,4 +172,4 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
         raise wrong
     moments = parts_of(feature_map).moments
     if moments is not None and moments != MomentFeatures.of(schema):
-        raise FormatError("the products of numbers are not those of the schema's columns")
+        raise FormatError("the products of columns are not those of the schema's columns")

@@ -1,4 +1,4 @@
-"""Products of numbers: exact, no longer than their share of 1, never at odds with one another."""
+"""Products of columns: exact, no longer than their share of 1, never at odds with one another."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.joint import JointFeatures, parts_of
-from dpntk.common.features.moments import STEPS, MomentFeatures
+from dpntk.common.features.moments import INDICATOR, MOST_FACTORS, MomentFeatures
 from dpntk.common.features.registry import feature_map_from_spec
+from dpntk.common.schema.column import Column, ColumnKind
+from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import SourceOptions, open_source
 from dpntk.embed import FeatureOptions, embed
+from dpntk.embed.exact.base import SAFETY
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.joint import ExactJoint, ExactMoments
 from tests.helpers.tables import PEOPLE, people
@@ -46,12 +49,12 @@ def exact(records: NDArray[np.uint8], rows: slice = slice(None)) -> NDArray[np.i
     return column.numpy().reshape(moments().factors, -1)
 
 
-def test_sums_are_those_of_products_of_numbers(tmp_path: Path) -> None:
+def test_sums_are_those_of_products_of_columns(tmp_path: Path) -> None:
     records = records_of(tmp_path / "a.csv")
-    z = moments().steps(records) / STEPS
-    expected = WEIGHT * z.T @ z / moments().factors * GRID.units_per_one
+    z = moments().steps(records).astype(float)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
     found = exact(records)
-    assert np.allclose(found, expected, rtol=1e-6)
+    assert np.allclose(found, WEIGHT * z.T @ z * GRID.units_per_one, rtol=1e-6)
     assert np.array_equal(found, found.T)
     parts = [exact(records, slice(start, start + 7)) for start in range(0, 300, 7)]
     assert np.array_equal(np.sum(parts, axis=0), found)
@@ -82,6 +85,37 @@ def test_missing_numbers_take_no_part(tmp_path: Path) -> None:
         assert not exact(gone)[1 + number].any()
 
 
+def test_a_record_has_one_category_of_each_column(tmp_path: Path) -> None:
+    """Its own; and one even if it is no record of the table."""
+    path = tmp_path / "a.csv"
+    records = records_of(path)
+    assert moments().categories
+    z = moments().steps(records)[:, 1 + len(moments().numbers) :]
+    after = 0
+    for first, count in moments().categories:
+        having = z[:, after : after + count]
+        assert np.array_equal(having == INDICATOR, records[:, first : first + count] == 255)
+        after += count
+    noise = np.random.default_rng(0).integers(0, 256, records.shape, dtype=np.uint8)
+    for strange in (noise, np.zeros_like(records), np.full_like(records, 255)):
+        z = moments().steps(strange)[:, 1 + len(moments().numbers) :]
+        assert np.array_equal(z.sum(axis=1) / INDICATOR, np.full(300, len(moments().categories)))
+
+
+def test_sums_are_exact_to_the_last_unit(tmp_path: Path) -> None:
+    """Python's whole numbers, of any size, say the same; on the finest grid that there is."""
+    records = np.repeat(records_of(tmp_path / "a.csv"), 40, axis=0)
+    grid = Grid.for_capacity(255, 1)
+    made = ExactMoments(moments(), grid, CPU, 1.0).features(torch.from_numpy(records).double())
+    column = torch.zeros(moments().dimension, dtype=torch.int64)
+    made.add_to(column, slice(None))
+    z = moments().steps(records).tolist()
+    factors = [int(SAFETY * grid.units_per_one) // sum(n * n for n in row) for row in z]
+    for first, other in ((0, 0), (0, 1), (1, 2), (2, moments().factors - 1)):
+        expected = sum(f * row[first] * row[other] for f, row in zip(factors, z, strict=True))
+        assert int(column[first * moments().factors + other]) == expected
+
+
 def test_they_have_a_part_of_the_feature_by_default(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(people(200))
     made = embed(tmp_path / "a.csv", FeatureOptions(width=3), SourceOptions(schema=PEOPLE))
@@ -91,9 +125,6 @@ def test_they_have_a_part_of_the_feature_by_default(tmp_path: Path) -> None:
     assert made.feature_map.dimension == parts.moment_place.stop
     without = FeatureOptions(width=3, moments=0.0).draw(PEOPLE)
     assert parts_of(without).moments is None
-    # The constant's square counts the records of each class.
-    ones = made.sums[parts.moment_place][0]
-    assert np.allclose(ones / ones.sum(), made.counts / made.counts.sum())
 
 
 def test_all_parts_together_are_no_longer_than_one(tmp_path: Path) -> None:
@@ -117,12 +148,15 @@ def test_a_spec_makes_the_map_again_and_a_false_one_none() -> None:
     good = moments().spec()
     places = good["numbers"]
     for wrong in (
-        {**good, "numbers": places[:1]},
+        {**good, "numbers": places[:1], "categories": []},
         {**good, "numbers": [*places, places[0]]},
         {**good, "numbers": [[10**6, -1], *places[1:]]},
         {**good, "numbers": [[True, -1], *places[1:]]},
         {**good, "numbers": "all"},
         {**good, "levels": 7},
+        {**good, "categories": [[0, 1]]},
+        {**good, "categories": [[PEOPLE.record_size - 1, 2]]},
+        {**good, "categories": None},
         {**good, "more": 1},
     ):
         with pytest.raises(SchemaError, match="products"):
@@ -138,3 +172,17 @@ def test_a_spec_makes_the_map_again_and_a_false_one_none() -> None:
             feature_map_from_spec({**spec, **change}, weights)
     with pytest.raises(SchemaError, match="records of different sizes"):
         replace(feature_map, moments=replace(moments(), record_size=PEOPLE.record_size + 1))
+
+
+def test_tables_of_very_many_columns_go_without_categories_or_at_all() -> None:
+    numbers = tuple(
+        Column(f"x{n}", ColumnKind.CONTINUOUS, "float64", 0.0, 1.0) for n in range(MOST_FACTORS)
+    )
+    category = Column("c", ColumnKind.CATEGORICAL, "string", categories=("a", "b", "c"))
+    some = MomentFeatures.of(TableSchema((*numbers[:-3], category), None))
+    assert some is not None
+    assert not some.categories
+    fewer = MomentFeatures.of(TableSchema((*numbers[:-4], category), None))
+    assert fewer is not None
+    assert fewer.factors == MOST_FACTORS
+    assert MomentFeatures.of(TableSchema(numbers, None)) is None

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.joint import parts_of
-from dpntk.common.features.moments import STEPS, MomentFeatures
+from dpntk.common.features.moments import MomentFeatures
 from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
@@ -83,15 +83,14 @@ def test_numbers_that_go_together_come_back_together(tmp_path: Path, correlation
 def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     """With independent columns, coefficients stay far below what the noise by itself asks for."""
     values = chain(0.0)
-    made = released(values, tmp_path / "a.csv", 0.005)
+    made = released(values, tmp_path / "a.csv", 0.0005)
     mean = released_mean(made)
     parts = parts_of(made.feature_map)
     moments = ReleasedMoments.of(parts, mean.values[:, 0], float(mean.noise[0]))
     assert moments is not None
     rows = torch.from_numpy(encoded(values))
     correlations = Correlations(moments, rows)
-    noise = moments.noise / 0.25**2  # of a correlation, their deviation being 1 / 4 of the scale
-    assert noise > 10
+    assert moments.noise > 1  # and no product is larger
     pull = correlations.pull(rows)
     # So much noise leaves nothing to correlations, which are 1 at the most.
     assert float(pull.coefficients.abs().max()) < 1e-6
@@ -104,10 +103,12 @@ def test_rows_have_the_numbers_that_a_record_would_have() -> None:
     random = torch.Generator().manual_seed(0)
     rows = torch.rand(500, PEOPLE.record_size, generator=random) * 1.2 - 0.1
     rows[::3, [missing for _, missing in features.numbers if missing >= 0]] = 0.0
+    for first, count in features.categories:
+        chosen = torch.randint(count, (500,), generator=random)
+        rows[:, first : first + count] = torch.nn.functional.one_hot(chosen, count).float()
     read_back = (rows.clamp(0, 1) * 255).round().to(torch.uint8).numpy()
-    moments = ReleasedMoments(features, np.eye(2), np.zeros(2), 0.1)
-    expected = features.steps(read_back)[:, 1:] / STEPS
-    assert moments.numbers(rows).numpy() == pytest.approx(expected)
+    moments = ReleasedMoments(features, np.eye(features.factors), 0.1)
+    assert moments.factors(rows).numpy() == pytest.approx(features.steps(read_back))
 
 
 def test_gains_are_differences_of_the_energy() -> None:
@@ -117,7 +118,12 @@ def test_gains_are_differences_of_the_energy() -> None:
     coefficients = torch.randn(NUMBERS, NUMBERS, generator=random, dtype=torch.float64)
     coefficients = (coefficients + coefficients.T).fill_diagonal_(0.0)
     blocks = blocks_of(SCHEMA)
-    pull = Pull(numbers, coefficients, [block.place.start for block in blocks])
+    places = {block.place.start: slice(n, n + 1) for n, block in enumerate(blocks)}
+    pull = Pull(
+        numbers,
+        coefficients,
+        {block.place.start: slice(n, n + 1) for n, block in enumerate(blocks)},
+    )
 
     def energies(numbers: torch.Tensor) -> torch.Tensor:
         each = torch.linalg.vecdot(numbers @ coefficients, numbers) / 2
@@ -145,3 +151,42 @@ def test_releases_without_products_are_arranged_as_before(tmp_path: Path) -> Non
     refinement = refinement_of(made)
     assert refinement is not None
     assert refinement.goal(0).moments is None
+
+
+def test_categories_that_go_together_come_back_together(tmp_path: Path) -> None:
+    """With one another, and with a number."""
+    random = np.random.default_rng(0)
+    kind = random.integers(0, 3, ROWS)
+    other = np.where(random.random(ROWS) < 0.8, kind, random.integers(0, 3, ROWS))
+    number = np.clip(kind - 1 + random.standard_normal(ROWS) / 2, -4, 4)
+    schema = TableSchema(
+        (
+            Column("kind", ColumnKind.CATEGORICAL, "string", categories=("a", "b", "c")),
+            Column("other", ColumnKind.CATEGORICAL, "string", categories=("a", "b", "c")),
+            Column("number", ColumnKind.CONTINUOUS, "float64", -4.0, 4.0),
+        ),
+        None,
+    )
+    texts = np.array(["a", "b", "c"])
+    rows = [f"{texts[k]},{texts[o]},{x:.4f}" for k, o, x in zip(kind, other, number, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(["kind,other,number", *rows]))
+    made = embed(tmp_path / "a.csv", FeatureOptions(width=10), SourceOptions(schema=schema))
+    refinement = refinement_of(unrecorded_release(made, PrivacyParameters(100.0, 1e-5)))
+    assert refinement is not None
+    blocks = blocks_of(schema)
+    missing = np.zeros(ROWS, dtype=bool)
+    apart = np.concatenate(
+        [
+            block.encoding.encode(random.permutation(column), missing)
+            if isinstance(block.encoding, NumericEncoding)
+            else block.encoding.encode(random.permutation(column))
+            for block, column in zip(blocks, (kind, other, number), strict=True)
+        ],
+        axis=1,
+    ).astype(np.float32) / np.float32(255)
+    drawn = refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random)
+    kinds, others = (drawn[:, block.shares].argmax(axis=1) for block in blocks[:2])
+    assert np.mean(kinds == others) == pytest.approx(np.mean(kind == other), abs=0.04)
+    for one in range(3):
+        mean = drawn[kinds == one, blocks[2].place.start].mean() * 8 - 4
+        assert mean == pytest.approx(number[kind == one].mean(), abs=0.1)
