@@ -119,11 +119,7 @@ def test_gains_are_differences_of_the_energy() -> None:
     coefficients = (coefficients + coefficients.T).fill_diagonal_(0.0)
     blocks = blocks_of(SCHEMA)
     places = {block.place.start: slice(n, n + 1) for n, block in enumerate(blocks)}
-    pull = Pull(
-        numbers,
-        coefficients,
-        {block.place.start: slice(n, n + 1) for n, block in enumerate(blocks)},
-    )
+    pull = Pull(numbers, coefficients, places)
 
     def energies(numbers: torch.Tensor) -> torch.Tensor:
         each = torch.linalg.vecdot(numbers @ coefficients, numbers) / 2
