@@ -156,3 +156,15 @@ def test_the_prior_is_that_of_the_spectra() -> None:
     variance = 2 * prior.own.amplitude / (1 + (frequency / prior.own.cutoff) ** 2)
     wanted = (0.1 + 0.3) * 0.25 / variance / 2
     assert float(prior.energy(generator)) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_prior_gives_way_where_there_is_little_noise() -> None:
+    """In units of the noise's variance, in which it would count as much everywhere."""
+    torch.manual_seed(0)
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=2, factors=2, flows=1))
+    much, some, little = (
+        float(GeneratorPrior(None, 8, torch.full((2,), variance)).energy(generator)) / variance
+        for variance in (1e-2, 9e-6, 1e-8)
+    )
+    assert some == pytest.approx(much / 2, rel=1e-2)
+    assert little < much / 500
