@@ -52,7 +52,8 @@ from dpntk.evaluate.tables.baselines import independent_columns
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
-from dpntk.evaluate.tables.utility import CONSTANT, MOST_RECORDS, Row, evaluate_tables, task_for
+from dpntk.evaluate.tables.task import MOST_RECORDS, task_for
+from dpntk.evaluate.tables.utility import CONSTANT, Row, evaluate_tables
 from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
 

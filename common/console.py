@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.panel import Panel
@@ -125,6 +126,11 @@ class TextTable:
     def add_section(self) -> None:
         """Draw a line below the last row."""
         self.table.add_section()
+
+
+def show_json(document: Mapping[str, Any]) -> None:
+    """Print a document for programs to stdout."""
+    out.print(*json.dumps(document, indent=2, allow_nan=False).splitlines())
 
 
 def show(grid: TextTable) -> None:

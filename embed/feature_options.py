@@ -80,7 +80,8 @@ class FeatureOptions:
             (`dpntk.common.features.joint_image`), for few records; none if None or 0.
         seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
-            (b, 1, side, side), values 0..1, to a tensor (b, ...). It always runs on the processor.
+            (b, channels, side, side), values 0..1, to a tensor (b, ...). It always runs on the
+            processor.
         module_is_public: of "perceptual": the owner's word that the module was trained on public
             data alone. The guarantee does not cover what it was trained on.
 
@@ -168,7 +169,7 @@ class FeatureOptions:
                 f"--module {self.module}: no epsilon covers the data that it was trained on; add "
                 "--module-is-public if all of them are public"
             )
-        shape = (1, schema.side, schema.side)
+        shape = (schema.channels, schema.side, schema.side)
         opened = load_module(Path(self.module), shape, schema.levels)
         return opened.feature_map, opened
 
@@ -321,12 +322,12 @@ class FeatureOptions:
                 raise SchemaError(f"--front {self.front}: it is for images, not for tables")
             inputs = schema.record_size
             return Pixels(inputs), (inputs,) if takes_vectors(arch) else (1, inputs)
-        front = make_front(self.front or default_front(arch), schema.side)
+        front = make_front(self.front or default_front(arch), schema.side, schema.channels)
         if takes_vectors(arch):
             return front, (front.outputs,)
         if not isinstance(front, Pixels):
             raise SchemaError(f"--front {self.front}: --arch {arch} takes the pixels themselves")
-        return front, (1, schema.side, schema.side)
+        return front, (schema.channels, schema.side, schema.side)
 
 
 def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from ..common.features.perceptual import PerceptualFeatures
 from ..common.features.torchscript import PublicModule
 from ..common.runtime.device import AUTO, choose_device
 from ..common.schema import Schema
-from ..common.sources import Source, SourceOptions, open_source, require_public_side
+from ..common.sources import Source, SourceOptions, open_source, require_public_form
 from .exact.base import EXACT_FORMS
 from .exact.grid import DEFAULT_CAPACITY, Grid
 from .feature_options import FeatureOptions
@@ -77,7 +77,7 @@ def embed(
         raise SchemaError("source options: the data are an open source, which has its own already")
     else:
         records = data
-    require_public_side(records)
+    require_public_form(records)
     schema = records.schema
     feature_map, module = _feature_map(FeatureOptions() if features is None else features, schema)
     if feature_map.record_size != schema.record_size:

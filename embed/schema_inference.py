@@ -14,12 +14,21 @@ import numpy as np
 from ..common.console import notice
 from ..common.errors import DataError, SchemaError
 from ..common.outline import Outlined
-from ..common.schema.column import DTYPES, Column, ColumnKind, Missing, Transform
+from ..common.schema.column import (
+    DATE_DTYPES,
+    DTYPES,
+    LARGEST,
+    Column,
+    ColumnKind,
+    Missing,
+    Transform,
+)
 from ..common.schema.table import CsvFormat, TableSchema
 from ..common.schema.toml import Draft
 from ..common.sources.parquet import opened, read_rows, reading_parquet
 from ..common.sources.tables.csv import is_csv, read_csv, read_header
 from ..common.sources.tables.table import find_tables, require_distinct
+from .date_inference import SeenDates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +40,7 @@ _MANY: Final = 20
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """How texts begin that look like numbers and are written as no program writes numbers."""
 _ROWS: Final = 1 << 14
+_MOST_DECIMALS: Final = 4
 _SPREAD: Final = 20
 _LARGE: Final = 1000
 """Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
@@ -52,6 +62,11 @@ class _Seen(Outlined):
     count: int = 0
     texts: int = 0
     values: set[str] = field(default_factory=set)
+    dates: SeenDates = field(default_factory=SeenDates)
+    divisor: int = 0
+    """The greatest common divisor of whole numbers."""
+    decimals: int = 0
+    """How many digits behind the point all numbers have at the most; too many stand for any."""
 
     def look_at(self, column: pa.Array, form: CsvFormat) -> None:
         import pyarrow
@@ -69,8 +84,10 @@ class _Seen(Outlined):
         self.texts += len(absent) - (compute.sum(absent).as_py() or 0)
         if len(self.values) <= _MOST_CATEGORIES:
             self.values.update(compute.unique(texts.filter(there)).to_pylist())
-        if self.dtype in ("string", "bool"):
+        if not self.looks_numeric:
             self.numeric = False
+        if self.dates.ranges and self.dtype in (None, "string", *DATE_DTYPES):
+            self.dates.look_at((texts if self.dtype in (None, "string") else column).filter(there))
         if not self.numeric:
             return
         try:
@@ -87,6 +104,18 @@ class _Seen(Outlined):
             self.upper = max(self.upper, float(numbers.max()))
             self.total += float(numbers.sum())
             self.count += len(numbers)
+            if self.whole and max(-self.lower, self.upper) <= LARGEST:
+                self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
+            while (
+                self.decimals <= _MOST_DECIMALS
+                and (np.round(numbers, self.decimals) != numbers).any()
+            ):
+                self.decimals += 1
+
+    @property
+    def looks_numeric(self) -> bool:
+        """Whether the file's type leaves it open that values are numbers."""
+        return self.dtype not in ("string", "bool", *DATE_DTYPES)
 
     @property
     def stored(self) -> str:
@@ -99,6 +128,13 @@ class _Seen(Outlined):
 
     def describe(self, name: str, is_label: bool) -> Column | None:
         """The column, or None if nothing sensible can be said of it."""
+        dates = None if is_label else self.dates.describe(name, self.dtype, missing=self.missing)
+        if dates is not None and self.texts:
+            if self.dates.ambiguous:
+                notice(f"{name}: day or month first? The draft says {dates.format}")
+            return dates
+        if self.dtype in DATE_DTYPES:
+            return None
         few = len(self.values) <= (_MOST_LABELS if is_label else 2)
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
         if not self.numeric and _MANY < len(self.values) > self.texts / 2:
@@ -124,6 +160,8 @@ class _Seen(Outlined):
             number(self.upper),
             transform=self._transform(),
             missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
+            step=self.divisor if self.whole and self.divisor > 1 else None,
+            decimals=self._decimals(),
         )
 
     def _categories(self) -> tuple[str, set[str]]:
@@ -136,6 +174,10 @@ class _Seen(Outlined):
         # Of 1 and 1.0, the shorter one stands for both.
         numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
         return self.stored, set(numbers.values())
+
+    def _decimals(self) -> int | None:
+        exact = max(-self.lower, self.upper) * 10**self.decimals <= LARGEST
+        return None if self.whole or self.decimals > _MOST_DECIMALS or not exact else self.decimals
 
     def _transform(self) -> Transform:
         spread = self.upper - self.lower
@@ -185,11 +227,11 @@ def draft_schema(path: Path, label: str | None, form: CsvFormat, split: str = "t
     left_out = tuple(name for name, column in described.items() if column is None)
     if useless := [name for name in left_out if name not in told]:
         notice(
-            "left out, because they hold neither numbers (such as 1234.5) nor a few texts: "
-            + ", ".join(useless)
+            "left out, because they hold neither numbers (such as 1234.5), dates without a time "
+            "zone, nor a few texts: " + ", ".join(useless)
         )
     if not columns:
-        raise SchemaError(f"{path}: no column has numbers, or texts that are few")
+        raise SchemaError(f"{path}: no column has numbers, dates, or texts that are few")
     schema = TableSchema(columns, label, left_out, csv=form)
     names = tuple(column.name for column in columns)
     return Draft(schema, names, left_out_confirmed=not left_out)
@@ -213,7 +255,7 @@ def _look_at(file: Path, form: CsvFormat, seen: dict[str, _Seen]) -> None:
             _require_names(parquet.schema_arrow.names, file)
             for entry in parquet.schema_arrow:
                 dtypes[entry.name] = _dtype(entry.type)
-        readable = [name for name, dtype in dtypes.items() if dtype in DTYPES]
+        readable = [name for name, dtype in dtypes.items() if dtype in (*DTYPES, *DATE_DTYPES)]
         blocks = (rows for _, rows in read_rows(file, readable, _ROWS))
     for name, dtype in dtypes.items():
         before = seen.setdefault(name, _Seen(dtype))
@@ -248,7 +290,9 @@ def _dtype(kind: pa.DataType) -> str:
         return "string"
     if types.is_decimal(kind):
         return "float64"
-    return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
+    return {"double": "float64", "float": "float32", "date32[day]": "date32"}.get(
+        str(kind), str(kind)
+    )
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:

@@ -9,24 +9,27 @@ from types import NoneType
 from typing import Final, TypeVar
 
 from ..common.arguments import Location, path_from, require_kind
-from ..common.console import warning
-from ..common.errors import DataError, SchemaError
+from ..common.console import notice, warning
+from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.numbers import MOST_SEED, whole
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
 from .images.classifiers import CLASSIFIERS, in_words
 from .images.distilled import classifiers_of
+from .images.frechet import Metric
 from .images.records import LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
 from .images.utility import measure
 from .provenance import confirmed, described, is_private
 from .report import Evaluation
-from .tables.baselines import independent_columns
+from .tables.attacks import Attackers
+from .tables.baselines import INDEPENDENT, independent_columns
 from .tables.options import TableOptions
 from .tables.points import regression_rows
 from .tables.report import TableEvaluation
 from .tables.table import Table, is_table, read_real_table, read_synthetic_table
-from .tables.utility import evaluate_tables, task_for
+from .tables.task import task_for, with_target
+from .tables.utility import evaluate_tables
 
 AnyRecords = TypeVar("AnyRecords", LabelledImages, Table)
 
@@ -42,6 +45,7 @@ def evaluate(
     release: Location | None = None,
     acceptance: Acceptance = _TRUSTED,
     seed: int = 0,
+    metric_module: Location | None = None,
 ) -> Evaluation:
     """Train classifiers on synthetic records and test them on real ones.
 
@@ -58,6 +62,9 @@ def evaluate(
             true of it.
         acceptance: whose releases to open; those of trusted signers if not given.
         seed: of the classifiers.
+        metric_module: of images: a TorchScript archive, as `--features perceptual` takes it; the
+            Frechet distance to the test records is measured in what it says. Without labels it is
+            measured in pixels if no module is given.
 
     Returns:
         The figures. They are of real records, without noise.
@@ -65,6 +72,7 @@ def evaluate(
     Raises:
         DataError: records cannot be read, or nothing can be learnt from them.
         SchemaError: records do not fit one another, or options do not fit them.
+        ModuleError: the module cannot be used.
         ReleaseError: the release cannot be accepted.
     """
     folders = [path_from("synthetic", one, refusal=DataError) for one in _each(synthetic)]
@@ -73,6 +81,9 @@ def evaluate(
     held_out = path_from("test", test, refusal=DataError)
     real = None if baseline is None else path_from("baseline", baseline, refusal=DataError)
     source = None if release is None else path_from("release", release, refusal=DataError)
+    module = None
+    if metric_module is not None:
+        module = path_from("metric_module", metric_module, refusal=ModuleError)
     seed = whole(seed, "seed", DataError, most=MOST_SEED)
     options = (TableOptions, NoneType)
     require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
@@ -81,7 +92,9 @@ def evaluate(
             raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
         if len(folders) > 1:
             raise DataError("several folders are for tables: evaluate images one by one")
-        return _of_images(folders[0], held_out, real, source, acceptance, seed)
+        return _of_images(folders[0], held_out, real, source, acceptance, seed, module)
+    if module is not None:
+        raise ModuleError(f"--metric-module {module}: it is for images")
     return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
 
 
@@ -112,22 +125,36 @@ def _of_tables(
         _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
         for path in folders
     ]
+    if options.target is not None:
+        tables = [replace(one, schema=with_target(one.schema, options.target)) for one in tables]
     training_sets: dict[str, list[Table]] = {}
     for path, table in zip(folders, tables, strict=True):
         if table.schema != tables[0].schema:
             raise SchemaError(f"{path}: its schema is not that of {folders[0]}")
         training_sets.setdefault(described(table.provenance), []).append(table)
     kinds = len(training_sets)
-    held_out = read_real_table(test, "test", tables[0].schema)
-    task = task_for(held_out, options.positive, options.keep_negatives, options.train_records)
+    known = tables[0].schema
+    held_out = read_real_table(test, "test", known)
+    task = task_for(
+        held_out,
+        options.positive,
+        options.keep_negatives,
+        options.train_records,
+        options.target,
+    )
     if baseline is not None:
-        training_sets["real"] = [read_real_table(baseline, "train", tables[0].schema)]
+        training_sets["real"] = [read_real_table(baseline, "train", known)]
+    attackers = None
+    if options.members is not None:
+        members = path_from("members", options.members, refusal=DataError)
+        attackers = Attackers.with_rows(read_real_table(members, "train", known), held_out, seed)
     # Of the real rows where there are any: what their one-way marginals alone are worth.
     name, (*_, last) = list(training_sets.items())[-1]
-    training_sets[f"independent columns of {name}"] = [independent_columns(last, seed)]
+    training_sets[f"{INDEPENDENT} {name}"] = [independent_columns(last, seed)]
     # Quick, and first: damaged points are found out before anything is trained for long.
-    by_kernel = regression_rows(folders, tables, held_out, task, seed)
-    rows = evaluate_tables(training_sets, held_out, task, seed)
+    own_label = options.target is None  # that points are made for
+    by_kernel = regression_rows(folders, tables, held_out, task, seed) if own_label else []
+    rows = evaluate_tables(training_sets, held_out, task, seed, attackers)
     rows[kinds:kinds] = by_kernel
     provenance = tuple(table.provenance for table in tables)
     return TableEvaluation(tuple(rows), len(held_out), task, seed, provenance)
@@ -140,16 +167,25 @@ def _of_images(
     release: Path | None,
     acceptance: Acceptance,
     seed: int,
+    module: Path | None,
 ) -> ImageEvaluation:
     records = _with_known_origin(folder, read_synthetic(folder), release, acceptance)
     held_out = read_real(test, "test", records)
     training_sets = {described(records.provenance): records}
     if baseline is not None:
         training_sets["real"] = read_real(baseline, "train", records)
+    metric = None
+    if module is not None:
+        metric = Metric.of_module(module, records.shape)
+    elif records.classes == 1:
+        metric = Metric.of_pixels(records.shape)
+    if records.classes == 1:
+        notice("all records are of one class, so there is nothing to classify")
     further = classifiers_of(folder, records)
-    rows = measure(training_sets, held_out, seed, further)
-    said = in_words({**CLASSIFIERS, **further})
-    return ImageEvaluation(tuple(rows), len(held_out), seed, said, records.provenance)
+    rows = measure(training_sets, held_out, seed, further, metric)
+    said = in_words({**CLASSIFIERS, **further} if records.classes > 1 else {})
+    provenance = records.provenance
+    return ImageEvaluation(tuple(rows), len(held_out), seed, said, provenance, metric)
 
 
 def _with_known_origin(

@@ -8,7 +8,7 @@ from typing import Final
 from ..common.errors import DataError
 
 _ALWAYS: Final = 1 << 28
-"""Bytes: 65,536 images of the largest size."""
+"""Bytes: 65,536 grey images of the largest size."""
 _TO_ONE: Final = 256
 """Bytes for one of the file; synthetic records are hardly compressed to a tenth of that."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..common.schema.image import ImageSchema
+from ..common.schema.image import ImageSchema, pictures
 from ..release.file.citation import citation_of
 from ..release.file.distilled import VALUE_LEVELS, OpenedDistilled
 from .images.export import write_images, write_points
@@ -21,7 +21,8 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
     """Write the points of a distilled set.
 
     As records they are rounded and cut to what a record can be: `images.npz` and `preview.png`, or
-    `table.csv` and `table.parquet`. `points.npz` holds them as they are, for kernel regression.
+    `table.csv` and `table.parquet`, whose rows keep the constraints of the schema. `points.npz`
+    holds them as they are, for kernel regression.
 
     Args:
         opened: the release.
@@ -37,11 +38,11 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
     with results(folder, _provenance(opened)) as temporary:
         write_points(temporary, release.points, labels)
         if isinstance(schema, ImageSchema):
-            images = values.astype(np.uint8).reshape(-1, schema.side, schema.side)
+            images = pictures(values.astype(np.uint8), schema.channels)
             write_images(temporary, images, labels, len(schema.classes))
         else:
-            rows = to_table(schema, (values / schema.levels).astype(np.float32), labels)
-            write_rows(temporary, rows, schema, safe_csv=safe_csv)
+            drawn = to_table(schema, (values / schema.levels).astype(np.float32), labels)
+            write_rows(temporary, drawn.table, schema, safe_csv=safe_csv)
 
 
 def _provenance(opened: OpenedDistilled) -> dict[str, Any]:

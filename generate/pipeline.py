@@ -30,10 +30,12 @@ from .synthetic import (
     no_points_of_tables,
     points_to,
     require_csv,
+    require_no_condition,
     require_points,
     sample_to,
 )
 from .tables.pipeline import fit_table
+from .tables.rows.conditional import require_condition
 
 MOST_IMAGES: Final = 60_000
 MOST_ROWS: Final = 1_000_000
@@ -48,6 +50,7 @@ def generate(
     settings: TrainingSettings | None = None,
     points: PointSettings | None = None,
     module: Location | None = None,
+    where: str = "",
     safe_csv: bool = False,
     device: str = AUTO,
 ) -> Synthetic:
@@ -70,6 +73,7 @@ def generate(
         settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
         points: of images: if they are given, such points are written instead of records.
         module: of "perceptual" features: the file that they were made with.
+        where: of a table: a condition that all rows are to fulfil; none if empty.
         safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
         device: "auto", "cpu" or "cuda".
 
@@ -95,6 +99,7 @@ def generate(
         wanted = {"settings": settings, "records": count, "points": points, "module": module}
         require_nothing_to_train(wanted)
         require_csv(safe_csv, is_table=is_table)
+        require_no_condition(where)
         require_replaceable(folder)
         export_points(opened, folder, safe_csv=safe_csv)
         return Synthetic(folder)
@@ -103,6 +108,10 @@ def generate(
         raise GeneratorError(f"--module {module}: the release is of a table and needs none")
     if is_table and points is not None:
         raise no_points_of_tables()
+    if isinstance(opened.release.schema, TableSchema):
+        require_condition(where, opened.release.schema)
+    else:
+        require_no_condition(where)
     chosen = _checked(settings, opened)
     require_replaceable(folder)
     if points is not None:
@@ -119,7 +128,9 @@ def generate(
     else:
         most = MOST_ROWS if is_table else MOST_IMAGES
         count = min(opened.release.guarantee.records, most) if count is None else count
-        made = sample_to(folder, generator, count=count, seed=chosen.seed, safe_csv=safe_csv)
+        made = sample_to(
+            folder, generator, count=count, seed=chosen.seed, where=where, safe_csv=safe_csv
+        )
     return replace(made, losses=training.losses, noise_floor=training.noise_floor)
 
 

@@ -38,33 +38,41 @@ class Synthetic:
         losses: of the training, if there was one: the mean loss over every few steps.
         noise_floor: what the release's noise alone adds to the loss, in expectation; None where
             nothing was trained.
+        repaired: of a table with constraints: the share of its rows that broke one and were
+            repaired; None otherwise.
     """
 
     path: Path
     generator: SavedGenerator | None = field(default=None, repr=False)
     losses: tuple[LossPoint, ...] = field(default=(), repr=False)
     noise_floor: float | None = None
+    repaired: float | None = None
 
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def sample(self, count: int, seed: int = 0) -> Any:  # noqa: ANN401 - pyarrow has no types
+    def sample(self, count: int, seed: int = 0, where: str = "") -> Any:  # noqa: ANN401 - pyarrow has no types
         """Draw more records, in memory and in random order.
 
         Args:
             count: how many.
             seed: another one gives other records.
+            where: of a table: a condition that all rows are to fulfil, such as "age >= 50".
 
         Returns:
-            Of a table rows, with the columns of the schema; of images uint8 (count, side, side) and
-            their labels, int64 (count,).
+            Of a table rows, with the columns of the schema; of images uint8 (count, side, side), or
+            (count, side, side, 3) in colour, and their labels, int64 (count,).
 
         Raises:
             GeneratorError: there is no generator, or the numbers make no sense.
         """
         if self.generator is None:
             raise GeneratorError(f"{self.path}: of a distilled set, which has no generator")
-        return self.generator.sample(*_drawn(count, seed))
+        count, seed = _drawn(count, seed)
+        if isinstance(self.generator, SavedTableGenerator):
+            return self.generator.sample(count, seed, where)
+        require_no_condition(where)
+        return self.generator.sample(count, seed)
 
 
 def load_generator(path: Location) -> SavedGenerator:
@@ -94,6 +102,7 @@ def sample_to(
     *,
     count: int,
     seed: int = 0,
+    where: str = "",
     safe_csv: bool = False,
 ) -> Synthetic:
     """Draw records from a generator and write the folder of results.
@@ -103,27 +112,34 @@ def sample_to(
         generator: as `load_generator` reads it.
         count: how many records.
         seed: of the draw.
+        where: of a table: a condition that all rows are to fulfil; none if empty.
         safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
 
     Raises:
-        GeneratorError: the numbers make no sense, or no CSV is written.
+        GeneratorError: the numbers make no sense, no CSV is written, or too few rows fulfil the
+            condition.
         OutputError: the folder cannot be written.
     """
     folder = path_from("folder", folder, refusal=OutputError)
     count, seed = _drawn(count, seed)
-    sampling = {"records": count, "seed": seed}
+    sampling: dict[str, Any] = {"records": count, "seed": seed}
+    repaired = None
     match generator:
         case SavedTableGenerator():
             _begin(folder, generator)
-            rows = generator.sample(count, seed)
-            write_table(folder, generator, rows, sampling, safe_csv=safe_csv)
+            drawn = generator.draw(count, seed, where)
+            repaired = drawn.repaired
+            sampling |= {"where": where} if where else {}
+            sampling |= {} if repaired is None else {"repaired": repaired}
+            write_table(folder, generator, drawn.table, sampling, safe_csv=safe_csv)
         case SavedImageGenerator():
             require_csv(safe_csv, is_table=False)
+            require_no_condition(where)
             _begin(folder, generator)
             write_synthetic(folder, generator, *generator.sample(count, seed), sampling)
         case _:
             raise _no_generator(generator)
-    return Synthetic(folder, generator)
+    return Synthetic(folder, generator, repaired=repaired)
 
 
 def points_to(folder: Location, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
@@ -170,6 +186,16 @@ def require_csv(safe_csv: bool, *, is_table: bool) -> None:
     """
     if safe_csv and not is_table:
         raise GeneratorError("--safe-csv: the release is of images, of which no CSV is written")
+
+
+def require_no_condition(where: str) -> None:
+    """Refuse a condition on what has no columns.
+
+    Raises:
+        GeneratorError: there is one.
+    """
+    if where:
+        raise GeneratorError("--where: a condition is on the columns of a table, made from a model")
 
 
 def no_points_of_tables() -> GeneratorError:

@@ -113,10 +113,12 @@ def grid() -> Grid:
     return Grid.for_capacity(255, DEFAULT_CAPACITY)
 
 
-def draw_records(count: int, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def draw_records(
+    count: int, seed: int = 0, size: int = SIDE * SIDE
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Random records, the first ones degenerate: all zero, all one, one bright pixel."""
     random = np.random.default_rng(seed)
-    records = random.integers(0, 256, (count, SIDE * SIDE), dtype=np.uint8)
+    records = random.integers(0, 256, (count, size), dtype=np.uint8)
     records[random.random(records.shape) < 0.6] = 0
     records[:3] = 0
     records[1] = 255

@@ -30,7 +30,8 @@ from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.table import Table, read_real_table
-from dpntk.evaluate.tables.utility import MOST_RECORDS, evaluate_tables, task_for
+from dpntk.evaluate.tables.task import MOST_RECORDS, task_for
+from dpntk.evaluate.tables.utility import evaluate_tables
 from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
 from dpntk.generate.tables import reweighting

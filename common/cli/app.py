@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
+import platform
 import sys
+from importlib.metadata import version
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..errors import DpntkError
 from ..foreign import shown
@@ -44,8 +47,12 @@ COMMANDS = {
     "audit": ("evaluate.commands.audit", "Try to refute the guarantee by attacking the mechanism."),
     "trust": ("release.commands.trust", "Choose whose releases to accept."),
     "keygen": ("release.commands.keygen", "Make a key to sign releases with."),
+    "doctor": ("release.commands.doctor", "Check that dpntk works on this machine."),
 }
 """Command to the module that holds it and the line that --help shows for it."""
+
+LIBRARIES: Final = ("torch", "numpy", "h5py")
+"""Whose versions tell most about a problem."""
 
 USAGE = 2
 """Exit code for a command line that cannot be understood."""
@@ -66,6 +73,14 @@ class _LazyGroup(click.Group):
             raise TypeError(f"dpntk.{module}.command is not a click command")
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        commands = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
@@ -80,13 +95,25 @@ _STAGES: Final = """Share data you may not share.
 """
 
 
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from ..console import out  # rich is needed only where something is printed
+
+        beside = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+        out.print(f"dpntk {version('dpntk')} (Python {platform.python_version()}, {beside})")
+        context.exit()
+
+
 @click.group(
     cls=_LazyGroup,
     help=_STAGES,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Run 'dpntk COMMAND --help' for the options of one command.",
 )
-@click.version_option(package_name="dpntk", message="dpntk %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    help="Show the version, and those of what matters, and exit.",
+)  # fmt: skip
 def dpntk() -> None:
     """All commands."""
 

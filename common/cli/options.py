@@ -99,6 +99,15 @@ def seed_option(what: str, default: int | None = None, name: str = "--seed") -> 
     return click.option(name, type=_SEED, default=default, show_default=True, help=what)
 
 
+def json_option(what: str = "Print all figures as JSON, for programs.") -> Decorator:
+    """Add --json; the command gets `as_json`, and then prints nothing else to stdout.
+
+    Args:
+        what: the help.
+    """
+    return click.option("--json", "as_json", is_flag=True, help=what)
+
+
 device_option: Final = click.option(
     "--device", default="auto", show_default=True, help="auto, cpu or cuda."
 )

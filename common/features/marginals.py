@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..schema import Schema
-from ..schema.column import ColumnKind, Missing, Transform
+from ..schema.column import ColumnKind, Missing
 from ..schema.encoding import Block, blocks_of
 from ..schema.table import LEVELS, TableSchema
 from ..text import counted
@@ -166,10 +166,8 @@ class MarginalFeatures:
                 ranked = column.kind is ColumnKind.ORDINAL
                 columns.append(MarginalColumn(start + ranked, column.choices, 0, -1))
                 continue
-            cells = usual
-            if column.kind is ColumnKind.INTEGER and column.transform is Transform.NONE:
-                values = int(column.upper - column.lower) + 1
-                cells = values if values <= MOST_CELLS else usual
+            values = column.different
+            cells = usual if values is None or values > MOST_CELLS else values
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
         return cls(tuple(columns), schema.record_size, _pairs_of(schema, pairs))

@@ -36,7 +36,8 @@ class PerceptualFeatures:
 
     Attributes:
         module: SHA-256 of the module's file, in hexadecimal.
-        shape: of a record as the module gets it, without the batch: (1, side, side) for images.
+        shape: of a record as the module gets it, without the batch: (channels, side, side) for
+            images.
         levels: records hold integers 0..levels; the module gets float32 values 0..1.
         probe: phi of `probe_record`, float32 (d,).
 

@@ -177,7 +177,8 @@ def load_module(path: Path, shape: Shape, levels: int = PIXEL_LEVELS) -> PublicM
 
     Args:
         path: a TorchScript archive.
-        shape: of a record as the module gets it, without the batch: (1, side, side) for images.
+        shape: of a record as the module gets it, without the batch: (channels, side, side) for
+            images.
         levels: largest integer in a record.
 
     Raises:

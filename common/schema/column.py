@@ -6,13 +6,16 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from .classes import MOST_CLASSES
+from .dates import ISO_DATE, ISO_TIME, DateFormat, Unit, iso_text, seconds_of
 from .origin import Origin
 
 LARGEST: Final = 2.0**53
@@ -25,6 +28,9 @@ DTYPES: Final = (
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )  # fmt: skip
 """How a column may be stored, in Arrow's names ("string" stands for all kinds of texts)."""
+DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")))
+"""How dates and times may be stored, if not as texts."""
+MOST_DECIMALS: Final = 15
 
 
 class ColumnKind(Enum):
@@ -34,6 +40,10 @@ class ColumnKind(Enum):
     """Real numbers between two bounds."""
     INTEGER = "integer"
     """Whole numbers between two bounds, both included."""
+    DATE = "date"
+    """Days between two bounds, both included."""
+    DATETIME = "datetime"
+    """Times between two bounds, both included, in whole steps of a unit."""
     ORDINAL = "ordinal"
     """One of several categories that have an order: the one in which they are listed."""
     CATEGORICAL = "categorical"
@@ -44,7 +54,12 @@ class ColumnKind(Enum):
     @property
     def numeric(self) -> bool:
         """Whether values are numbers between bounds; otherwise they are categories."""
-        return self in (ColumnKind.CONTINUOUS, ColumnKind.INTEGER)
+        return self in (ColumnKind.CONTINUOUS, ColumnKind.INTEGER) or self.temporal
+
+    @property
+    def temporal(self) -> bool:
+        """Whether values are dates or times: numbers of steps since the beginning of 1970."""
+        return self in (ColumnKind.DATE, ColumnKind.DATETIME)
 
 
 class Transform(Enum):
@@ -77,7 +92,8 @@ class Column:
         kind: what its values mean.
         dtype: how the source stores it, one of `DTYPES`; generated tables store it likewise.
         lower: of a numeric column: smallest value; what is below is clipped. None otherwise.
-        upper: likewise, the largest value. Whole numbers (int) in a column of integers.
+        upper: likewise, the largest value. Whole numbers (int) in a column of integers, and in one
+            of dates or times, where they count steps since the beginning of 1970.
         categories: of the others: all categories, as texts, in order; two if boolean.
         other: the category that values which are not listed count as; None if they are refused.
         transform: of a numeric column: the scale on which it is looked at.
@@ -86,6 +102,12 @@ class Column:
         kind_origin: of a column whose bounds were found with differential privacy, where its kind,
             type, transform, and what is done with missing values come from: `DECLARED`, or
             `FROM_DATA`.
+        step: of integers and continuous values: all are multiples of it; None if of nothing else
+            than 1 and the type's own precision.
+        decimals: of continuous values: how many digits are behind the point, in place of a step.
+        unit: of times: the steps in which they are told apart; None stands for seconds.
+        format: of dates and times: how texts write them (`dates.DateFormat`); as ISO 8601 does if
+            empty.
     """
 
     name: str
@@ -99,17 +121,27 @@ class Column:
     missing: Missing = Missing.REFUSED
     origin: Origin = Origin.DECLARED
     kind_origin: Origin = Origin.DECLARED
+    step: float | None = None
+    decimals: int | None = None
+    unit: Unit | None = None
+    format: str = ""
 
     def __post_init__(self) -> None:
         require_name(self.name, "a column")
-        if self.dtype not in DTYPES:
-            raise self._wrong(f"dtype {self.dtype!r}: known are {', '.join(DTYPES)}")
+        known = ("string", *DATE_DTYPES) if self.kind.temporal else DTYPES
+        if self.dtype not in known:
+            raise self._wrong(f"dtype {self.dtype!r}: known are {', '.join(known)}")
         if self.kind_origin is not Origin.DECLARED and (
             self.origin is not Origin.PRIVATE or self.kind_origin is not Origin.FROM_DATA
         ):
             raise self._wrong('kind_origin is "from-data", of a column of origin "private"')
+        if not self.kind.temporal and (self.unit or self.format):
+            raise self._wrong("unit and format are of dates and times")
+        if self.kind.temporal:
+            self._require_dates()
         if self.kind.numeric:
             self._require_bounds()
+            self._require_multiples()
         else:
             self._require_categories()
 
@@ -127,7 +159,7 @@ class Column:
             raise self._wrong(
                 "its bounds have to go up, between -2^53 and 2^53", f"{lower} to {upper}"
             )
-        if self.kind is ColumnKind.INTEGER and not (type(lower) is type(upper) is int):
+        if self.kind is not ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is int):
             raise self._wrong("the bounds of integers are integers")
         if self.kind is ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is float):
             raise self._wrong("the bounds of continuous values are floats")
@@ -135,7 +167,7 @@ class Column:
             raise self._wrong("log1p needs a lower bound of at least 0; signed-log does not")
         if self.missing is Missing.CATEGORY:
             raise self._wrong('a numeric column has missing = "indicator" or "refused"')
-        if self.dtype in ("string", "bool"):
+        if self.dtype in ("string", "bool") and not self.kind.temporal:
             raise self._wrong(f"dtype {self.dtype} does not hold numbers")
         if self.kind is ColumnKind.CONTINUOUS and "int" in self.dtype:
             raise self._wrong(f"dtype {self.dtype} holds integers: its kind is integer")
@@ -146,7 +178,53 @@ class Column:
                     f"dtype {self.dtype} does not hold its bounds", f"{lower} to {upper}"
                 )
 
+    def _require_dates(self) -> None:
+        if self.transform is not Transform.NONE or (self.step, self.decimals) != (None, None):
+            raise self._wrong("dates and times have a unit, and no transform, step or decimals")
+        if self.kind is ColumnKind.DATE and self.unit is not None:
+            raise self._wrong('the unit of dates is a day; kind = "datetime" has others')
+        if self.dtype != "string" and (self.dtype == "date32") != (self.kind is ColumnKind.DATE):
+            raise self._wrong(f"dtype {self.dtype} is not of a {self.kind.value}")
+        try:
+            form = self.date_format
+        except SchemaError as error:
+            raise self._wrong(str(error)) from error
+        if form.has_time != (self.kind is ColumnKind.DATETIME):
+            raise self._wrong(f"format {form.text!r} is not of a {self.kind.value}")
+        bounds = [bound * self.seconds for bound in (self.lower, self.upper) if bound is not None]
+        if not all(_FIRST <= bound <= _LAST for bound in bounds):
+            raise self._wrong("its bounds are between the years 1 and 9999")
+        if self.dtype == "timestamp[ns]" and not all(abs(b) < _LAST_IN_NANOSECONDS for b in bounds):
+            raise self._wrong("dtype timestamp[ns] holds the years 1678 to 2261")
+
+    def _require_multiples(self) -> None:
+        assert self.lower is not None
+        assert self.upper is not None
+        if self.step is not None and self.decimals is not None:
+            raise self._wrong("it has either step or decimals, not both")
+        if self.decimals is not None and self.kind is not ColumnKind.CONTINUOUS:
+            raise self._wrong("decimals are of continuous values")
+        if self.decimals is not None and not 0 <= self.decimals <= MOST_DECIMALS:
+            raise self._wrong(f"decimals are 0 to {MOST_DECIMALS}")
+        if self.step is not None and not 0 < self.step <= LARGEST:
+            raise self._wrong("step is a number above 0")
+        if self.kind is ColumnKind.INTEGER and self.step is not None and type(self.step) is not int:
+            raise self._wrong("the step of integers is an integer")
+        if self.step is None and self.decimals is None:
+            return
+        number, digits = self.granule or (1, 0)
+        if digits > MOST_DECIMALS or max(-self.lower, self.upper) * 10**digits > LARGEST:
+            raise self._wrong("its step is too small for its bounds")
+        bounds = np.array([self.lower, self.upper], dtype=np.float64)
+        if not np.array_equal(self.rounded(bounds), bounds):
+            raise self._wrong(
+                f"its bounds are multiples of {number / 10**digits:g}, as its values are",
+                f"{self.lower} to {self.upper}",
+            )
+
     def _require_categories(self) -> None:
+        if self.step is not None or self.decimals is not None:
+            raise self._wrong("a column of categories has no step and no decimals")
         if self.lower is not None or self.upper is not None:
             raise self._wrong("a column of categories has no bounds")
         if self.transform is not Transform.NONE:
@@ -183,6 +261,47 @@ class Column:
         return tuple(number for number in found if number is not None)
 
     @property
+    def granule(self) -> tuple[int, int] | None:
+        """(n, d): values are whole multiples of n / 10^d; None if they are not rounded."""
+        return granule_of(self.kind, self.step, self.decimals)
+
+    def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values, between the bounds, at the nearest multiples of the step; half-way, even ones.
+
+        A product, a quotient and what they are rounded to are the same on every processor.
+        """
+        if self.granule is None:
+            return values
+        number, digits = self.granule
+        power = 10.0**digits
+        nearest: NDArray[np.float64] = np.rint(values * power / number) * number / power
+        return nearest
+
+    @property
+    def different(self) -> int | None:
+        """How many equally spaced values there are, if it has a step and no other scale."""
+        if self.granule is None or self.transform is not Transform.NONE:
+            return None
+        assert self.lower is not None
+        assert self.upper is not None
+        number, digits = self.granule
+        steps: float = (self.upper - self.lower) * 10**digits / number
+        return round(steps) + 1
+
+    @property
+    def seconds(self) -> int:
+        """Of dates and times: how many are in a step."""
+        if self.kind is ColumnKind.DATE:
+            return Unit.DAY.seconds
+        return (self.unit or Unit.SECOND).seconds
+
+    @property
+    def date_format(self) -> DateFormat:
+        """Of dates and times: how texts write them."""
+        usual = ISO_DATE if self.kind is ColumnKind.DATE else ISO_TIME
+        return DateFormat(self.format or usual)
+
+    @property
     def choices(self) -> int:
         """Number of categories, that of missing values included; 0 of a numeric column."""
         if self.kind.numeric:
@@ -198,6 +317,9 @@ class Column:
                 continue
             if isinstance(value, Enum):
                 value = value.value
+            if self.kind.temporal and entry.name in ("lower", "upper"):
+                with_time = self.kind is ColumnKind.DATETIME
+                value = iso_text(int(value) * self.seconds, with_time=with_time)
             document[entry.name] = list(value) if isinstance(value, tuple) else value
         return document
 
@@ -222,13 +344,17 @@ class Column:
         for entry in ("name", "kind", "dtype"):
             if entry not in values:
                 raise SchemaError(f"{where}: {entry} is missing")
-        for entry in ("name", "dtype", "other"):
+        for entry in ("name", "dtype", "other", "format"):
             if not isinstance(values.get(entry, ""), str):
                 raise SchemaError(f"{where}: {entry} is a text")
-        for entry in ("lower", "upper"):
+        if values["kind"].temporal:
+            _read_dates(values, where)
+        for entry in ("lower", "upper", "step"):
             bound = values.get(entry, 0)
             if isinstance(bound, bool) or not isinstance(bound, int | float):
                 raise SchemaError(f"{where}: {entry} is a number")
+        if type(values.get("decimals", 0)) is not int:
+            raise SchemaError(f"{where}: decimals is a whole number")
         categories = values.get("categories", [])
         if not isinstance(categories, list) or not all(isinstance(c, str) for c in categories):
             raise SchemaError(f'{where}: categories are a list of texts, as in ["yes", "no"]')
@@ -242,7 +368,30 @@ _ENUMS: Final[dict[str, type[Enum]]] = {
     "missing": Missing,
     "origin": Origin,
     "kind_origin": Origin,
+    "unit": Unit,
 }
+_FIRST: Final = seconds_of("0001-01-01")
+_LAST: Final = seconds_of("9999-12-31T23:59:59")
+_LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
+
+
+def _read_dates(values: dict[str, Any], where: str) -> None:
+    """Count steps since 1970 in place of bounds that are texts."""
+    unit = values.get("unit", Unit.SECOND)
+    if values["kind"] is ColumnKind.DATE:
+        unit = Unit.DAY
+    for entry in ("lower", "upper"):
+        if entry not in values:
+            continue
+        wrong = f"{where}: {entry} is a date as in 2000-01-31, or a time as in 2000-01-31T12:00:00"
+        if not isinstance(values[entry], str):
+            raise SchemaError(wrong)
+        try:
+            values[entry], rest = divmod(seconds_of(values[entry]), unit.seconds)
+        except ValueError as error:
+            raise SchemaError(f"{wrong}, without a time zone") from error
+        if rest:
+            raise SchemaError(f"{where}: {entry} is not a whole {unit.value}")
 
 
 def _number(text: str, dtype: str) -> float | None:
@@ -258,6 +407,22 @@ def _number(text: str, dtype: str) -> float | None:
         return None
     least, most = range_of_integers(dtype)
     return int(text) if least <= int(text) <= most else None
+
+
+def granule_of(
+    kind: ColumnKind, step: float | None, decimals: int | None
+) -> tuple[int, int] | None:
+    """See `Column.granule`."""
+    if kind is not ColumnKind.CONTINUOUS:
+        return int(step or 1), 0
+    if decimals is not None:
+        return 1, decimals
+    if step is None:
+        return None
+    _, digits, exponent = Decimal(repr(step)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    number = int("".join(map(str, digits)))
+    return number * 10 ** max(0, exponent), max(0, -exponent)
 
 
 def range_of_integers(dtype: str) -> tuple[int, int]:

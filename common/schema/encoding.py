@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +193,14 @@ class Block:
     column: Column
     place: slice
     encoding: Encoding
+
+    def encode(self, values: NDArray[Any]) -> NDArray[np.uint8]:
+        """Encode the column's values: numbers (NaN where missing), or codes of categories."""
+        match self.encoding:
+            case NumericEncoding():
+                return self.encoding.encode(values, np.isnan(values))
+            case CategoryEncoding():
+                return self.encoding.encode(values)
 
     @property
     def missing_place(self) -> bool:

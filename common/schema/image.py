@@ -7,9 +7,13 @@ embedding and the release.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..ledger import Entry
@@ -19,23 +23,34 @@ from .origin import Origin
 SMALLEST_SIDE = 8
 LARGEST_SIDE = 64
 PIXEL_LEVELS = 255
+GREY: Final = 1
+COLOUR: Final = 3
+"""Channels of an image; those of a colour image are red, green and blue."""
+
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True)
 class ImageSchema:
-    """Square one-channel images of 8-bit pixels, each in one of several classes.
+    """Square images of 8-bit pixels, grey or in colour, each in one of several classes.
+
+    A record is its channels one after the other, each row by row.
 
     Attributes:
         side: height and width in pixels, 8 to 64.
         classes: the name of every class; a record's label is an index into it.
         side_origin: where `side` came from.
         classes_origin: where `classes` came from.
+        channels: 1 of grey images, 3 of images in colour.
+        channels_origin: where `channels` came from.
     """
 
     side: int
     classes: tuple[str, ...]
     side_origin: Origin
     classes_origin: Origin
+    channels: int = GREY
+    channels_origin: Origin = Origin.FORMAT
 
     def __post_init__(self) -> None:
         if not SMALLEST_SIDE <= self.side <= LARGEST_SIDE:
@@ -43,13 +58,15 @@ class ImageSchema:
                 f"images of {self.side}x{self.side} pixels: a side of {SMALLEST_SIDE} to "
                 f"{LARGEST_SIDE} is supported; resize with --image-size"
             )
+        if self.channels not in (GREY, COLOUR):
+            raise SchemaError(f"images of {self.channels} channels: 1 and 3 are supported")
         if not 1 <= len(self.classes) <= MOST_CLASSES:
             raise SchemaError(
                 f"{len(self.classes)} classes: between 1 and {MOST_CLASSES} are supported"
             )
         if len(set(self.classes)) != len(self.classes):
             raise SchemaError("two classes have the same name")
-        if Origin.PRIVATE in (self.side_origin, self.classes_origin):
+        if Origin.PRIVATE in (self.side_origin, self.classes_origin, self.channels_origin):
             raise SchemaError("nothing of images is found with differential privacy")
 
     @property
@@ -60,7 +77,7 @@ class ImageSchema:
     @property
     def record_size(self) -> int:
         """Number of values in one record."""
-        return self.side * self.side
+        return self.channels * self.side * self.side
 
     @property
     def levels(self) -> int:
@@ -72,6 +89,7 @@ class ImageSchema:
         """The pieces that were looked up in the records and so are outside the guarantee."""
         pieces = {
             "image size": self.side_origin,
+            "image channels": self.channels_origin,
             "number and names of the classes": self.classes_origin,
         }
         return tuple(name for name, origin in pieces.items() if origin is Origin.FROM_DATA)
@@ -79,30 +97,36 @@ class ImageSchema:
     @property
     def known(self) -> tuple[str, ...]:
         """What is taken as public, in words."""
-        return "image size", "number and names of the classes"
+        form = "image size" if self.channels == GREY else "image size and channels"
+        return form, "number and names of the classes"
 
     @property
     def summary(self) -> str:
         """What the records are, in words."""
-        return f"grey {self.unit} in {some_classes(self.classes)}"
+        grey = "grey " if self.channels == GREY else ""
+        return f"{grey}{self.unit} in {some_classes(self.classes)}"
 
     @property
     def unit(self) -> str:
         """What one speaks of in the plural."""
-        return f"images of {self.side}x{self.side} pixels"
+        colour = "" if self.channels == GREY else "colour "
+        return f"{colour}images of {self.side}x{self.side} pixels"
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
-        return {
+        document = {
             "kind": "image",
             "side": self.side,
             "side_origin": self.side_origin.value,
-            "channels": 1,
+            "channels": self.channels,
             "levels": self.levels,
             "levels_origin": Origin.FORMAT.value,
             "classes": list(self.classes),
             "classes_origin": self.classes_origin.value,
         }
+        if self.channels_origin is not Origin.FORMAT:
+            document["channels_origin"] = self.channels_origin.value
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ImageSchema:
@@ -117,12 +141,29 @@ class ImageSchema:
                 classes=tuple(_text(name) for name in document["classes"]),
                 side_origin=Origin(document["side_origin"]),
                 classes_origin=Origin(document["classes_origin"]),
+                channels=_integer(document["channels"]),
+                channels_origin=Origin(document.get("channels_origin", "format")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SchemaError(f"not a schema that this dpntk reads: {error!r}") from error
         if schema.to_json() != dict(document):
             raise SchemaError("not a schema that this dpntk reads: unknown entries")
         return schema
+
+
+def pictures(records: NDArray[Value], channels: int) -> NDArray[Value]:
+    """Records as images are kept elsewhere: a colour image has its channels in every pixel.
+
+    Args:
+        records: (n, channels * side * side).
+        channels: of an image.
+
+    Returns:
+        (n, side, side), or (n, side, side, 3) in colour.
+    """
+    side = math.isqrt(records.shape[1] // channels)
+    planes = records.reshape(-1, channels, side, side)
+    return planes[:, 0] if channels == GREY else np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
 
 
 def _integer(value: object) -> int:

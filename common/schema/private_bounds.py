@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
+from fractions import Fraction
 
 from ..errors import SchemaError
-from .column import LARGEST, ColumnKind, Transform, range_of_integers
+from .column import LARGEST, Column, ColumnKind, Transform, granule_of, range_of_integers
 from .origin import Origin
 from .table import TableSchema
 
@@ -14,15 +16,48 @@ KNOTS = 2
 """Of the encoding: one step for each level of the value."""
 
 
-def widest_bounds(kind: ColumnKind, dtype: str, transform: Transform) -> tuple[float, float]:
-    """Bounds that no value of a column is beyond."""
+def widest_bounds(
+    kind: ColumnKind,
+    dtype: str,
+    transform: Transform,
+    step: float | None = None,
+    decimals: int | None = None,
+) -> tuple[float, float]:
+    """Bounds that no value of a column is beyond, multiples of its step if it has one."""
     lower, upper = -LARGEST, LARGEST
     if "int" in dtype:
         low, high = range_of_integers(dtype)
         lower, upper = max(lower, low), min(upper, high)
     if transform is Transform.LOG1P:
         lower = 0.0
+    if (step, decimals) != (None, None):
+        number, digits = granule_of(kind, step, decimals) or (1, 0)
+        most = int(LARGEST) // number
+        steps = [Fraction(bound) * 10**digits / number for bound in (lower, upper)]
+        lower = max(-most, math.ceil(steps[0])) * number / 10**digits
+        upper = min(most, math.floor(steps[1])) * number / 10**digits
     return (int(lower), int(upper)) if kind is ColumnKind.INTEGER else (float(lower), float(upper))
+
+
+def with_private_bounds(column: Column, bounds: tuple[float, float]) -> Column:
+    """A column with bounds that were found, out to the next multiples of its step.
+
+    Args:
+        column: of a draft, with its widest bounds.
+        bounds: as they were found.
+    """
+    assert column.lower is not None
+    assert column.upper is not None
+    lower, upper = bounds
+    if (column.step, column.decimals) != (None, None):
+        number, digits = column.granule or (1, 0)
+        steps = [Fraction(bound) * 10**digits / number for bound in bounds]
+        lower, upper = (
+            edge * number if column.kind is ColumnKind.INTEGER else edge * number / 10**digits
+            for edge in (math.floor(steps[0]), math.ceil(steps[1]))
+        )
+        lower, upper = max(lower, column.lower), min(upper, column.upper)
+    return replace(column, lower=lower, upper=upper, origin=Origin.PRIVATE)
 
 
 def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSchema:
@@ -37,11 +72,17 @@ def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSche
     """
     chosen = set(names)
     columns = tuple(
-        replace(column, transform=Transform.SIGNED_LOG, origin=Origin.DECLARED)
+        replace(
+            column,
+            transform=Transform.SIGNED_LOG,
+            origin=Origin.DECLARED,
+            step=None,
+            decimals=None,
+        )
         for column in schema.columns
         if column.name in chosen
     )
     if not columns:
         raise SchemaError('no column has bounds = "private": there is nothing to be found')
-    left_out = tuple(c.name for c in schema.columns if c.name not in chosen)
+    left_out = tuple(c.name for c in schema.written if c.name not in chosen)
     return TableSchema(columns, None, (*left_out, *schema.left_out), KNOTS, schema.csv)

@@ -16,14 +16,19 @@ from ..errors import SchemaError
 from ..ledger import Entry
 from ..text import counted
 from .classes import some_classes
-from .column import Column, ColumnKind, Missing, Transform, require_name
+from .column import Column, ColumnKind, Missing, require_name
+from .made import MADE, MadeColumn
 from .origin import Origin
+from .rules.condition import Condition
+from .rules.consistency import can_hold_together
+from .rules.language import parse_condition
 from .text_encodings import require_encoding
 
 BINS: Final = 20
 """Soft bins of a numeric column, unless it is of integers that are fewer."""
 LEVELS: Final = 255
 MOST_COLUMNS: Final = 2_000
+MOST_CONSTRAINTS: Final = 100
 MOST_INPUTS: Final = 50_000
 NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
@@ -99,6 +104,9 @@ class TableSchema:
         csv: how a CSV file is written.
         spent: releases from the same records that found bounds with differential privacy, those
             of columns whose origin is `PRIVATE`. They are part of every total.
+        made: columns of the source that are not used, and made anew by a pattern.
+        constraints: rules that every row of a generated table keeps, in the language of
+            `dpntk.common.schema.rules.language`.
     """
 
     columns: tuple[Column, ...]
@@ -108,9 +116,11 @@ class TableSchema:
     csv: CsvFormat = field(default_factory=CsvFormat)
     spent: tuple[Entry, ...] = ()
     left_out_origin: Origin = Origin.DECLARED
+    made: tuple[MadeColumn, ...] = ()
+    constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [column.name for column in self.columns] + list(self.left_out)
+        names = [column.name for column in self.written] + list(self.left_out)
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
@@ -118,6 +128,11 @@ class TableSchema:
         repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is there twice")
+        places = [column.place for column in self.made]
+        if places != sorted(places) or any(
+            self.written[c.place : c.place + 1] != (c,) for c in self.made
+        ):
+            raise SchemaError("columns that are made anew: not in the order of their places")
         if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
             raise SchemaError('left_out_origin is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
@@ -144,9 +159,14 @@ class TableSchema:
             raise SchemaError("bounds of private origin and what was spent on them go together")
         if any(not column.kind.numeric for column in self.private_bounds):
             raise SchemaError("categories are not found with differential privacy")
-        for column in self.columns:
+        for column in self.written:
+            texts = (
+                (column.pattern,)
+                if isinstance(column, MadeColumn)
+                else (column.format, *column.categories)
+            )
             try:
-                "".join((column.name, *column.categories)).encode(self.csv.encoding)
+                "".join((column.name, *texts)).encode(self.csv.encoding)
             except UnicodeError as error:
                 raise SchemaError(
                     f"column {column.name!r}: {self.csv.encoding} cannot write its name or one of "
@@ -157,11 +177,35 @@ class TableSchema:
                 f"records have {self.record_size} values when encoded, at most {MOST_INPUTS} are "
                 "supported: leave columns with many categories out, or list fewer and name an other"
             )
+        if len(self.constraints) > MOST_CONSTRAINTS or len(set(self.constraints)) < len(
+            self.constraints
+        ):
+            raise SchemaError(f"constraints: {MOST_CONSTRAINTS} at most, and none of them twice")
+        if not can_hold_together(self.rules, self.by_name):
+            raise SchemaError("constraints: no row between the bounds keeps all of them")
 
     @cached_property
     def features(self) -> tuple[Column, ...]:
         """All columns but the label."""
         return tuple(column for column in self.columns if column.name != self.label)
+
+    @cached_property
+    def written(self) -> tuple[Column | MadeColumn, ...]:
+        """All columns of a generated table, in the order of the source."""
+        found: list[Column | MadeColumn] = list(self.columns)
+        for column in self.made:
+            found.insert(column.place, column)
+        return tuple(found)
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The columns that are used, by their names."""
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def rules(self) -> tuple[Condition, ...]:
+        """The constraints, understood."""
+        return tuple(parse_condition(text, self.by_name) for text in self.constraints)
 
     @cached_property
     def label_column(self) -> Column | None:
@@ -176,13 +220,11 @@ class TableSchema:
     def knots(self, column: Column) -> int:
         """At how many values a column has a soft bin; 0 if it is not numeric.
 
-        Integers that are no more than `bins`, on no other scale, have one bin each.
+        Values that are no more than `bins`, in equal steps, have one bin each.
         """
-        if column.lower is None or column.upper is None:
+        if not column.kind.numeric:
             return 0
-        if column.kind is ColumnKind.INTEGER and column.transform is Transform.NONE:
-            return int(min(self.bins, column.upper - column.lower + 1))
-        return self.bins
+        return min(self.bins, column.different or self.bins)
 
     def width(self, column: Column) -> int:
         """How many values stand for a column in an encoded record (`common.schema.encoding`)."""
@@ -226,9 +268,13 @@ class TableSchema:
         """What is taken as public, in words."""
         found = ", ".join(column.name for column in self.private_bounds)
         but = f" (but for the bounds of {found})" if found else ""
+        patterns = ("patterns of columns that are made anew",) if self.made else ()
+        rules = ("constraints on rows",) if self.constraints else ()
         return (
             f"names, kinds, types, scales, bounds and categories of the columns{but}, and which of "
             "them may lack values",
+            *patterns,
+            *rules,
         )
 
     @property
@@ -246,7 +292,7 @@ class TableSchema:
         """A plain mapping that `from_json` reads back."""
         return {
             "kind": "table",
-            "columns": [column.to_json() for column in self.columns],
+            "columns": [column.to_json() for column in self.written],
             "label": self.label,
             "left_out": list(self.left_out),
             **(
@@ -256,6 +302,7 @@ class TableSchema:
             ),
             "bins": self.bins,
             "csv": self.csv.to_json(),
+            **({"constraints": list(self.constraints)} if self.constraints else {}),
             **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
         }
 
@@ -278,7 +325,7 @@ class TableSchema:
         Raises:
             SchemaError: something is missing, unknown, of the wrong type, or out of range.
         """
-        known = {entry.name for entry in fields(cls)}
+        known = {entry.name for entry in fields(cls)} - {"made"}  # which are among the columns
         if set(document) - known:
             raise SchemaError(f"unknown: {', '.join(sorted(set(document) - known))}")
         columns, left_out = document.get("columns"), document.get("left_out", [])
@@ -291,18 +338,32 @@ class TableSchema:
             raise SchemaError("label is a column's name")
         if type(bins) is not int:
             raise SchemaError("bins is a whole number")
+        constraints = document.get("constraints", [])
+        if not isinstance(constraints, list) or not all(isinstance(c, str) for c in constraints):
+            raise SchemaError('constraints are a list of texts, as in ["discharge >= admission"]')
         spent = document.get("spent", [])
         if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
             raise SchemaError("spent is a list of tables")
+        made = tuple(
+            MadeColumn.from_json(column, place)
+            for place, column in enumerate(columns)
+            if _is_made(column)
+        )
         return cls(
-            tuple(map(Column.from_json, columns)),
+            tuple(Column.from_json(column) for column in columns if not _is_made(column)),
             label,
             tuple(left_out),
             bins,
             CsvFormat.from_json(document.get("csv", {})),
             tuple(map(Entry.from_json, spent)),
             _origin(document.get("left_out_origin", Origin.DECLARED.value)),
+            made,
+            tuple(constraints),
         )
+
+
+def _is_made(column: object) -> bool:
+    return isinstance(column, dict) and column.get("kind") == MADE
 
 
 def _origin(value: object) -> Origin:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +16,10 @@ from ..errors import SchemaError
 from ..ledger import Entry
 from ..storage import door
 from ..storage.plain import parse_toml
-from .column import DTYPES, Column, ColumnKind, Transform
+from .column import DTYPES, LARGEST, MOST_DECIMALS, Column, ColumnKind, Transform
+from .made import MadeColumn
 from .origin import Origin
-from .private_bounds import approx_bounds_schema, widest_bounds
+from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bounds
 from .table import TableSchema
 
 _LARGEST_FILE: Final = 1 << 26
@@ -117,14 +119,7 @@ class Draft:
             spent: the releases by which they were found, and earlier ones from the same records.
         """
         columns = tuple(
-            replace(
-                column,
-                lower=bounds[column.name][0],
-                upper=bounds[column.name][1],
-                origin=Origin.PRIVATE,
-            )
-            if column.name in bounds
-            else column
+            with_private_bounds(column, bounds[column.name]) if column.name in bounds else column
             for column in self.schema.columns
         )
         known = {entry.release_id for entry in self.schema.spent}
@@ -146,14 +141,19 @@ class Draft:
             lines.append("left_out_confirmed = false  # which these are, the data decided")
         elif schema.left_out_origin is not Origin.DECLARED:
             lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
+        if schema.constraints:
+            lines.append(f"constraints = {_toml(list(schema.constraints))}")
         lines += [
             f"bins = {schema.bins}",
             "",
             "[csv]",
         ]
         lines += [f"{name} = {_toml(value)}" for name, value in schema.csv.to_json().items()]
-        for column in schema.columns:
+        for column in schema.written:
             lines += ["", "[[columns]]"]
+            if isinstance(column, MadeColumn):
+                lines += [f"{name} = {_toml(value)}" for name, value in column.to_json().items()]
+                continue
             if column.name in self.unconfirmed:
                 private = column.name in self.private or column.origin is Origin.PRIVATE
                 bounds = "" if private else ", bounds"
@@ -203,10 +203,12 @@ class Draft:
             if bounds is not None:
                 _require_private(bounds, column, where)
                 private.append(column.get("name", ""))
-            if column.get("kind") == ColumnKind.CONTINUOUS.value:
-                for bound in ("lower", "upper"):  # a person writes 0 for 0.0
-                    if type(column.get(bound)) is int:
-                        column[bound] = float(column[bound])
+            for bound in ("lower", "upper"):
+                value = column.get(bound)
+                if isinstance(value, date | datetime):  # TOML has dates of its own
+                    column[bound] = value.isoformat()
+                elif type(value) is int and column.get("kind") == ColumnKind.CONTINUOUS.value:
+                    column[bound] = float(value)  # a person writes 0 for 0.0
         try:
             schema = TableSchema.of_entries(document)
             return cls(schema, tuple(unconfirmed), tuple(private), left_out_confirmed)
@@ -241,11 +243,18 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         transform = Transform(column.get("transform", "none"))
     except ValueError:
         return  # which the schema will complain of
-    if not kind.numeric:
-        raise SchemaError(f'{at}: columns with bounds = "private" are numeric')
+    if not kind.numeric or kind.temporal:
+        raise SchemaError(f'{at}: columns with bounds = "private" are numeric, and no dates')
     dtype = column.get("dtype")
     if isinstance(dtype, str) and dtype in DTYPES:
-        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform)
+        step, decimals = column.get("step"), column.get("decimals")
+        if not isinstance(step, float | int | None) or not isinstance(decimals, int | None):
+            return  # likewise
+        if not 0 < (1 if step is None else step) <= LARGEST:
+            return
+        if not 0 <= (decimals or 0) <= MOST_DECIMALS:
+            return
+        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
 
 
 def read_schema(path: Path, *, accept_from_data: bool = False) -> TableSchema:

@@ -5,8 +5,8 @@ of reach of the release and of the generator.
 """
 
 from .base import Batch, Source
-from .images.sizes import require_public_side
+from .images.form import require_public_form
 from .opening import open_source
 from .options import SourceOptions
 
-__all__ = ["Batch", "Source", "SourceOptions", "open_source", "require_public_side"]
+__all__ = ["Batch", "Source", "SourceOptions", "open_source", "require_public_form"]

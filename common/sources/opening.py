@@ -9,9 +9,9 @@ from typing import Final
 from ..errors import DataError, SchemaError
 from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files
+from .images.cifar import CifarSource, holds_cifar_files
 from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
 from .images.image_folder import ImageFolderSource
-from .images.numbers import names_of_numbers
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions
@@ -25,6 +25,7 @@ _TAR: Final = ".tar"
 _KINDS: Final[dict[str, Callable[[Path], bool]]] = {
     "IDX files": holds_idx_files,
     ".npy files": holds_npy_files,
+    "CIFAR files": holds_cifar_files,
     "Parquet files": lambda folder: holds_shards(folder, _PARQUET),
     "tar shards": lambda folder: holds_shards(folder, _TAR),
 }
@@ -33,9 +34,10 @@ _KINDS: Final[dict[str, Callable[[Path], bool]]] = {
 def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Source:
     """Open a data set.
 
-    A file is an .npz archive, a Parquet file or a tar shard. A folder holds IDX files, .npy files,
-    Parquet files, tar shards, or one folder of images for each class; or folders `train` and `test`
-    with one of these. With a schema it is a table in CSV or Parquet files.
+    A file is an .npz archive, an .npy array, a Parquet file or a tar shard. A folder holds IDX
+    files, .npy files, CIFAR's binary files, Parquet files, tar shards, images, or one folder of
+    images for each class; or folders `train` and `test` with one of these. With a schema it is a
+    table in CSV or Parquet files.
 
     Args:
         path: the folder or file.
@@ -54,58 +56,50 @@ def open_source(path: Path | str, options: SourceOptions = _NOTHING_SAID) -> Sou
         )
     if (table := options.table()) is not None:
         return TableSource.open(path, table, options.split)
-    split, image_size = options.split, options.image_size
-    class_count, class_names = options.classes, options.class_names
     with reading(path):
         if not path.exists():
             raise DataError(f"{path}: there is no such file or folder")
         if path.is_dir():
-            return _open_folder(path, split, image_size, class_count, class_names)
+            return _open_folder(path, options)
         require_regular(path)
-        numbers = names_of_numbers(class_count, class_names)
         match path.suffix.lower():
             case ".npz":
-                return ArraySource.open_npz(path, split, image_size, numbers)
+                return ArraySource.open_npz(path, options)
+            case ".npy":
+                return ArraySource.open_npy(path, options)
             case ".parquet":
-                return ParquetImageSource.open((path,), image_size, class_count, class_names)
+                return ParquetImageSource.open((path,), options)
             case ".tar":
-                return TarImageSource.open((path,), image_size, numbers)
+                return TarImageSource.open((path,), options)
         if is_csv(path):
             raise SchemaError(
                 f"{path}: a table needs a schema: 'dpntk schema {path}' drafts one; then --schema "
                 "schema.toml, or in Python SourceOptions(schema='schema.toml')"
             )
         raise DataError(
-            f"{path}: not a kind of file that dpntk reads; give an .npz, .parquet or .tar file, or "
-            "the folder that holds the images"
+            f"{path}: not a kind of file that dpntk reads; give an .npz, .npy, .parquet or .tar "
+            "file, or the folder that holds the images"
         )
 
 
-def _open_folder(
-    folder: Path,
-    split: str,
-    image_size: int | None,
-    class_count: int | None,
-    class_names: tuple[str, ...] | None,
-) -> Source:
-    part = folder / split
+def _open_folder(folder: Path, options: SourceOptions) -> Source:
+    part = folder / options.split
     kinds = _kinds_in(folder)
-    if not kinds and part.is_dir() and (_kinds_in(part) or _has_folders(part)):
+    if not kinds and part.is_dir() and (_kinds_in(part) or _folders(part) or _is_split(folder)):
         folder, kinds = part, _kinds_in(part)  # the data lie one level deeper, in train and test
-    numbers = names_of_numbers(class_count, class_names)
     match kinds:
         case []:
-            return ImageFolderSource.open(folder, image_size, class_count, class_names)
+            return ImageFolderSource.open(folder, options)
         case ["IDX files"]:
-            return IdxSource.open(find_idx_pairs(folder, split), image_size, numbers)
+            return IdxSource.open(find_idx_pairs(folder, options.split), options)
         case [".npy files"]:
-            return ArraySource.open_folder(folder, split, image_size, numbers)
+            return ArraySource.open_folder(folder, options)
+        case ["CIFAR files"]:
+            return CifarSource.open(folder, options)
         case ["Parquet files"]:
-            files = find_shards(folder, _PARQUET, split)
-            return ParquetImageSource.open(files, image_size, class_count, class_names)
+            return ParquetImageSource.open(find_shards(folder, _PARQUET, options.split), options)
         case ["tar shards"]:
-            files = find_shards(folder, _TAR, split)
-            return TarImageSource.open(files, image_size, numbers)
+            return TarImageSource.open(find_shards(folder, _TAR, options.split), options)
         case _:
             raise DataError(
                 f"{folder}: holds several kinds of data, {' and '.join(kinds)}: keep one of them "
@@ -117,5 +111,10 @@ def _kinds_in(folder: Path) -> list[str]:
     return [kind for kind, is_in in _KINDS.items() if is_in(folder)]
 
 
-def _has_folders(folder: Path) -> bool:
-    return any(entry.is_dir() for entry in folder.iterdir())
+def _folders(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."}
+
+
+def _is_split(folder: Path) -> bool:
+    """Whether folders of a folder are called as parts of a data set are, and not as classes."""
+    return _folders(folder) <= {"train", "test"}

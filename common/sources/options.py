@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..arguments import require_kind
 from ..errors import SchemaError
+from ..schema.image import COLOUR, GREY
 from ..schema.table import TableSchema
 from ..schema.toml import read_schema
 from ..text import counted
@@ -26,6 +27,8 @@ class SourceOptions:
         class_names: declared names of all classes of images, those without a record too; in the
             order of their numbers, where the format only numbers them. What is not declared is
             looked up in the data, and every release says so.
+        channels: 1 reads every image as shades of grey, 3 every one as colours. If None, all images
+            have to be as the first one is.
 
     Raises:
         SchemaError: one of them is of another type than it has to be.
@@ -36,6 +39,7 @@ class SourceOptions:
     image_size: int | None = None
     classes: int | None = None
     class_names: tuple[str, ...] | None = None
+    channels: int | None = None
 
     def __post_init__(self) -> None:
         told = "a TableSchema or the path of a schema.toml"
@@ -48,6 +52,8 @@ class SourceOptions:
             require_kind(name, value, kind, wanted, refusal=SchemaError)
         for name in self.class_names or ():
             require_kind("a class name", name, str, "a text", refusal=SchemaError)
+        if self.channels not in (None, GREY, COLOUR):
+            raise SchemaError("channels: 1 for grey images, 3 for colour")
         if self.split not in ("train", "test"):
             raise SchemaError("split: it is 'train' or 'test'")
 
@@ -65,10 +71,11 @@ class SourceOptions:
                     f"declares {classes}: leave out --classes"
                 )
             return None
-        if (self.image_size, self.classes, self.class_names) != (None, None, None):
+        of_images = (self.image_size, self.classes, self.class_names, self.channels)
+        if any(value is not None for value in of_images):
             raise SchemaError(
-                "--image-size, --classes and --class-names are for images: for a table the schema "
-                "says all"
+                "--image-size, --grey, --colour, --classes and --class-names are for images: for a "
+                "table the schema says all"
             )
         return (
             self.schema if isinstance(self.schema, TableSchema) else read_schema(Path(self.schema))

@@ -57,7 +57,8 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
 @seed_option("Seed of its random weights (never of noise: noise has no seed).", 0, "--feature-seed")
 @module_option(
     "For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), "
-    "that takes float32 images (b, 1, side, side), 0 to 1, to numbers (b, ...). It is a program "
+    "that takes float32 images (b, 1, side, side), 0 to 1, or (b, 3, side, side) in colour, to "
+    "numbers (b, ...). It is a program "
     "and will be run. Whoever is to generate needs the same file."
 )
 @click.option(
@@ -109,8 +110,9 @@ def command(
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
     DATA is a folder with one folder of PNG or JPEG files for each class, MNIST-style IDX files
-    (gzipped or not, also in shards), arrays x.npy and y.npy, Parquet files or tar shards of images;
-    or one .npz, .parquet or .tar file. With --schema, DATA is a table: one CSV (.csv, .csv.gz) or
+    (gzipped or not, also in shards), arrays x.npy and y.npy, CIFAR-10's binary files, Parquet files
+    or tar shards of images; or one .npz, .parquet or .tar file. A folder of images or an array
+    alone, without labels, is one class. With --schema, DATA is a table: one CSV (.csv, .csv.gz) or
     Parquet file, or a folder of such.
 
     After an interruption the same command goes on where it stopped. Several processes share the

@@ -16,7 +16,7 @@ from ...common.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
-from ...common.schema.image import ImageSchema
+from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.toml import read_schema
 from ...common.sources.options import SourceOptions
 
@@ -47,6 +47,14 @@ _OPTIONS: Final = (
         help="Resize every image to this many pixels a side.",
     ),
     click.option(
+        "--grey", "channels", type=int, flag_value=GREY,
+        help="Read every image as shades of grey; otherwise colour images stay in colour.",
+    ),
+    click.option(
+        "--colour", "channels", type=int, flag_value=COLOUR,
+        help="Read every image as colours, grey ones too.",
+    ),
+    click.option(
         "--classes", type=click.IntRange(1, 10_000), metavar="N",
         help="Declare the number of classes of images whose labels are numbers; otherwise it is "
         "looked up in the labels, and the release says that it was.",
@@ -74,11 +82,11 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_options(
-        split: str, image_size: int | None, classes: int | None,
+        split: str, image_size: int | None, channels: int | None, classes: int | None,
         class_names: tuple[str, ...] | None, schema: Path | None,
         **given: Any,  # noqa: ANN401 - handed on
     ) -> None:  # fmt: skip
-        source = SourceOptions(schema, split, image_size, classes, class_names)
+        source = SourceOptions(schema, split, image_size, classes, class_names, channels)
         command(source=source, **given)
 
     whole: Callable[..., None] = with_options

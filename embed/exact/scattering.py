@@ -73,4 +73,4 @@ class ExactFront:
                 total = total + modulus[:, :, row:side:POOL, column:side:POOL]
         # In units of levels / 2^14, summed over the places of a mean.
         local = (total * (GAIN * FILTER_GRID / POOL**2)).floor_().clamp_(max=self._levels)
-        return local.flatten(1)
+        return local.reshape(len(records), -1)

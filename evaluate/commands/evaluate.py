@@ -11,21 +11,22 @@ from click.core import ParameterSource
 from ...common.cli.options import (
     FiniteRange,
     count_from,
+    json_option,
     output_option,
     quiet_values_option,
     schema_option,
     seed_option,
 )
-from ...common.console import show
+from ...common.console import console, show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
 from ..pipeline import are_tables, evaluate
 from ..report import REPORT_BEGINS
 from ..tables.options import TableOptions
-from ..tables.utility import MOST_RECORDS
+from ..tables.task import MOST_RECORDS
 
-_TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
+_TABLES_ONLY: Final = ("target", "positive", "keep_negatives", "train_records", "members")
 
 
 @click.command("evaluate", short_help="Measure how good the synthetic records are.")
@@ -39,6 +40,10 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     help="Real records to train on, for comparison; their train part, where they have one.",
 )  # fmt: skip
 @schema_option("Tables: what is publicly known of them, where SYNTHETIC does not say it.")
+@click.option(
+    "--target", metavar="COLUMN",
+    help="Tables: what to predict [default: the label]. A numeric column is learnt by regressions.",
+)  # fmt: skip
 @click.option(
     "--positive", metavar="CLASS",
     help="Tables with two classes: the one that ROC and PRC are about (default: the rarer one of "
@@ -54,10 +59,22 @@ _TABLES_ONLY: Final = ("positive", "keep_negatives", "train_records")
     metavar="N", help="Tables: train classifiers on at most so many records, drawn at random.",
 )  # fmt: skip
 @click.option(
+    "--members", type=click.Path(path_type=Path), metavar="DATA",
+    help="Tables: the real records that SYNTHETIC was made from; their train part, where they have "
+    "one. Shows what attackers find who know them: a check of the implementation, not the promise.",
+)  # fmt: skip
+@click.option(
+    "--metric-module", type=click.Path(path_type=Path), metavar="FILE",
+    help="Images: measure the Frechet distance to the test records in what this module says of "
+    "them: a TorchScript archive, as 'dpntk embed --module' takes it. It is a program and will be "
+    "run.",
+)  # fmt: skip
+@click.option(
     "--release", type=click.Path(path_type=Path), metavar="FILE",
     help="Check that SYNTHETIC says that it comes from this release, that what it says of it is "
     "true, and that its signer is trusted.",
 )  # fmt: skip
+@json_option("Print what is written, for programs, in place of the table.")
 @quiet_values_option
 @acceptance_options
 @seed_option("Of the classifiers.", 0)
@@ -69,16 +86,21 @@ def command(
     test: Path,
     baseline: Path | None,
     schema: Path | None,
+    target: str | None,
     positive: str | None,
     keep_negatives: float,
     train_records: int,
+    members: Path | None,
+    metric_module: Path | None,
     release: Path | None,
+    as_json: bool,
     acceptance: Acceptance,
     seed: int,
     output: Path,
 ) -> None:
     """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
 
+    Images without labels cannot be classified: of them it says how far they are from real ones.
     Tables are also compared with the test records column by column, and several SYNTHETIC of one
     kind give means and standard deviations.
 
@@ -87,7 +109,9 @@ def command(
     """
     require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
     synthetic = synthetic or (Path("synthetic"),)
-    tables: TableOptions | None = TableOptions(schema, positive, keep_negatives, train_records)
+    tables: TableOptions | None = TableOptions(
+        schema, positive, keep_negatives, train_records, target, members
+    )
     if not are_tables(synthetic, tables):
         tables = None
         for option in _TABLES_ONLY:
@@ -103,6 +127,11 @@ def command(
         release=release,
         acceptance=acceptance,
         seed=seed,
+        metric_module=metric_module,
     )
     found.save(output)
-    show(found.table())
+    console.print(f"{output} holds exact figures of real records: only you can read it (0600)")
+    if as_json:
+        show_json(found.to_json())
+    else:
+        show(found.table())

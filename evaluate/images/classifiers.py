@@ -47,8 +47,7 @@ def convolutional_network(train: LabelledImages, test: LabelledImages, seed: int
 
     def network() -> nn.Sequential:
         return nn.Sequential(
-            nn.Unflatten(1, (1, train.side)),
-            nn.Conv2d(1, 16, 3, padding=1),
+            nn.Conv2d(train.channels, 16, 3, padding=1),
             nn.ReLU(),
             nn.MaxPool2d(2),
             nn.Conv2d(16, 32, 3, padding=1),
@@ -89,7 +88,8 @@ def score_network(
     """Train a network by Adam on the cross entropy of random batches; its accuracy.
 
     Args:
-        make: the network with random weights, from images float32 (b, side, side) to (b, classes).
+        make: the network with random weights, from images float32 (b, channels, side, side) to (b,
+            classes).
         train: records to train on.
         test: records to test on.
         seed: of weights and batches.
@@ -101,7 +101,7 @@ def score_network(
         torch.manual_seed(seed)
         network = make()
         optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
-        images = torch.from_numpy(train.images()).view(-1, train.side, train.side)
+        images = torch.from_numpy(train.images()).view(-1, *train.shape)
         labels = torch.from_numpy(train.labels)
         for _ in range(steps):
             part = torch.randint(len(labels), (batch,))
@@ -109,7 +109,7 @@ def score_network(
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-        held_out = torch.from_numpy(test.images()).view(-1, train.side, train.side)
+        held_out = torch.from_numpy(test.images()).view(-1, *train.shape)
         with torch.inference_mode():
             guesses = torch.cat([network(part).argmax(dim=1) for part in held_out.split(_CHUNK)])
     return _accuracy(guesses.numpy(), test.labels)

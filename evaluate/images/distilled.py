@@ -50,7 +50,7 @@ def convnet(train: LabelledImages, test: LabelledImages, seed: int) -> float:
 
     def network() -> nn.Sequential:
         blocks: list[nn.Module] = []
-        side, channels = train.side, 1
+        side, channels = train.side, train.channels
         for _ in range(3):
             blocks += [
                 nn.Conv2d(channels, _FILTERS, 3, padding=1),
@@ -62,7 +62,6 @@ def convnet(train: LabelledImages, test: LabelledImages, seed: int) -> float:
             if side < 4:  # instance normalisation needs more than one place
                 break
         return nn.Sequential(
-            nn.Unflatten(1, (1, train.side)),
             *blocks,
             nn.Flatten(),
             nn.Linear(_FILTERS * side**2, train.classes),

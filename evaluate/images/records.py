@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from ...common.errors import DataError
 from ...common.outline import Outlined
+from ...common.schema.classes import numbered
+from ...common.schema.image import GREY, ImageSchema
 from ...common.sources import Source, SourceOptions, open_source
 from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
 from ..provenance import read_provenance
@@ -24,16 +27,18 @@ class LabelledImages(Outlined):
     """Square images and labels.
 
     Attributes:
-        pixels: uint8 (n, side * side).
+        pixels: uint8 (n, channels * side * side).
         labels: int64 (n,), indices into `class_names`.
         class_names: the name of every class.
         provenance: where synthetic records come from; empty for real ones.
+        channels: 1 of grey images, 3 of images in colour.
     """
 
     pixels: NDArray[np.uint8]
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
     provenance: dict[str, Any]
+    channels: int = GREY
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -46,18 +51,24 @@ class LabelledImages(Outlined):
     @property
     def side(self) -> int:
         """Height and width in pixels."""
-        return int(np.sqrt(self.pixels.shape[1]))
+        return math.isqrt(self.pixels.shape[1] // self.channels)
 
-    def images(self) -> NDArray[np.float32]:
-        """Pixels as values 0..1, float32 (n, side * side)."""
-        return self.pixels.astype(np.float32) / np.float32(255)
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of an image: (channels, side, side)."""
+        return self.channels, self.side, self.side
+
+    def images(self, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Pixels as values 0..1, float32 (n, channels * side * side), of some records or of all."""
+        pixels = self.pixels if places is None else self.pixels[places]
+        return pixels.astype(np.float32) / np.float32(255)
 
 
 def read_synthetic(path: Path) -> LabelledImages:
     """Read what `dpntk generate` wrote, or any .npz with x and y.
 
     Raises:
-        DataError: there is nothing of the kind, or only one class in it.
+        DataError: there is nothing of the kind, or only one class of several in it.
         SchemaError: it is not what a data set of images looks like.
     """
     if not path.exists():
@@ -75,32 +86,37 @@ def read_synthetic(path: Path) -> LabelledImages:
     source = open_source(images, SourceOptions(classes=len(names) if names else None))
     require_plausible(images, len(source) * source.schema.record_size)
     records = _collect(source, names, provenance)
-    if len(np.unique(records.labels)) < 2:
+    if records.classes > 1 and len(np.unique(records.labels)) < 2:
         raise DataError(f"{path}: all records are of one class, so there is nothing to classify")
     return records
 
 
 def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
-    """Read real records in the size and classes of synthetic ones.
+    """Read real records in the form and classes of synthetic ones.
+
+    Beside synthetic records without labels, those of real ones do not count.
 
     Raises:
         DataError: they cannot be read.
         SchemaError: they do not fit.
     """
-    known = SourceOptions(
-        split=split, image_size=like.side, classes=like.classes, class_names=like.class_names
-    )
-    source = open_source(path, known)
-    return _collect(source, like.class_names, {})
+    known = SourceOptions(split=split, image_size=like.side, channels=like.channels)
+    if like.class_names == numbered(1):
+        records = _collect(open_source(path, known), None, {})
+        return replace(records, labels=np.zeros_like(records.labels), class_names=like.class_names)
+    known = replace(known, classes=like.classes, class_names=like.class_names)
+    return _collect(open_source(path, known), like.class_names, {})
 
 
 def _collect(
     source: Source, names: tuple[str, ...] | None, provenance: dict[str, Any]
 ) -> LabelledImages:
+    assert isinstance(source.schema, ImageSchema)
     batches = list(source.batches(_BATCH))
     return LabelledImages(
         pixels=np.concatenate([batch.records for batch in batches]),
         labels=np.concatenate([batch.labels for batch in batches]),
         class_names=names or source.schema.classes,
         provenance=provenance,
+        channels=source.schema.channels,
     )

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from ...common.console import TextTable
 from ..report import Evaluation
+from .frechet import Metric
 from .utility import Accuracies
+
+_DISTANCE: Final = "Frechet distance"
 
 
 @dataclass(frozen=True, eq=False)
 class ImageEvaluation(Evaluation):
-    """Accuracies of classifiers that were trained on synthetic images.
+    """Accuracies of classifiers that were trained on synthetic images, and how far these are.
 
     Attributes:
         rows: the accuracies, training set by training set.
@@ -22,6 +25,7 @@ class ImageEvaluation(Evaluation):
         seed: of the classifiers.
         classifiers: what they are, in words.
         provenance: where the synthetic images come from.
+        metric: what distances are measured in; None if none were.
     """
 
     rows: tuple[Accuracies, ...]
@@ -29,40 +33,55 @@ class ImageEvaluation(Evaluation):
     seed: int
     classifiers: Mapping[str, str]
     provenance: Mapping[str, Any]
+    metric: Metric | None = None
 
     @property
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Accuracies by classifier, by what it was trained on."""
-        return {row.trained_on: row.accuracy for row in self.rows}
+        """Accuracies by classifier, and the Frechet distance, by what they are of."""
+        return {row.trained_on: {**row.accuracy, **_distance(row)} for row in self.rows}
 
     def table(self) -> TextTable:
-        """Accuracies, one row a training set."""
-        table = TextTable(f"accuracy on {self.test_records:,} real held-out records")
-        table.add_column("trained on")  # wrapped where the others leave too little room
-        table.add_column("records", right=True, min_width=len("records"))
+        """Accuracies and distances, one row a training set."""
         shown = list(self.rows[0].accuracy)
+        held_out = f"{self.test_records:,} real held-out records"
+        caption = "" if self.metric is None else f"{_DISTANCE} to these: of {self.metric.name}"
+        what = f"accuracy on {held_out}" if shown else f"distance to {held_out}"
+        table = TextTable(what, caption=caption)
+        table.add_column(
+            "trained on" if shown else "images"
+        )  # wrapped where the others leave too little room
+        table.add_column("records", right=True, min_width=len("records"))
         for classifier in shown:
             longest = max(map(len, classifier.split()))
             table.add_column(classifier, right=True, min_width=longest)
+        if self.metric is not None:
+            table.add_column(_DISTANCE, right=True, min_width=len("distance"))
         for row in self.rows:
             table.add_row(
                 row.trained_on,
                 f"{row.records:,}",
                 *(f"{row.accuracy[name]:.3f}" if name in row.accuracy else "" for name in shown),
+                *(f"{distance:.4g}" for distance in _distance(row).values()),
             )
         return table
 
     def to_json(self) -> dict[str, Any]:
         """See `Evaluation`."""
         return {
-            "measure": "accuracy",
+            "measure": "accuracy" if self.classifiers else _DISTANCE,
             "test_records": self.test_records,
             "seed": self.seed,
             "rows": [
                 {"trained_on": row.trained_on, "records": row.records, **row.accuracy}
+                | _distance(row)
                 for row in self.rows
             ],
+            **({} if self.metric is None else {"metric": self.metric.to_json()}),
             "classifiers": dict(self.classifiers),
             "synthetic": dict(self.provenance),
             "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},
         }
+
+
+def _distance(row: Accuracies) -> dict[str, float]:
+    return {} if row.distance is None else {_DISTANCE: row.distance}

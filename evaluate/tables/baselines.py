@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .table import Table
+
+INDEPENDENT: Final = "independent columns of"
+"""How rows of figures begin that are about `independent_columns`."""
 
 
 def independent_columns(table: Table, seed: int) -> Table:

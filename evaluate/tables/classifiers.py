@@ -8,9 +8,6 @@ figures of different releases can be compared.
 from __future__ import annotations
 
 import importlib
-import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -26,23 +23,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-XGBOOST: Final = "XGBoost"
-
-
-@dataclass(frozen=True)
-class TableClassifier:
-    """A kind of classifier with its settings.
-
-    Attributes:
-        make: takes a seed, gives an estimator with scikit-learn's methods.
-        settings: in words.
-        ordered: whether it sees numbers and places of categories (trees), not scaled and one-hot
-            features.
-    """
-
-    make: Callable[[int], Any]
-    settings: str
-    ordered: bool = False
+from .learner import XGBOOST, Learner, installed
 
 
 def _xgboost(seed: int) -> Any:  # noqa: ANN401 - as untyped as scikit-learn
@@ -52,64 +33,64 @@ def _xgboost(seed: int) -> Any:  # noqa: ANN401 - as untyped as scikit-learn
     )
 
 
-CLASSIFIERS: Final[dict[str, TableClassifier]] = {
-    "logistic regression": TableClassifier(
+CLASSIFIERS: Final[dict[str, Learner]] = {
+    "logistic regression": Learner(
         lambda seed: LogisticRegression(max_iter=5000, random_state=seed),
         "L2 penalty 1, at most 5,000 steps of L-BFGS",
     ),
-    "Gaussian naive Bayes": TableClassifier(lambda _: GaussianNB(), "defaults"),
-    "Bernoulli naive Bayes": TableClassifier(
+    "Gaussian naive Bayes": Learner(lambda _: GaussianNB(), "defaults"),
+    "Bernoulli naive Bayes": Learner(
         lambda _: BernoulliNB(alpha=0.02), "alpha 0.02; features above 0 count as 1"
     ),
-    "linear SVM": TableClassifier(
+    "linear SVM": Learner(
         lambda seed: LinearSVC(loss="hinge", tol=1e-8, max_iter=1000, random_state=seed),
         "hinge loss, C 1, at most 1,000 rounds (10,000 in the papers)",
     ),
-    "decision tree": TableClassifier(
+    "decision tree": Learner(
         lambda seed: DecisionTreeClassifier(class_weight="balanced", random_state=seed),
         "Gini, balanced classes",
         ordered=True,
     ),
-    "LDA": TableClassifier(
+    "LDA": Learner(
         lambda _: LinearDiscriminantAnalysis(solver="eigen", tol=1e-8, shrinkage=0.5),
         "eigenvalue solver, shrinkage 0.5",
     ),
-    "AdaBoost": TableClassifier(
+    "AdaBoost": Learner(
         lambda seed: AdaBoostClassifier(n_estimators=100, random_state=seed),
         "100 stumps, SAMME (SAMME.R in the papers, which scikit-learn has no more)",
         ordered=True,
     ),
-    "bagging": TableClassifier(
+    "bagging": Learner(
         lambda seed: BaggingClassifier(max_samples=0.1, n_estimators=20, random_state=seed),
         "20 trees, each on a tenth of the records",
         ordered=True,
     ),
-    "random forest": TableClassifier(
+    "random forest": Learner(
         lambda seed: RandomForestClassifier(
             n_estimators=100, class_weight="balanced", random_state=seed
         ),
         "100 trees, balanced classes",
         ordered=True,
     ),
-    "gradient boosting": TableClassifier(
+    "gradient boosting": Learner(
         lambda seed: GradientBoostingClassifier(subsample=0.1, n_estimators=50, random_state=seed),
         "50 trees of depth 3, each on a tenth of the records",
         ordered=True,
     ),
-    "MLP": TableClassifier(
+    "MLP": Learner(
         lambda seed: MLPClassifier(random_state=seed),
         "one hidden layer of 100 ReLU units, Adam, at most 200 epochs",
     ),
-    XGBOOST: TableClassifier(
+    XGBOOST: Learner(
         _xgboost,
         "100 trees of depth 3, learning rate 0.1, base score 0.5: the defaults of the papers' time",
         ordered=True,
+        needs="xgboost",
     ),
 }
 """The twelve, in the papers' order."""
 
 
-def available() -> dict[str, TableClassifier]:
-    """Those of `CLASSIFIERS` that are installed: XGBoost comes with an extra."""
-    present = importlib.util.find_spec("xgboost") is not None
-    return {name: kind for name, kind in CLASSIFIERS.items() if present or name != XGBOOST}
+def available() -> dict[str, Learner]:
+    """Those of `CLASSIFIERS` that are installed."""
+    return installed(CLASSIFIERS)

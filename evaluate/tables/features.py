@@ -7,6 +7,7 @@ as they are and categories as their places in the schema.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ...common.outline import Outlined
-from ...common.schema.column import Missing
+from ...common.schema.column import Column, Missing
 from .table import Table
 
 _MOST_CATEGORIES: Final = 100
@@ -35,16 +36,24 @@ class ClassifierInputs(Outlined):
     ordered: Matrix
 
 
-def features_of(train: Table, test: Table) -> tuple[ClassifierInputs, ClassifierInputs]:
+def features_of(
+    train: Table, test: Table, target: str | None = None
+) -> tuple[ClassifierInputs, ClassifierInputs]:
     """Both views of the rows to train on and to test on; nothing is learnt from the latter.
 
     A missing number counts as the mean, and a further feature says that it is missing. Categories
     beyond the 100 commonest of a column share one feature.
+
+    Args:
+        train: rows to train on.
+        test: rows to test on.
+        target: a column that is to be predicted, and not seen; the label never is.
     """
     parts = (train, test)
-    numbers = _filled([_numbers(part) for part in parts])
-    absent = [_absent(part) for part in parts]
-    codes = [_codes(part) for part in parts]
+    seen = [column for column in train.schema.features if column.name != target]
+    numbers = _filled([_numbers(part, seen) for part in parts])
+    absent = [_absent(part, seen) for part in parts]
+    codes = [_codes(part, seen) for part in parts]
     scaled, hot = numbers, codes
     if numbers[0].shape[1]:
         scaler = StandardScaler().fit(numbers[0])
@@ -72,25 +81,17 @@ def _filled(numbers: list[Matrix]) -> list[Matrix]:
     return [np.where(np.isnan(part), mean, part) for part in numbers]
 
 
-def _numbers(table: Table) -> Matrix:
-    return _stacked(table, [table.columns[c.name] for c in table.schema.features if c.kind.numeric])
+def _numbers(table: Table, seen: Sequence[Column]) -> Matrix:
+    return _stacked(table, [table.columns[c.name] for c in seen if c.kind.numeric])
 
 
-def _absent(table: Table) -> Matrix:
-    return _stacked(
-        table,
-        [
-            np.isnan(table.columns[column.name])
-            for column in table.schema.features
-            if column.missing is Missing.INDICATOR
-        ],
-    )
+def _absent(table: Table, seen: Sequence[Column]) -> Matrix:
+    indicated = [column for column in seen if column.missing is Missing.INDICATOR]
+    return _stacked(table, [np.isnan(table.columns[column.name]) for column in indicated])
 
 
-def _codes(table: Table) -> Matrix:
-    return _stacked(
-        table, [table.columns[c.name] for c in table.schema.features if not c.kind.numeric]
-    )
+def _codes(table: Table, seen: Sequence[Column]) -> Matrix:
+    return _stacked(table, [table.columns[c.name] for c in seen if not c.kind.numeric])
 
 
 def _stacked(table: Table, columns: list[NDArray[np.generic]]) -> Matrix:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...common.arguments import Location
 from ...common.errors import DataError
 from ...common.numbers import positive, whole
-from .utility import MOST_RECORDS
+from .task import MOST_RECORDS
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,9 @@ class TableOptions:
         keep_negatives: keep only this share of the records of the other class, in training and test
             parts, as published tables did; for comparison with them only.
         train_records: train classifiers on at most so many records, drawn at random.
+        target: the column to predict in place of the label; a numeric one by regressions.
+        members: path of the real records that the synthetic ones were made from, their train part
+            where they have one: what attackers find who know them.
 
     Raises:
         DataError: a number is out of its range.
@@ -30,6 +33,8 @@ class TableOptions:
     positive: str | None = None
     keep_negatives: float = 1.0
     train_records: int = MOST_RECORDS
+    target: str | None = None
+    members: Location | None = None
 
     def __post_init__(self) -> None:
         vars(self).update(  # with plain numbers: NumPy's are no JSON

@@ -10,7 +10,8 @@ from ..distilled import SupportSet, read_points
 from ..provenance import described, is_distilled
 from .scores import Scores, score_more_classes, score_two_classes
 from .table import Table
-from .utility import Row, Run, Task
+from .task import Task
+from .utility import Row, Run
 
 KERNEL_REGRESSION: Final = "kernel regression"
 
@@ -35,7 +36,7 @@ def regression_rows(
     """
     if not task.measures:
         return []
-    held_out = task.for_classifiers(test, seed)
+    held_out = task.usable(test, seed)
     runs: dict[str, list[Run]] = {}
     for folder, table in zip(folders, tables, strict=True):
         if is_distilled(table.provenance):

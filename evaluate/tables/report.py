@@ -11,20 +11,28 @@ from typing import Any, Final
 
 from ...common.console import TextTable
 from ..report import Evaluation
-from .classifiers import CLASSIFIERS, XGBOOST
-from .fidelity import CORRELATION_METHOD, METHOD
+from .attacks import CLOSEST, METHODS, SCOPE
+from .baselines import INDEPENDENT
+from .classifiers import CLASSIFIERS
+from .fidelity.associations import ASSOCIATIONS
+from .fidelity.correlations import CORRELATIONS
+from .fidelity.distances import METRICS
+from .learner import XGBOOST
 from .points import KERNEL_REGRESSION
+from .regressions import REGRESSIONS
 from .scores import HARD_ROC, MEANING, ROC
-from .utility import Row, Run, Task
+from .task import Task
+from .utility import Row, Run
 
-ONE_WAY: Final = "TVD 1-way"
-TWO_WAY: Final = "TVD 2-way"
-CORRELATIONS: Final = "rank correlations off by"
+_DEPENDENCE: Final = (CORRELATIONS.name, ASSOCIATIONS.name)
+_DIGITS: Final = {metric.name: metric.digits for metric in METRICS}
+_NOTEWORTHY: Final = 0.02
+"""Independent columns that are off by less have nothing to lose."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableEvaluation(Evaluation):
-    """Scores of classifiers that were trained on synthetic tables, and distances of these.
+    """Scores of what learnt from synthetic tables, and how near these are to real ones.
 
     Attributes:
         rows: the figures, training set by training set.
@@ -54,11 +62,14 @@ class TableEvaluation(Evaluation):
         )
         grid.add_column(wrap=False)
         for row in rows:
-            grid.add_column(row.trained_on, right=True)
+            longest = max(map(len, row.trained_on.split()))
+            grid.add_column(row.trained_on, right=True, min_width=longest)
         records = (f"{row.runs[0].records:,}" if row.runs[0].records else "" for row in rows)
         grid.add_row("records", *records)
         for name, value in _figures(rows, task).items():
-            if any(figures := [_cell(row, value) for row in rows]):
+            if any(figures := [_cell(row, value, _DIGITS.get(name, 3)) for row in rows]):
+                if name == CLOSEST:
+                    grid.add_section()
                 grid.add_row(name, *figures)
         if not task.measures:
             return grid
@@ -80,19 +91,21 @@ class TableEvaluation(Evaluation):
         """See `Evaluation`."""
         rows, task = self.rows, self.task
         used = list(rows[0].runs[0].scores)
+        kinds = CLASSIFIERS if task.target is None else REGRESSIONS
         return {
             "measure": {name: MEANING[name] for name in task.measures},
-            "total_variation": METHOD,
-            "correlations": CORRELATION_METHOD,
+            "distances": {metric.name: metric.method for metric in METRICS},
+            "attacks": {name: METHODS[name] for name in rows[0].runs[0].attacks},
             "test_records": self.test_records,
             "seed": self.seed,
             "classes": list(task.classes),
             "positive": None if task.positive is None else task.classes[task.positive],
+            "target": task.target,
             "kept_negatives": task.kept_negatives,
             "most_training_records": task.most_records,
             "notes": notes(rows, task),
             "rows": [_row(row, rows, task) for row in rows],
-            "classifiers": {name: CLASSIFIERS[name].settings for name in used},
+            "classifiers": {name: kinds[name].settings for name in used},
             "synthetic": [dict(said) for said in self.provenance],
             "versions": _versions(used),
         }
@@ -100,9 +113,11 @@ class TableEvaluation(Evaluation):
 
 def notes(rows: Sequence[Row], task: Task) -> list[str]:
     """What a reader of the figures has to know."""
-    found = []
+    found = _lost_dependence(rows)
     if task.measures:
-        found.append("means over the classifiers")
+        found.append(f"means over the {'classifiers' if task.target is None else 'regressions'}")
+    if task.target is not None:
+        found.append(f"target: {task.target}")
     if task.positive is not None:
         found.append(f"positive: {task.classes[task.positive]}")
     if task.kept_negatives < 1:
@@ -118,10 +133,31 @@ def notes(rows: Sequence[Row], task: Task) -> list[str]:
         found.append("kernel regression is no mean: from the points as they are, by their kernel")
     if any(len(row.runs) > 1 for row in rows):
         found.append("± standard deviation over runs")
+    if rows[0].runs[0].attacks:
+        found.append(SCOPE)
     failures = {name for row in rows for run in row.runs for name in run.failed}
     if failures:
         found.append(f"failed somewhere, counted as constant there: {', '.join(sorted(failures))}")
     return found
+
+
+def _lost_dependence(rows: Sequence[Row]) -> list[str]:
+    """Which training sets are nearer to independent columns than to the real ones, and by what."""
+    figures = {row.trained_on: _distances_of(row) for row in rows}
+    chance = next((some for name, some in figures.items() if name.startswith(INDEPENDENT)), {})
+    return [
+        f"{trained_on}: columns have lost most of how they go together ({name} "
+        f"{found[name]:.3f}, independent columns {chance[name]:.3f})"
+        for trained_on, found in figures.items()
+        if not trained_on.startswith(INDEPENDENT)
+        for name in _DEPENDENCE
+        if name in found and found[name] > chance[name] / 2 and chance[name] > _NOTEWORTHY
+    ]
+
+
+def _distances_of(row: Row) -> dict[str, float]:
+    values = {metric.name: summary(row, _distance(metric.name)) for metric in METRICS}
+    return {name: found[0] for name, found in values.items() if found is not None}
 
 
 Value = Callable[[Run], float | None]
@@ -182,17 +218,16 @@ def _figures(rows: Sequence[Row], task: Task) -> dict[str, Value]:
     found: dict[str, Value] = {name: _mean(name) for name in task.measures}
     if task.positive is not None and XGBOOST in rows[0].runs[0].scores:
         found[f"{XGBOOST} {ROC}"] = _score(XGBOOST, ROC)
-    found[ONE_WAY] = lambda run: run.distances.one_way if run.distances else None
-    found[TWO_WAY] = lambda run: run.distances.two_way if run.distances else None
-    found[CORRELATIONS] = lambda run: run.distances.correlations if run.distances else None
+    found |= {metric.name: _distance(metric.name) for metric in METRICS}
+    found |= {name: _attack(name) for name in METHODS}
     return found
 
 
-def _cell(row: Row, value: Value) -> str:
+def _cell(row: Row, value: Value, digits: int) -> str:
     found = summary(row, value)
     if found is None:
         return ""
-    return f"{found[0]:.3f}" + (f" ± {found[1]:.3f}" if len(row.runs) > 1 else "")
+    return " ± ".join(f"{figure:.{digits}f}" for figure in found[: min(2, len(row.runs))])
 
 
 def _mean_of(row: Row, value: Value) -> str:
@@ -206,3 +241,11 @@ def _mean(measure: str) -> Value:
 
 def _score(classifier: str, measure: str) -> Value:
     return lambda run: run.scores[classifier][measure] if classifier in run.scores else None
+
+
+def _distance(metric: str) -> Value:
+    return lambda run: run.distances.figures.get(metric) if run.distances else None
+
+
+def _attack(name: str) -> Value:
+    return lambda run: run.attacks.get(name)

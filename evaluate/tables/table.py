@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...common.errors import DataError, SchemaError
 from ...common.outline import Outlined
-from ...common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
+from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...common.schema.toml import read_schema
 from ...common.sources.tables.csv import is_csv
@@ -62,12 +62,7 @@ class Table(Outlined):
         """Rows as a release sees them, uint8 (n, record size): `dpntk.common.schema.encoding`."""
         found = np.empty((len(self), self.schema.record_size), dtype=np.uint8)
         for block in blocks_of(self.schema):
-            values = self.columns[block.column.name]
-            match block.encoding:
-                case NumericEncoding():
-                    found[:, block.place] = block.encoding.encode(values, np.isnan(values))
-                case CategoryEncoding():
-                    found[:, block.place] = block.encoding.encode(values)
+            found[:, block.place] = block.encode(self.columns[block.column.name])
         return found
 
 

@@ -6,53 +6,27 @@ import statistics
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.pool import ThreadPool
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from ...common.console import Advance, progress
-from ...common.errors import DataError, SchemaError
-from .baselines import keep_negatives, some_rows
-from .classifiers import TableClassifier, available
+from ...common.runtime.threads import use_threads
+from . import regressions
+from .attacks import Attackers
+from .baselines import some_rows
+from .classifiers import available
 from .features import ClassifierInputs, features_of
-from .fidelity import Distances, distances
-from .scores import MORE_CLASSES, TWO_CLASSES, Scores, score_more_classes, score_two_classes
+from .fidelity.distances import Distances, distances
+from .learner import Learner
+from .scores import Scores, score_more_classes, score_numbers, score_two_classes
 from .table import Table
+from .task import Task
 
-MOST_RECORDS: Final = 50_000
 CONSTANT: Final = "constant"
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is measured on the test records.
-
-    Attributes:
-        classes: names of the label's classes; one if there is no label.
-        positive: index of the positive class, of two; None otherwise.
-        kept_negatives: share of the records of the other class that is kept, in training and test
-            parts of the classifiers; 1 but for comparison with published tables.
-        most_records: to train classifiers on: more are a random part.
-    """
-
-    classes: tuple[str, ...]
-    positive: int | None
-    kept_negatives: float = 1.0
-    most_records: int = MOST_RECORDS
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """What classifiers are scored by; nothing where there is nothing to classify."""
-        if len(self.classes) < 2:
-            return ()
-        return MORE_CLASSES if self.positive is None else TWO_CLASSES
-
-    def for_classifiers(self, table: Table, seed: int) -> Table:
-        """The records that classifiers are to see."""
-        if self.positive is not None and self.kept_negatives < 1:
-            return keep_negatives(table, self.positive, self.kept_negatives, seed)
-        return table
 
 
 @dataclass(frozen=True)
@@ -61,11 +35,12 @@ class Run:
 
     Attributes:
         records: how many there are.
-        usable: how many of them are left for classifiers, once negatives are thinned out.
-        trained_with: how many of these the classifiers saw.
-        scores: classifier to its scores; empty if there is no label.
-        failed: classifier to why it failed; it was counted as a constant.
+        usable: how many of them there is something to learn from.
+        trained_with: how many of these the classifiers or regressions saw.
+        scores: classifier or regression to its scores; empty if there is nothing to learn.
+        failed: what failed to why it did; it was counted as a constant.
         distances: from the test records; None for what is no table.
+        attacks: what attackers find in it; empty if they were not asked.
     """
 
     records: int
@@ -74,9 +49,10 @@ class Run:
     scores: Mapping[str, Scores]
     failed: Mapping[str, str] = field(default_factory=dict)
     distances: Distances | None = None
+    attacks: Mapping[str, float] = field(default_factory=dict)
 
     def mean(self, measure: str) -> float:
-        """Mean over the classifiers."""
+        """Mean over the classifiers or regressions."""
         return statistics.fmean(scores[measure] for scores in self.scores.values())
 
 
@@ -93,125 +69,118 @@ class Row:
     runs: tuple[Run, ...]
 
 
-def task_for(test: Table, positive: str | None, kept_negatives: float, most_records: int) -> Task:
-    """Find out what can be measured.
-
-    Args:
-        test: real held-out records.
-        positive: name of the positive class of two; if None, the rarer one of the test records.
-        kept_negatives: share of the other class's records to keep.
-        most_records: to train classifiers on.
-
-    Raises:
-        SchemaError: the label has no such class, or not two classes.
-        DataError: all test records are of one class.
-    """
-    classes = test.schema.classes
-    if len(classes) == 2:
-        counts = np.bincount(test.labels, minlength=2)
-        if not counts.all():
-            raise DataError("all test records are of one class: nothing can be classified")
-        if positive is not None and positive not in classes:
-            raise SchemaError(f"no class {positive!r}: the label has {' and '.join(classes)}")
-        index = int(np.argmin(counts)) if positive is None else classes.index(positive)
-        if int(counts[1 - index] * kept_negatives) == 0:
-            raise DataError("no test record of the other class is left: keep a larger share")
-        return Task(classes, index, kept_negatives, most_records)
-    if positive is not None or kept_negatives < 1:
-        found = "there is no label" if test.schema.label is None else f"it has {len(classes)}"
-        raise SchemaError(
-            f"a positive class and kept negatives need a label with two classes, but {found}"
-        )
-    if len(classes) > 2 and len(np.unique(test.labels)) < 2:
-        raise DataError("all test records are of one class: nothing can be classified")
-    return Task(classes, None, kept_negatives, most_records)
+def learners_for(task: Task) -> dict[str, Learner]:
+    """What is to learn: classifiers, regressions, or nothing."""
+    if not task.measures:
+        return {}
+    return available() if task.target is None else regressions.available()
 
 
 def evaluate_tables(
-    training_sets: Mapping[str, Sequence[Table]], test: Table, task: Task, seed: int
+    training_sets: Mapping[str, Sequence[Table]],
+    test: Table,
+    task: Task,
+    seed: int,
+    attackers: Attackers | None = None,
 ) -> list[Row]:
-    """Train every classifier on every training set and test it on the same real records.
+    """Train all classifiers or regressions on every training set; test on the same real records.
 
     Args:
         training_sets: description to tables; several are runs of the same kind, the i-th with the
             seed `seed + i`.
         test: held-out real records.
         task: what to measure.
-        seed: of the classifiers and of the draws of records.
+        seed: of what learns and of the draws of records.
+        attackers: who look for the records that a training set was made from; nobody if None.
 
     Returns:
-        A row for each description, and one for a constant predictor if there is a label.
+        A row for each description, and one for a constant prediction if something is learnt.
     """
-    kinds = available() if task.measures else {}
-    held_out = task.for_classifiers(test, seed)
+    kinds = learners_for(task)
+    held_out = task.usable(test, seed)
     rows = []
     steps = sum(map(len, training_sets.values())) * (len(kinds) + 1)
     with progress("evaluating", steps, "steps") as advance:
         for name, tables in training_sets.items():
             runs = []
             for number, table in enumerate(tables, seed):
-                usable = task.for_classifiers(table, number)
+                usable = task.usable(table, number)
                 train = some_rows(usable, task.most_records, number)
+                advance(0, f"{name}: distances")
                 found = distances(table, test)
-                advance(1, f"{name}: one-way distance {found.one_way:.3f}")
+                seen = {} if attackers is None else attackers.look_at(table)
+                advance(1, name)
                 scores, failed = _score_all(kinds, train, held_out, task, number, advance)
-                runs.append(Run(len(table), len(usable), len(train), scores, failed, found))
+                runs.append(Run(len(table), len(usable), len(train), scores, failed, found, seen))
             rows.append(Row(name, tuple(runs)))
     if kinds:
-        guess = int(np.bincount(held_out.labels).argmax())
-        constant = constant_scores(held_out.labels, guess, task)
+        truth = task.truth(held_out)
+        constant = task.constant_scores(truth, task.guess(truth))
         rows.append(Row(CONSTANT, (Run(0, 0, 0, dict.fromkeys(kinds, constant)),)))
     return rows
 
 
 def _score_all(
-    kinds: Mapping[str, TableClassifier],
-    train: Table,
-    test: Table,
-    task: Task,
-    seed: int,
-    advance: Advance,
+    kinds: Mapping[str, Learner], train: Table, test: Table, task: Task, seed: int, advance: Advance
 ) -> tuple[dict[str, Scores], dict[str, str]]:
-    """Scores of each classifier, and why some failed."""
-    counts = np.bincount(train.labels, minlength=len(task.classes))
+    """Scores of all that learn, as many at a time as there are threads, and why some failed."""
     if not kinds:
         return {}, {}
-    constant = constant_scores(test.labels, int(counts.argmax()), task)
-    if np.count_nonzero(counts) < 2:
+    known, truth = task.truth(train), task.truth(test)
+    constant = task.constant_scores(truth, task.guess(known))
+    if len(np.unique(known)) < 2:
         advance(len(kinds), "")
-        return dict.fromkeys(kinds, constant), dict.fromkeys(kinds, "rows of one class only")
-    seen = features_of(train, test)
-    scores, failed = {}, {}
-    for name, kind in kinds.items():
+        why = "rows of one class only" if task.target is None else "rows with one number only"
+        return dict.fromkeys(kinds, constant), dict.fromkeys(kinds, why)
+    inputs = features_of(train, test, task.target)
+    failed: dict[str, str] = {}
+    running: list[str] = []
+
+    def score(name: str) -> tuple[str, Scores]:
+        running.append(name)
+        advance(0, ", ".join(running))
         try:
-            scores[name] = _score(kind, seen, train.labels, test.labels, task, seed)
+            return name, _score(kinds[name], inputs, known, truth, task, seed)
         except (ValueError, ArithmeticError, IndexError) as error:  # LinAlgError is a ValueError
-            scores[name] = constant
             failed[name] = " ".join(str(error).split())[:200] or type(error).__name__
-        advance(1, f"{name}: {' / '.join(f'{value:.3f}' for value in scores[name].values())}")
-    return scores, failed
+            return name, constant
+        finally:
+            running.remove(name)
+
+    scores = {}
+    # Threads share the records, and nearly all of the time is spent in compiled code that lets
+    # others run; each keeps to one core, so that they do not crowd one another.
+    workers = min(use_threads(), len(kinds))
+    with warnings.catch_warnings(), threadpool_limits(1), ThreadPool(workers) as pool:
+        # Steps are limited by the protocol, and odd data are the point of measuring.
+        warnings.simplefilter("ignore")
+        for name, found in pool.imap_unordered(score, kinds):
+            scores[name] = found
+            advance(1, ", ".join(running))
+    return {name: scores[name] for name in kinds}, failed
 
 
 def _score(
-    kind: TableClassifier,
-    seen: tuple[ClassifierInputs, ClassifierInputs],
-    labels: NDArray[np.int64],
-    held_out: NDArray[np.int64],
+    kind: Learner,
+    inputs: tuple[ClassifierInputs, ClassifierInputs],
+    known: NDArray[Any],
+    truth: NDArray[Any],
     task: Task,
     seed: int,
 ) -> Scores:
-    train, test = (part.ordered if kind.ordered else part.scaled for part in seen)
-    classes, places = np.unique(labels, return_inverse=True)
+    train, test = (part.ordered if kind.ordered else part.scaled for part in inputs)
     model = kind.make(seed)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # Steps are limited by the protocol, and odd data are the point of measuring.
-        warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"):
+        if task.target is not None:
+            model.fit(train, known)
+            return score_numbers(truth, np.asarray(model.predict(test), dtype=np.float64))
+        classes, places = np.unique(known, return_inverse=True)
         model.fit(train, places)
         predicted = classes[np.asarray(model.predict(test), dtype=np.int64)]
         if task.positive is None:
-            return score_more_classes(held_out, predicted)
+            return score_more_classes(truth, predicted)
         scores = _scores_of(model, test) * (1 if classes[1] == task.positive else -1)
-    return score_two_classes(held_out == task.positive, scores, predicted == task.positive)
+    return score_two_classes(truth == task.positive, scores, predicted == task.positive)
 
 
 def _scores_of(model: Any, test: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ANN401 - untyped
@@ -221,12 +190,3 @@ def _scores_of(model: Any, test: NDArray[np.float64]) -> NDArray[np.float64]:  #
     else:
         found = model.decision_function(test)
     return np.asarray(found, dtype=np.float64)
-
-
-def constant_scores(labels: NDArray[np.int64], guess: int, task: Task) -> Scores:
-    """Scores of always guessing one class."""
-    same = np.full(len(labels), guess)
-    if task.positive is None:
-        return score_more_classes(labels, same)
-    hard = same == task.positive
-    return score_two_classes(labels == task.positive, hard.astype(np.float64), hard)

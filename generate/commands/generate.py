@@ -28,7 +28,7 @@ from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
 from ..pipeline import MOST_IMAGES, default_settings, generate, require_nothing_to_train
-from ..synthetic import load_generator, points_to, require_csv, sample_to
+from ..synthetic import Synthetic, load_generator, points_to, require_csv, sample_to
 from ..tables.export import SavedTableGenerator
 
 _DEFAULTS = TrainingSettings()
@@ -46,6 +46,10 @@ _FOR_TABLES = TableSettings()
     "-n", "--records", "count", type=count_from(1),
     help=f"How many records [default: as many as the release was made from, at most "
     f"{MOST_IMAGES}; with --from {MOST_IMAGES}]",
+)  # fmt: skip
+@click.option(
+    "--where", default="", metavar="CONDITION",
+    help="Of a table: make only rows that fulfil this, such as \"sex = F and age >= 50\".",
 )  # fmt: skip
 @click.option(
     "--points", "per_class", type=count_from(1), metavar="N",
@@ -86,6 +90,7 @@ def command(
     release: Path | None,
     generator: Path | None,
     count: int | None,
+    where: str,
     per_class: int | None,
     steps: int | None,
     batch: int | None,
@@ -115,10 +120,13 @@ def command(
                 raise click.UsageError(f"{option} is for training, and --from GENERATOR does none")
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
+    if per_class is not None and where:
+        raise click.UsageError("--where is for records: points have no conditions")
     points = None if per_class is None else PointSettings(per_class, seed=seed)
     require_replaceable(output)
     if generator is not None:
-        _sample_again(generator, output, count or MOST_IMAGES, points, seed, safe_csv=safe_csv)
+        count = count or MOST_IMAGES
+        _sample_again(generator, output, count, points, seed, where=where, safe_csv=safe_csv)
         return
     opened = open_any(release or Path("release.h5"), acceptance)
     settings: TrainingSettings | None = None
@@ -135,6 +143,7 @@ def command(
         settings=settings,
         points=points,
         module=module,
+        where=where,
         safe_csv=safe_csv,
         device=device,
     )
@@ -144,14 +153,21 @@ def command(
     else:
         done = (
             f"wrote {output}; loss {made.losses[-1].loss:.4f}, of which the release's noise is "
-            f"{made.noise_floor:.4f}"
+            f"{made.noise_floor:.4f}{_repaired(made)}"
         )
     is_table = isinstance(opened.release.schema, TableSchema)
     console.print(done, f"the release is {opened.signed_by}", _look_at(output, is_table=is_table))
 
 
 def _sample_again(
-    path: Path, output: Path, count: int, points: PointSettings | None, seed: int, *, safe_csv: bool
+    path: Path,
+    output: Path,
+    count: int,
+    points: PointSettings | None,
+    seed: int,
+    *,
+    where: str,
+    safe_csv: bool,
 ) -> None:
     """Write records of a generator that was trained earlier, or the points that stand for them."""
     generator = load_generator(path)
@@ -161,9 +177,17 @@ def _sample_again(
         points_to(output, generator, points)
         made = f"{counted(points.per_class, 'point')} of each class"
     else:
-        sample_to(output, generator, count=count, seed=seed, safe_csv=safe_csv)
-        made = counted(count, "record")
+        written = sample_to(
+            output, generator, count=count, seed=seed, where=where, safe_csv=safe_csv
+        )
+        made = f"{counted(count, 'record')}{_repaired(written)}"
     console.print(f"wrote {output}, {made} without training", _look_at(output, is_table=is_table))
+
+
+def _repaired(made: Synthetic) -> str:
+    if made.repaired is None:
+        return ""
+    return f"; {made.repaired:.1%} of the rows were repaired to keep the constraints"
 
 
 def _look_at(output: Path, *, is_table: bool) -> str:

@@ -45,7 +45,7 @@ class SavedImageGenerator(Outlined):
     origin: dict[str, Any]
 
     def sample(self, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Draw images, uint8 (count, side, side), and labels, int64 (count,), in random order."""
+        """Draw images, uint8 (count, side, side[, 3]), and labels, int64 (count,), in any order."""
         return sample(self.generator, count, self.class_weights, seed)
 
 
@@ -61,7 +61,7 @@ def write_synthetic(
     Args:
         folder: where; an earlier such folder is replaced.
         saved: the generator that made the records.
-        images: uint8 (n, side, side).
+        images: uint8 (n, side, side), or in colour (n, side, side, 3).
         labels: int64 (n,).
         sampling: how the records were drawn, for the provenance.
 
@@ -85,7 +85,8 @@ def write_found_points(folder: Path, saved: SavedImageGenerator, points: Inducin
     """
     more = {"kernel": points.kernel, "points": points.settings.to_json()}
     with _with_generator(folder, saved, more) as temporary:
-        write_images(temporary, points.images(), points.labels, len(saved.classes))
+        images = points.images(saved.generator.spec.channels)
+        write_images(temporary, images, points.labels, len(saved.classes))
         write_points(temporary, points.values, points.labels)
 
 
@@ -106,7 +107,7 @@ def write_images(
 
     Args:
         folder: that is there.
-        images: uint8 (n, side, side).
+        images: uint8 (n, side, side), or in colour (n, side, side, 3).
         labels: int64 (n,).
         classes: how many there are.
     """
@@ -153,14 +154,22 @@ def _serialise(saved: SavedImageGenerator) -> bytes:
 
 
 def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
-    """A PNG with a row of images for each class (the first 20), enlarged to be seen."""
+    """A PNG with a row of images for each class (the first 20), enlarged to be seen.
+
+    Images of a single class fill several rows.
+    """
     side = images.shape[1]
     scale = max(1, _PREVIEW_SIDE // side)
     cell = side * scale + 2
-    rows = min(classes, _PREVIEW_ROWS)
-    sheet = Image.new("L", (_PREVIEW_COLUMNS * cell + 2, rows * cell + 2), color=96)
-    for row in range(rows):
-        for column, index in enumerate(np.flatnonzero(labels == row)[:_PREVIEW_COLUMNS]):
+    if classes == 1:
+        shown = np.arange(min(len(images), _PREVIEW_COLUMNS**2))
+        rows = np.split(shown, range(_PREVIEW_COLUMNS, len(shown), _PREVIEW_COLUMNS))
+    else:
+        rows = [np.flatnonzero(labels == row) for row in range(min(classes, _PREVIEW_ROWS))]
+    size = (_PREVIEW_COLUMNS * cell + 2, len(rows) * cell + 2)
+    sheet = Image.new("L", size, 96) if images.ndim == 3 else Image.new("RGB", size, (96, 96, 96))
+    for row, places in enumerate(rows):
+        for column, index in enumerate(places[:_PREVIEW_COLUMNS]):
             image = Image.fromarray(images[index])
             enlarged = image.resize((side * scale, side * scale), Image.Resampling.NEAREST)
             sheet.paste(enlarged, (column * cell + 2, row * cell + 2))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ...common.errors import GeneratorError
 from ...common.schema.classes import MOST_CLASSES
-from ...common.schema.image import LARGEST_SIDE, SMALLEST_SIDE
+from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
 
 _MOST_CODE: Final = 1000
 _FACTOR_SCALE: Final = 0.1
@@ -29,6 +29,7 @@ class GeneratorSpec:
         classes: number of classes.
         factors: of each class, which change brightness.
         flows: of each class, which displace.
+        channels: of an image, 1 or 3.
 
     Raises:
         GeneratorError: a number is out of its range.
@@ -38,6 +39,7 @@ class GeneratorSpec:
     classes: int
     factors: int = 16
     flows: int = 8
+    channels: int = GREY
 
     def __post_init__(self) -> None:
         if not (
@@ -45,6 +47,7 @@ class GeneratorSpec:
             and 1 <= self.classes <= MOST_CLASSES
             and 1 <= self.factors <= _MOST_CODE
             and 1 <= self.flows <= _MOST_CODE
+            and self.channels in (GREY, COLOUR)
         ):
             raise GeneratorError("the generator's description is out of range")
 
@@ -54,8 +57,11 @@ class GeneratorSpec:
         return self.factors + self.flows
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
+        """A plain mapping; that of grey images says nothing of channels."""
+        document = asdict(self)
+        if self.channels == GREY:
+            del document["channels"]
+        return document
 
 
 class ConditionalGenerator(nn.Module):
@@ -77,7 +83,7 @@ class ConditionalGenerator(nn.Module):
     def __init__(self, spec: GeneratorSpec) -> None:
         super().__init__()
         self.spec = spec
-        pixels = spec.side**2
+        pixels = spec.channels * spec.side**2
         self.template = nn.Parameter(torch.empty(spec.classes, 1, pixels))
         self.factors = nn.Parameter(torch.empty(spec.classes, spec.factors, pixels))
         self.flows = nn.Parameter(torch.empty(spec.classes, spec.flows, 2, _FLOW_GRID, _FLOW_GRID))
@@ -86,12 +92,17 @@ class ConditionalGenerator(nn.Module):
 
     @torch.no_grad()
     def _start(self) -> None:
-        """Grey templates, and factors and flows that are small, random and smooth."""
+        """Grey templates, and factors and flows that are small, random and smooth.
+
+        A factor begins the same in all channels: things are brighter or darker rather than of
+        another colour.
+        """
         spec = self.spec
         self.template.fill_(0.5)
         coarse = min(spec.side, max(8, -(-spec.side // 2)))
         smooth = torch.randn(spec.classes, spec.factors, coarse, coarse)
-        self.factors.copy_(_FACTOR_SCALE * _enlarged(smooth, spec.side))
+        factors = _FACTOR_SCALE * _enlarged(smooth, spec.side)
+        self.factors.copy_(factors.repeat(1, 1, spec.channels))
         self.flows.copy_(_FLOW_SCALE * torch.randn(self.flows.shape))
 
     @torch.no_grad()
@@ -99,7 +110,7 @@ class ConditionalGenerator(nn.Module):
         """Take the mean image of each class as its template.
 
         Args:
-            means: (classes, side * side), values 0..1.
+            means: (classes, channels * side * side), values 0..1.
         """
         self.template.copy_(means[:, None])
 
@@ -117,7 +128,7 @@ class ConditionalGenerator(nn.Module):
             classes: int64 (k,), the class of each group.
 
         Returns:
-            (k, b, side * side), values 0..1.
+            (k, b, channels * side * side), values 0..1.
         """
         weights, moves = code.split([self.spec.factors, self.spec.flows], dim=-1)
         still = self.template[classes] + weights @ self.factors[classes]
@@ -134,12 +145,12 @@ class ConditionalGenerator(nn.Module):
         return flow.view(-1, 2, side, side).permute(0, 2, 3, 1)
 
     def _displaced(self, images: Tensor, displacements: Tensor) -> Tensor:
-        """Images (k, b, side * side) with pixels from elsewhere."""
+        """Images (k, b, channels * side * side) with pixels from elsewhere."""
         side = self.spec.side
         stay = torch.eye(2, 3, device=images.device, dtype=images.dtype)[None]
         places = nn.functional.affine_grid(stay, [1, 1, side, side], align_corners=False)
         moved = nn.functional.grid_sample(
-            images.reshape(-1, 1, side, side), places + displacements,
+            images.reshape(-1, self.spec.channels, side, side), places + displacements,
             padding_mode="border", align_corners=False,
         )  # fmt: skip
         return moved.view_as(images)

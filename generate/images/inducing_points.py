@@ -23,6 +23,7 @@ from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets
 from ...common.numbers import MOST_SEED, positive, whole
+from ...common.schema.image import pictures
 from ..fit.descent import require_finite
 from .generator import ConditionalGenerator
 
@@ -110,12 +111,9 @@ class InducingPoints:
             "levels": 255,
         }
 
-    def images(self) -> NDArray[np.uint8]:
-        """Rounded and cut to what a record can be, uint8 (m, side, side)."""
-        side = math.isqrt(self.values.shape[1])
-        pixels = np.rint(self.values.clip(0, 1) * 255).astype(np.uint8)
-        images: NDArray[np.uint8] = pixels.reshape(-1, side, side)
-        return images
+    def images(self, channels: int) -> NDArray[np.uint8]:
+        """Rounded and cut to what a record can be, uint8 (m, side, side), or (m, side, side, 3)."""
+        return pictures(np.rint(self.values.clip(0, 1) * 255).astype(np.uint8), channels)
 
 
 def find_points(generator: ConditionalGenerator, settings: PointSettings) -> InducingPoints:

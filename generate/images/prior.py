@@ -16,7 +16,6 @@ taken (empirical Bayes).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,12 +47,12 @@ class Spectrum:
     cutoff: float
     power: float = 4.0
 
-    def variances(self, side: int) -> NDArray[np.float64]:
-        """Of each coefficient of the cosine transform of an image, float64 (side^2,)."""
+    def variances(self, side: int, channels: int = 1) -> NDArray[np.float64]:
+        """Of each coefficient of the cosine transform of channels, float64 (channels * side^2,)."""
         along = np.arange(side)
         frequency = np.hypot(along[:, None], along[None]).flatten()
         fallen: NDArray[np.float64] = self.amplitude / (1 + (frequency / self.cutoff) ** self.power)
-        return fallen
+        return np.tile(fallen, channels)
 
 
 _SHARED_TEMPLATE: Final = Spectrum(3.0, 2.0)
@@ -87,27 +86,33 @@ class GeneratorPrior:
     Args:
         means: the released class means, if there are any.
         side: of an image.
+        channels: of an image.
         noise_variance: variance of the noise on each coordinate of a class's mean feature, (c,).
 
     Attributes:
         shared: of the mean image of all classes, whose even grey is free.
         own: of the deviations of a class's mean image.
-        start: templates to begin with, float32 (c, side^2): the means' expectation by this prior;
-            grey if there are none.
+        start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
+            this prior; grey if there are none.
     """
 
-    def __init__(self, means: NoisyMeans | None, side: int, noise_variance: Tensor) -> None:
-        self._side = side
+    def __init__(
+        self, means: NoisyMeans | None, side: int, noise_variance: Tensor, channels: int = 1
+    ) -> None:
+        self._side, self._channels = side, channels
+        self._even = np.tile(np.arange(side**2) == 0, channels)
         self._variance = noise_variance
         self.shared, self.own = _SHARED_TEMPLATE, _OWN_TEMPLATE
-        self.start = np.full((len(noise_variance), side**2), 0.5, dtype=np.float32)
+        self.start = np.full((len(noise_variance), channels * side**2), 0.5, dtype=np.float32)
         if means is not None:
             known = np.isfinite(means.noise)
             self.start[known] = means.values[known].clip(0.0, 1.0)
             if known.sum() > 1:
                 self._learn(means.values[known], means.noise[known], known)
         self._spectra = {
-            name: torch.from_numpy(spectrum.variances(side)).float().to(noise_variance.device)
+            name: torch.from_numpy(spectrum.variances(side, channels))
+            .float()
+            .to(noise_variance.device)
             for name, spectrum in (
                 ("shared template", _sharper(self.shared)),
                 ("own template", _sharper(self.own)),
@@ -115,7 +120,7 @@ class GeneratorPrior:
                 ("own factors", _OWN_FACTORS),
             )
         }
-        self._spectra["shared template"][0] = math.inf
+        self._spectra["shared template"][torch.from_numpy(self._even)] = math.inf
         self._cosines = torch.from_numpy(cosines(side)).float().to(noise_variance.device)
 
     def _learn(
@@ -130,23 +135,53 @@ class GeneratorPrior:
         of_middle = 1 / (1 / noisy).sum()
         # A deviation from a mean of k has lost 1/k of its variance.
         left = 1 - 1 / len(seen)
-        self.own = _likeliest(seen - middle, noisy, left, _OWN_TEMPLATE)
-        self.shared = _likeliest(middle[None, 1:], of_middle, 1.0, _SHARED_TEMPLATE, skip=1)
+        every, uneven = np.ones_like(self._even), ~self._even
+        self.own = self._likeliest(seen - middle, every, noisy, left, _OWN_TEMPLATE)
+        self.shared = self._likeliest(middle[None], uneven, of_middle, 1.0, _SHARED_TEMPLATE)
         expected = middle.copy()
-        variances = self.shared.variances(self._side)[1:]
-        expected[1:] *= variances / (variances + of_middle)
-        own = self.own.variances(self._side)
+        variances = self.shared.variances(self._side, self._channels)[uneven]
+        expected[uneven] *= variances / (variances + of_middle)
+        own = self.own.variances(self._side, self._channels)
         deviations = (seen - middle) * own / (own + noisy)
         start = np.tile(expected, (len(known), 1))
         start[known] += deviations
         shaped = waves.T @ start.reshape(-1, self._side, self._side) @ waves
         self.start = shaped.reshape(len(known), -1).clip(0.0, 1.0).astype(np.float32)
 
+    def _likeliest(
+        self,
+        seen: NDArray[np.float64],
+        looked_at: NDArray[np.bool_],
+        noise: NDArray[np.float64] | float,
+        left: float,
+        usual: Spectrum,
+    ) -> Spectrum:
+        """Of some spectra that under which coefficients with noise are most probable.
+
+        Args:
+            seen: float64 (k, channels * side^2).
+            looked_at: which of these coefficients, bool (channels * side^2,).
+            noise: the noise's variances.
+            left: of all variance this much is left in what was seen.
+            usual: what is expected beforehand.
+        """
+        squares = seen[:, looked_at] ** 2
+
+        def unlikely(spectrum: Spectrum) -> float:
+            of_signal = spectrum.variances(self._side, self._channels)[looked_at]
+            variances = left * (of_signal + noise)
+            of_noise = (squares / variances + np.log(variances)).sum() / 2
+            far = np.log([spectrum.amplitude / usual.amplitude, spectrum.cutoff / usual.cutoff])
+            return float(of_noise + np.square(far / _CREDENCE).sum() / 2)
+
+        tried = [Spectrum(amplitude, cutoff) for cutoff in _CUTOFFS for amplitude in _AMPLITUDES]
+        return min(tried, key=unlikely)
+
     def _waves(self, images: Tensor) -> Tensor:
-        """(c, k, side^2) in space to coefficients of their cosine transform."""
-        shaped = images.unflatten(-1, (self._side, self._side))
+        """(c, k, channels * side^2) in space to coefficients of the channels' cosine transform."""
+        shaped = images.unflatten(-1, (self._channels, self._side, self._side))
         waves: Tensor = self._cosines @ shaped @ self._cosines.T
-        return waves.flatten(-2)
+        return waves.flatten(-3)
 
     def energy(self, generator: ConditionalGenerator) -> Tensor:
         """How unlikely a generator is, in units of the distance to the release.
@@ -180,31 +215,3 @@ def cosines(side: int) -> NDArray[np.float64]:
     waves: NDArray[np.float64] = np.cos(np.arange(side)[:, None] * places) * math.sqrt(2 / side)
     waves[0] /= math.sqrt(2)
     return waves
-
-
-def _likeliest(
-    seen: NDArray[np.float64],
-    noise: NDArray[np.float64] | float,
-    left: float,
-    usual: Spectrum,
-    skip: int = 0,
-) -> Spectrum:
-    """Of some spectra that under which coefficients with noise are most probable.
-
-    Args:
-        seen: float64 (k, side^2 - skip).
-        noise: the noise's variances.
-        left: of all variance this much is left in what was seen.
-        usual: what is expected beforehand.
-        skip: so many of the lowest frequencies are not there.
-    """
-    side = math.isqrt(seen.shape[1] + skip)
-
-    def unlikely(spectrum: Spectrum) -> float:
-        variances = left * (spectrum.variances(side)[skip:] + noise)
-        of_noise = (seen**2 / variances + np.log(variances)).sum() / 2
-        far = np.log([spectrum.amplitude / usual.amplitude, spectrum.cutoff / usual.cutoff])
-        return float(of_noise + np.square(far / _CREDENCE).sum() / 2)
-
-    tried: Sequence[Spectrum] = [Spectrum(a, f) for f in _CUTOFFS for a in _AMPLITUDES]
-    return min(tried, key=unlikely)

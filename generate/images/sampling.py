@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.console import progress
+from ...common.schema.image import pictures
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
 from .generator import ConditionalGenerator
@@ -27,18 +28,19 @@ def sample(
         seed: of labels and latent codes.
 
     Returns:
-        Images, uint8 (count, side, side), and labels, int64 (count,).
+        Images, uint8 (count, side, side), or in colour (count, side, side, 3), and labels, int64
+        (count,).
     """
     random = torch.Generator().manual_seed(seed)
-    side, code_length = generator.spec.side, generator.spec.code
-    images = np.empty((count, side, side), dtype=np.uint8)
+    spec = generator.spec
+    records = np.empty((count, spec.channels * spec.side**2), dtype=np.uint8)
     labels = np.empty(count, dtype=np.int64)
     with progress("sampling", count, "records") as advance, torch.inference_mode():
         for label, places in places_by_class(count, class_weights, _BATCH, random):
-            code = torch.randn(1, len(places), code_length, generator=random)
+            code = torch.randn(1, len(places), spec.code, generator=random)
             made = finite(generator(code, torch.tensor([label]))[0])
             pixels = (made * 255).round().to(torch.uint8)
-            images[places] = pixels.numpy().reshape(-1, side, side)
+            records[places] = pixels.numpy()
             labels[places] = label
             advance(len(places), "")
-    return images, labels
+    return pictures(records, spec.channels), labels

@@ -74,7 +74,9 @@ def train(
     every_class = torch.arange(classes, device=place)
     random = torch.Generator(device=place).manual_seed(settings.seed)
     generator = _first_generator(release, settings.seed)
-    prior = GeneratorPrior(noisy_means(release), generator.spec.side, objective.noise_variance)
+    spec = generator.spec
+    means = noisy_means(release)
+    prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
     generator.to(place)
 
@@ -101,7 +103,8 @@ def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
     """An untrained generator, with the released class means as its templates."""
     if not isinstance(release.schema, ImageSchema):
         raise GeneratorError("the release is of a table, not of images")
-    spec = GeneratorSpec(side=release.schema.side, classes=len(release.schema.classes))
+    schema = release.schema
+    spec = GeneratorSpec(schema.side, len(schema.classes), channels=schema.channels)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         generator = ConditionalGenerator(spec)

@@ -20,7 +20,8 @@ from .generator import TableGenerator, TableGeneratorSpec
 from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
 from .reweighting import Reweighting
-from .sampling import sample_rows
+from .rows.texts import texts_of
+from .sampling import Drawn, draw_rows
 from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
@@ -54,9 +55,19 @@ class SavedTableGenerator(Outlined):
     reweighting: Reweighting | None = None
     refinement: Refinement | None = None
 
-    def sample(self, count: int, seed: int) -> pa.Table:
+    def sample(self, count: int, seed: int, where: str = "") -> pa.Table:
         """Draw rows, in random order: a table with the columns of the schema, valid under it."""
-        return sample_rows(
+        return self.draw(count, seed, where).table
+
+    def draw(self, count: int, seed: int, where: str = "") -> Drawn:
+        """Draw rows, and find out how many of them had to be repaired.
+
+        Args:
+            count: how many.
+            seed: of the draw.
+            where: a condition that all of them are to fulfil; none if empty.
+        """
+        return draw_rows(
             self.generator,
             count,
             self.class_weights,
@@ -64,6 +75,7 @@ class SavedTableGenerator(Outlined):
             self.marginals,
             self.reweighting,
             self.refinement,
+            where,
         )
 
 
@@ -117,32 +129,14 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
     Raises:
         GeneratorError: no cells can be safe, because the separator is a sign of a formula.
     """
-    import pyarrow
-    from pyarrow import compute, types
-
-    def texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-        if types.is_float32(column.type):  # its shortest text may be beyond a bound
-            column = column.cast(pyarrow.float64())
-        plain = column.cast(pyarrow.string())
-        if types.is_floating(column.type):  # 3 is an integer to whoever reads it
-            whole = compute.invert(compute.match_substring_regex(plain, "[.einf]"))
-            plain = compute.if_else(whole, compute.binary_join_element_wise(plain, ".0", ""), plain)
-        return plain.fill_null(schema.csv.missing[0])
-
-    def values(name: str) -> list[str]:
-        column = columns[name]
-        if not column.numbers:
-            return list(texts(table.column(name)).to_pylist())
-        said = dict(zip(column.numbers, column.categories, strict=True)) | {
-            None: schema.csv.missing[0]
-        }
-        return [said[number] for number in table.column(name).to_pylist()]
-
-    names, columns = table.column_names, {column.name: column for column in schema.columns}
+    names, columns = table.column_names, {column.name: column for column in schema.written}
     separator, encoding = schema.csv.separator, schema.csv.encoding
     if safe and separator in SIGNS:
         raise GeneratorError(f"--safe-csv: the schema's separator {separator} begins a formula")
     needs_quotes = set(f'{separator}"\r\n')
+
+    def values(name: str) -> list[str]:
+        return texts_of(table.column(name), columns[name], schema.csv.missing[0])
 
     def written(text: str) -> str:
         if safe:

@@ -86,7 +86,7 @@ def independent_rows(
 
 
 def make_whole(records: NDArray[np.float32], schema: TableSchema) -> None:
-    """Round integers, so that rows have the features that they will have as they are written.
+    """Round numbers to their steps: rows have the features that they will have as they are written.
 
     Args:
         records: float32 (n, record size), values 0..1, changed in place.
@@ -94,9 +94,9 @@ def make_whole(records: NDArray[np.float32], schema: TableSchema) -> None:
     """
     for block in blocks_of(schema):
         encoding = block.encoding
-        if isinstance(encoding, NumericEncoding) and block.column.kind is ColumnKind.INTEGER:
+        if isinstance(encoding, NumericEncoding) and block.column.granule is not None:
             share = records[:, block.place.start].astype(np.float64)
-            whole = encoding.share(np.rint(encoding.at(share)))
+            whole = encoding.share(block.column.rounded(encoding.at(share)))
             records[:, block.place.start] = whole.clip(0, 1)
             _lift(records, block)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.console import progress
-from ...common.schema.column import Column, ColumnKind
-from ...common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
+from ...common.outline import Outlined
 from ...common.schema.table import TableSchema
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
@@ -19,6 +19,9 @@ from .marginal_matching import independent_rows, match_marginals, spread
 from .marginals import ColumnMarginal
 from .refinement import Refinement
 from .reweighting import Reweighting, Rows
+from .rows.conditional import draw_where
+from .rows.repair import repair
+from .rows.values import Values, table_of, values_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +29,20 @@ if TYPE_CHECKING:
 _BATCH: Final = 4000
 _ARRANGED: Final = 200_000
 """At the most so many rows are arranged together: what that takes is held in memory."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drawn(Outlined):
+    """Rows that were drawn.
+
+    Attributes:
+        table: with the columns of the schema, valid under it.
+        repaired: share of the rows that broke a constraint and were repaired; None if there is no
+            constraint.
+    """
+
+    table: pa.Table
+    repaired: float | None
 
 
 def sample_rows(
@@ -37,6 +54,22 @@ def sample_rows(
     reweighting: Reweighting | None = None,
     refinement: Refinement | None = None,
 ) -> pa.Table:
+    """Draw rows, in random order: see `draw_rows`."""
+    return draw_rows(
+        generator, count, class_weights, seed, marginals, reweighting, refinement
+    ).table
+
+
+def draw_rows(
+    generator: TableGenerator,
+    count: int,
+    class_weights: NDArray[np.float64],
+    seed: int,
+    marginals: tuple[ColumnMarginal, ...] = (),
+    reweighting: Reweighting | None = None,
+    refinement: Refinement | None = None,
+    where: str = "",
+) -> Drawn:
     """Draw rows, in random order.
 
     Args:
@@ -48,10 +81,39 @@ def sample_rows(
         marginals: released ones, to which the generator's rows are corrected.
         reweighting: how to choose among these; all are taken if None.
         refinement: how to put them together anew; they stay as they are if None.
+        where: a condition that all rows are to fulfil; none if empty.
 
-    Returns:
-        A table with the columns of the schema; every value is valid under it.
+    Raises:
+        GeneratorError: the constraints of the schema contradict each other, or too few rows fulfil
+            the condition.
     """
+    schema = generator.schema
+
+    def make(
+        count: int, seed: int, weights: NDArray[np.float64]
+    ) -> tuple[Values, NDArray[np.bool_]]:
+        encoded = _encoded_rows(generator, count, weights, seed, marginals, reweighting, refinement)
+        values = values_of(schema, *encoded)
+        return values, repair(values, schema, seed)
+
+    if where:
+        values, repaired = draw_where(make, where, schema, class_weights, count, seed)
+    else:
+        values, repaired = make(count, seed, class_weights)
+    share = float(repaired.mean()) if schema.constraints else None
+    return Drawn(table_of(schema, values), share)
+
+
+def _encoded_rows(
+    generator: TableGenerator,
+    count: int,
+    class_weights: NDArray[np.float64],
+    seed: int,
+    marginals: tuple[ColumnMarginal, ...],
+    reweighting: Reweighting | None,
+    refinement: Refinement | None,
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Rows as a generator and what refines them make them, float32 (n, record size), and labels."""
     random = torch.Generator().manual_seed(seed)
     rows = corrected_rows(generator, marginals, random)
     chances = np.random.default_rng(seed)
@@ -84,7 +146,7 @@ def sample_rows(
             for batch in np.split(places, range(_BATCH, len(places), _BATCH)):
                 records[batch] = chosen(label, len(batch))
                 advance(len(batch), "")
-    return to_table(schema, records, labels)
+    return records, labels
 
 
 def corrected_rows(
@@ -111,63 +173,20 @@ def corrected_rows(
 
 
 def to_table(
-    schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]
-) -> pa.Table:
-    """Turn encoded rows into a table: names, order and types of the columns as in the source.
+    schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64], seed: int = 0
+) -> Drawn:
+    """Turn encoded rows into a table: types as in the source, and all constraints kept.
 
     Args:
         schema: of the table.
         records: float32 (n, record size), values 0..1.
         labels: int64 (n,).
+        seed: of the repair.
+
+    Raises:
+        GeneratorError: the constraints contradict each other.
     """
-    import pyarrow
-
-    columns: dict[str, pa.Array] = {}
-    for block in blocks_of(schema):
-        column, part = block.column, records[:, block.place]
-        match block.encoding:
-            case NumericEncoding():
-                missing = part[:, -1] > 0.5 if block.missing_place else np.zeros(len(part), bool)
-                share = part[:, 0].astype(np.float64).clip(0, 1)
-                columns[column.name] = _numbers(block.encoding, share, missing)
-            case CategoryEncoding():
-                ranked = column.kind is ColumnKind.ORDINAL
-                columns[column.name] = _categories(column, part[:, int(ranked) :].argmax(axis=1))
-    if schema.label_column is not None:
-        columns[schema.label_column.name] = _categories(schema.label_column, labels)
-    return pyarrow.table({column.name: columns[column.name] for column in schema.columns})
-
-
-def _numbers(
-    encoding: NumericEncoding, share: NDArray[np.float64], missing: NDArray[np.bool_]
-) -> pa.Array:
-    import pyarrow
-
-    values, column = encoding.at(share), encoding.column
-    if column.kind is ColumnKind.INTEGER:
-        values = np.rint(values)
-    kind = pyarrow.type_for_alias(column.dtype)
-    if pyarrow.types.is_integer(kind):
-        return pyarrow.array(values.astype(np.int64), mask=missing).cast(kind)
-    stored = pyarrow.array(values, mask=missing).cast(kind)
-    if column.dtype != "float32":
-        return stored
-    # Rounding to 32 bits may lead out of the bounds.
-    lower, upper = encoding.bounds
-    narrow = values.astype(np.float32)
-    wide = narrow.astype(np.float64)
-    narrow = np.where(wide > upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
-    narrow = np.where(wide < lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
-    return pyarrow.array(narrow, mask=missing)
-
-
-def _categories(column: Column, codes: NDArray[np.int64]) -> pa.Array:
-    import pyarrow
-    from pyarrow import compute
-
-    missing = codes >= len(column.categories)
-    texts = pyarrow.array(column.categories, pyarrow.string())
-    taken = texts.take(pyarrow.array(np.where(missing, 0, codes), mask=missing))
-    if column.dtype == "bool":
-        return compute.equal(taken, "true")
-    return taken.cast(pyarrow.type_for_alias(column.dtype))
+    values = values_of(schema, records, labels)
+    repaired = repair(values, schema, seed)
+    share = float(repaired.mean()) if schema.constraints else None
+    return Drawn(table_of(schema, values), share)

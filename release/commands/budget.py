@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ...common.console import TextTable, out, show
+from ...common.cli.options import json_option
+from ...common.console import TextTable, out, show, show_json
 from ...common.errors import BudgetError
-from ...common.ledger import DEFAULT_DELTA, Entry
+from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget
 from ...common.text import promised, rounded_down, rounded_up
 from ...embed.sums.file import load_embedding
 from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
-from ..mechanism.composition import remaining, strictest, total_of
+from ..mechanism.composition import Total, remaining, strictest, total_of
 from ..mechanism.subsampled_gaussian import sampled_epsilon
 
 
 @click.command("budget", short_help="Show what has been spent on records.")
 @click.argument("spent_on", metavar="[EMBEDDING|DATA]", type=click.Path(path_type=Path),
                 default="embedding.h5")  # fmt: skip
-def command(spent_on: Path) -> None:
+@json_option()
+def command(spent_on: Path, as_json: bool) -> None:
     """Show the releases made from EMBEDDING (default: embedding.h5) and what is left to spend.
 
     For DATA that 'dpntk distill' has read, or its ledger (DATA.ledger.json), show the distillations
@@ -30,51 +34,98 @@ def command(spent_on: Path) -> None:
     """
     ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
     if ledger.exists():
-        _show_distillations(ledger)
+        spent = _by_distillations(ledger)
     elif spent_on == ledger or spent_on.is_dir():
         raise BudgetError(f"{ledger}: there is no such ledger; 'dpntk distill DATA' makes one")
     else:
-        _show_releases(spent_on)
-
-
-def _show_distillations(path: Path) -> None:
-    entries = read_ledger(path)
-    show(_grid(f"distillations in {path}", entries))
-    if not entries:
+        spent = _by_releases(spent_on)
+    if as_json:
+        show_json(spent.to_json())
         return
+    show(_grid(spent.title, spent.entries))
+    for total in spent.totals:
+        out.print(
+            f"spent: epsilon {rounded_up(total.epsilon)} at delta {total.delta:g} "
+            f"({total.adjacency.value})"
+        )
+    out.print(*spent.remarks)
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """What has been spent on some records.
+
+    Attributes:
+        title: what it is about.
+        entries: one for each release.
+        totals: of all of them; under each adjacency that there is, if they are distillations.
+        remarks: for people.
+        ceiling: on the total; None if there is none.
+        left: epsilon that one more release may have, at the ceiling's delta; None without one.
+    """
+
+    title: str
+    entries: Sequence[Entry | Spending]
+    totals: tuple[Total, ...]
+    remarks: tuple[str, ...] = ()
+    ceiling: PrivacyBudget | None = None
+    left: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs; infinity is the text "inf"."""
+        return {
+            "releases": [_promise(entry) for entry in self.entries],
+            "spent": [_promise(total) for total in self.totals],
+            "ceiling": None if self.ceiling is None else asdict(self.ceiling),
+            "left": self.left,
+        }
+
+
+def _promise(made: Entry | Spending | Total) -> dict[str, Any]:
+    named = {} if isinstance(made, Total) else {"id": made.release_id, "created": made.created}
+    epsilon = made.epsilon if math.isfinite(made.epsilon) else "inf"
+    return {**named, "epsilon": epsilon, "delta": made.delta, "adjacency": made.adjacency.value}
+
+
+def _by_distillations(path: Path) -> _Spent:
+    entries = read_ledger(path)
+    title = f"distillations in {path}"
+    if not entries:
+        return _Spent(title, entries, ())
     delta = entries[-1].delta
     runs = [entry.run for entry in entries]
+    totals = []
     for adjacency in sorted({entry.adjacency for entry in entries}, key=lambda a: a.value):
         alone = len(entries) == 1
         spent = entries[0].epsilon if alone else sampled_epsilon(runs, delta, adjacency=adjacency)
-        out.print(f"spent: epsilon {rounded_up(spent)} at delta {delta:g} ({adjacency.value})")
-    out.print("embeddings of the same records have ledgers of their own")
+        totals.append(Total(spent, delta, adjacency, len(entries)))
+    remark = "embeddings of the same records have ledgers of their own"
+    return _Spent(title, entries, tuple(totals), (remark,))
 
 
-def _show_releases(embedding: Path) -> None:
+def _by_releases(embedding: Path) -> _Spent:
     ledger = load_embedding(embedding).ledger
-    show(_grid(f"releases from {embedding}", ledger.all_entries))
     limited = strictest(ledger)
     ceiling = limited.ceiling if limited else None
-    delta = ceiling.delta if ceiling else DEFAULT_DELTA
-    total = total_of(ledger, delta)
-    out.print(
-        f"spent: epsilon {rounded_up(total.epsilon)} at delta {delta:g} ({total.adjacency.value})"
-    )
+    total = total_of(ledger, ceiling.delta if ceiling else DEFAULT_DELTA)
+    remarks = []
     if ledger.parts:
-        out.print(
+        remarks.append(
             f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "
             "count for its records alone"
         )
+    left = None
     if limited is None or ceiling is None:
-        out.print("no ceiling was set; 'dpntk embed --budget-eps' sets one")
+        remarks.append("no ceiling was set; 'dpntk embed --budget-eps' sets one")
     else:
         left = remaining(limited)
         of_part = "" if limited is ledger else " of a part"
-        out.print(
+        remarks.append(
             f"ceiling{of_part}: epsilon {ceiling.epsilon:g}; one more release may have up to "
             f"epsilon {rounded_down(left)} at the same delta"
         )
+    title = f"releases from {embedding}"
+    return _Spent(title, ledger.all_entries, (total,), tuple(remarks), ceiling, left)
 
 
 def _grid(title: str, entries: Iterable[Entry | Spending]) -> TextTable:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import schema_option
-from ...common.console import TextTable, out, show
+from ...common.cli.options import json_option, schema_option
+from ...common.console import TextTable, out, show, show_json
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
@@ -18,7 +20,7 @@ from ...common.features.ntk.scattering import Scattering
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
-from ...common.schema.image import ImageSchema
+from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.toml import read_schema
 from ...common.text import counted, rounded_down, rounded_up
@@ -35,7 +37,7 @@ from .options import promise_options
 
 _FEW: Final = 0.03
 """A blur above which pixels beside a network's features show more than these alone."""
-_OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema", *OF_THE_MAP)
+_OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
 
 
 @click.command("plan", short_help="Say how much noise a release would have.")
@@ -63,6 +65,8 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "schema", *OF_THE_MAP)
     "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
     help="Height and width of an image [default: 28]",
 )  # fmt: skip
+@json_option()
+@click.option("--colour", is_flag=True, help="Images have three channels.")
 @schema_option("The data are a table, and this says what is publicly known of it.")
 @click.pass_context
 def command(
@@ -77,7 +81,9 @@ def command(
     count_weight: float,
     features: FeatureOptions,
     image_size: int | None,
+    colour: bool,
     schema: Path | None,
+    as_json: bool,
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
@@ -94,24 +100,34 @@ def command(
         feature_map, grid = loaded.feature_map, loaded.grid
         planned = plan(feature_map, grid, len(loaded.schema.classes), number, parameters)
     else:
-        known = _known(schema, classes, image_size)
+        known = _known(schema, classes, image_size, colour=colour)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         feature_map = features.draw(known)
         grid = Grid.for_capacity(known.levels, max(records, DEFAULT_CAPACITY))
         planned = plan(feature_map, grid, len(known.classes), records, parameters)
+    if as_json:
+        spent = None if embedding is None else _budget(loaded.ledger, planned)
+        show_json({**_document(planned, feature_map), "budget": spent})
+        return
     _show(planned, feature_map)
     if embedding is not None:
         _show_budget(loaded.ledger, planned)
 
 
-def _known(path: Path | None, classes: int | None, image_size: int | None) -> Schema:
+def _known(
+    path: Path | None, classes: int | None, image_size: int | None, *, colour: bool
+) -> Schema:
     """What is known of the records; a draft will do, for nothing of it is released."""
     if path is None:
         if classes is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        return ImageSchema(image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED)
-    for option, value in (("--classes", classes), ("--image-size", image_size)):
+        channels = COLOUR if colour else GREY
+        return ImageSchema(
+            image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED, channels
+        )
+    of_images = {"--classes": classes, "--image-size": image_size, "--colour": colour or None}
+    for option, value in of_images.items():
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")
     return read_schema(path, accept_from_data=True)
@@ -135,6 +151,42 @@ def _public_number(embedding: Embedding, parameters: PrivacyParameters, said: in
             "would say of it in public"
         )
     return embedding.records
+
+
+def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
+    """The figures of a plan, for programs."""
+    parameters = planned.parameters
+    return {
+        "epsilon": parameters.epsilon,
+        "delta": parameters.delta,
+        "adjacency": parameters.adjacency.value,
+        "class_counts": parameters.class_counts.value,
+        "records": planned.records,
+        "classes": planned.classes,
+        "features": _features(feature_map),
+        "dimension": planned.dimension,
+        "noise_multiplier": planned.noise_multiplier,
+        "sensitivity": planned.sensitivity,
+        "sigma": planned.sigma,
+        "noise_per_coordinate": planned.noise_per_coordinate,
+        "noise_norm": planned.noise_norm,
+        "signal_bound": planned.signal_bound,
+        "loss_floor": planned.loss_floor,
+        "blur": planned.blur,
+    }
+
+
+def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
+    """What was spent before, for programs."""
+    total = total_of(ledger, planned.parameters.delta)
+    return {
+        "releases": total.releases,
+        "epsilon": total.epsilon if math.isfinite(total.epsilon) else "inf",
+        "delta": total.delta,
+        "adjacency": total.adjacency.value,
+        "ceiling": None if ledger.ceiling is None else asdict(ledger.ceiling),
+        "left": None if ledger.ceiling is None else remaining(ledger),
+    }
 
 
 def _show(planned: Plan, feature_map: FeatureMap) -> None:

@@ -23,7 +23,7 @@ from ...common.features.kernel_ridge import class_targets
 from ...common.ledger import DEFAULT_DELTA
 from ...common.outline import Outlined
 from ...common.schema.image import ImageSchema
-from ...common.sources import Source, require_public_side
+from ...common.sources import Source, require_public_form
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS
 from ...common.text import rounded_up
@@ -276,7 +276,7 @@ def _require_kinds(
 
 
 def _require_usable(source: Source, delta: float) -> None:
-    require_public_side(source)
+    require_public_form(source)
     if len(source) > MOST_RECORDS:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
     if (size := source.schema.record_size) > MOST_INPUTS:

@@ -17,7 +17,7 @@ from ...common.storage import door
 from ...common.storage.atomic import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
 from .config import config_folder
 from .sshsig import PublicKey
-from .trust import remember_own
+from .trust import load_public_key, remember_own
 
 _LARGEST_FILE: Final = 1 << 16
 _PUBLIC: Final = (b"ssh-", b"ecdsa-")
@@ -97,6 +97,20 @@ def load_key(path: Path | str, ask: Callable[[], str | None] = lambda: None) -> 
             f"{path} has a passphrase: run on a terminal, or name another key with --key"
         )
     return _decode(path, content, passphrase.encode())
+
+
+def public_half(path: Path) -> PublicKey:
+    """The public half of a key, of which nobody else can read the private one.
+
+    Args:
+        path: of the private half.
+
+    Raises:
+        SigningKeyError: others can read it, or it is not there.
+        TrustError: there is no public half beside it.
+    """
+    _read_private(path)
+    return load_public_key(public_path(path))
 
 
 def usable(key: SigningKey | None) -> SigningKey:

@@ -44,7 +44,7 @@ def embedded(
 ) -> Path:
     data = write(folder / f"{name}.npz", rows)
     known = {name: options.pop(name) for name in ("classes", "image_size") if name in options}
-    source = replace(SourceOptions(classes=3, image_size=SIDE), **known)
+    source = replace(SourceOptions(classes=3, image_size=SIDE, channels=1), **known)
     made = embed(data, replace(FeatureOptions(width=5), **options), source, capacity=capacity)
     save_embedding(made, folder / f"{name}.h5")
     return folder / f"{name}.h5"

@@ -144,8 +144,8 @@ def write_numbered_folder(folder: Path, images: Images, labels: Labels) -> Path:
     return folder
 
 
-def write_one_image(side: int, folder: Path) -> Path:
-    image = np.zeros((1, side, side), np.uint8)
+def write_one_image(side: int, folder: Path, channels: tuple[int, ...] = ()) -> Path:
+    image = np.zeros((1, side, side, *channels), np.uint8)
     return data_sets.write_folder(folder / "data", image, np.zeros(1, np.int64))
 
 
@@ -210,7 +210,14 @@ def of_image_sources() -> Iterator[Case]:
         embedded(),
         lambda _: (partial(write_one_image, SIDE), partial(write_one_image, SIDE + 1)),
         (Adjacency.REPLACE_ONE,),
-        refused="declare it with --image-size",
+        refused="declare them with --image-size, and --grey",
+    )
+    yield Case(
+        "class folders: only record, in colour",
+        embedded("--image-size 8"),
+        lambda _: (partial(write_one_image, SIDE), partial(write_one_image, SIDE, channels=(3,))),
+        (Adjacency.REPLACE_ONE,),
+        refused="declare them with --image-size, and --grey",
     )
     for kind, write in (("npz", data_sets.write_npz), ("Parquet, named", write_named_parquet)):
         yield Case(
@@ -241,6 +248,19 @@ def of_ways() -> Iterator[Case]:
     for at, which in ((0, "first"), (7, "another")):
         pair = neighbours(write_tar_of_sizes, data_sets.IMAGES, at, large)
         yield Case(f"tar, resized: {which} image of another size", resized, pair)
+    red = np.zeros((SIDE, SIDE, 3), np.uint8)
+    red[..., 0] = 255
+    for known in ("--grey", "--colour"):
+        for at, which in ((0, "first"), (7, "another")):
+            pair = neighbours(write_tar_of_sizes, data_sets.IMAGES, at, red)
+            flow = embedded(f"{known} --classes 1")
+            yield Case(f"tar, {known}: {which} image in colour", flow, pair)
+    colours = np.stack([data_sets.IMAGES] * 3, axis=-1)
+    yield Case(
+        "images without labels, in colour: red",
+        embedded(),
+        neighbours(write_unlabelled, colours, 7, red),
+    )
     too_large = embedded("--classes 3", release="--eps 1 --delta 0.5")
     yield Case("npz: a delta that is too large", too_large, npz, refused="--delta 0.5 is not below")
     for kind, write, known in (
@@ -269,6 +289,14 @@ def write_parts(images: list[Images], folder: Path) -> Path:
     for name, part in (("p", images[:9]), ("q", images[9:])):
         np.savez(folder / f"{name}.npz", x=np.stack(part), y=np.zeros(len(part), np.int64))
     return folder / "p.npz"
+
+
+def write_unlabelled(images: list[Images], folder: Path) -> Path:
+    data = folder / "data"
+    data.mkdir()
+    for number, image in enumerate(images):
+        (data / f"{number:02}.png").write_bytes(data_sets.encoded(image))
+    return data
 
 
 def write_tar_of_sizes(images: list[Images], folder: Path) -> Path:
@@ -483,6 +511,27 @@ def of_declared_tables() -> Iterator[Case]:
         )
 
 
+NASTY_DATES: Final = {
+    "latest date": "2999-12-31",
+    "earliest date": "1000-01-01",
+    "only missing date": "",
+    "only time of day": "2001-02-03 10:00",
+}
+
+
+def of_dates() -> Iterator[Case]:
+    """A column of dates, of which all is publicly known, or was drafted."""
+    ordinary = rows(seen=lambda i: f"2001-02-{i + 1:02}")
+    seen = Column("seen", ColumnKind.DATE, "date32", 0, 20_000, missing=Missing.INDICATOR)
+    dated = replace(KNOWN, columns=(*KNOWN.columns, seen))
+    declared = replace(DECLARED, before=(is_known(dated),))
+    for name, date in NASTY_DATES.items():
+        pair = neighbours(WRITE_CSV, ordinary, 2, ordinary[2] | {"seen": date})
+        if name != "only time of day":  # which is no date
+            yield Case(f"CSV: {name}", declared, pair)
+        yield Case(f"CSV, draft accepted: {name}", ACCEPTED, pair)
+
+
 def of_private_bounds() -> Iterator[Case]:
     """Bounds are found with differential privacy; all else is known, or was drafted."""
     known = is_known(KNOWN, private=("age", "pay"))
@@ -630,6 +679,7 @@ CASES: Final = [
         of_ways(),
         of_files(),
         of_declared_tables(),
+        of_dates(),
         of_private_bounds(),
         of_drafts(),
         of_distilled_tables(),

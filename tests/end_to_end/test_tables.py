@@ -88,13 +88,13 @@ def test_parts_of_a_table_are_merged_as_rows(dpntk: Command, tmp_path: Path) -> 
 
 
 def test_the_draft_leaves_out_what_tells_rows_apart(dpntk: Command, tmp_path: Path) -> None:
-    """Names, dates and numbers with a comma are no categories, however few rows there are."""
-    rows = [f'p{i},2001-02-{i:02},"{i},5",{"ab"[i % 2]},x{i % 12}\n' for i in range(1, 29)]
-    (tmp_path / "a.csv").write_text("name,born,pay,kind,site\n" + "".join(rows))
+    """Names and numbers with a comma are no categories, however few rows there are."""
+    rows = [f'p{i},"{i},5",{"ab"[i % 2]},x{i % 12}\n' for i in range(1, 29)]
+    (tmp_path / "a.csv").write_text("name,pay,kind,site\n" + "".join(rows))
     drafted = dpntk("schema", "a.csv", "--label", "kind")
-    assert "nor a few texts: name, born, pay\n" in drafted.stderr
+    assert "nor a few texts: name, pay\n" in drafted.stderr
     schema = (tmp_path / "schema.toml").read_text()
-    assert 'left_out = ["name", "born", "pay"]' in schema
+    assert 'left_out = ["name", "pay"]' in schema
     assert '"x11"' in schema
     assert "p11" not in schema
 

@@ -74,6 +74,8 @@ def test_every_kind_is_evaluated_and_says_what_the_command_says(
     assert written == (tmp_path / "by python.json").read_bytes()
     assert json.loads(written) == found.to_json()
     assert str(found) == done.stdout.rstrip("\n")
+    done = dpntk("evaluate", "--test", test, "--seed", 3, "--json")
+    assert json.loads(done.stdout) == json.loads((tmp_path / "evaluation.json").read_text())
     assert (tmp_path / "by python.json").stat().st_mode & 0o777 == 0o600
 
 

@@ -163,7 +163,11 @@ def unsaid(one: Seen, other: Seen) -> set[str]:
 _PIECES: Final = {
     "kind": "kind",
     "dtype": "type",
+    "format": "type",
     "transform": "scale",
+    "step": "scale",
+    "decimals": "scale",
+    "unit": "scale",
     "lower": "bounds",
     "upper": "bounds",
     "categories": "categories",

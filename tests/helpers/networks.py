@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dpntk.common.features.ntk.architectures import layers_of
 from dpntk.common.features.ntk.layers import (
     Activation,
@@ -21,6 +23,7 @@ VALUES = SIDE * SIDE
 VECTOR: Shape = (VALUES,)
 IMAGE: Shape = (1, SIDE, SIDE)
 STRIP: Shape = (1, VALUES)
+COLOURS: Shape = (3, SIDE, SIDE)
 
 
 def draw(
@@ -30,7 +33,12 @@ def draw(
     seed: int = 4,
 ) -> TangentFeatures:
     return TangentFeatures.draw(
-        front or Pixels(VALUES), layers, outputs=CLASSES, levels=255, seed=seed, shape=shape
+        front or Pixels(math.prod(shape)),
+        layers,
+        outputs=CLASSES,
+        levels=255,
+        seed=seed,
+        shape=shape,
     )
 
 
@@ -39,11 +47,15 @@ def paper(arch: str, shape: Shape, *widths: int, activation: str = "relu") -> Ta
 
 
 SCATTERING = Scattering.standard(SIDE)
+OF_COLOURS = Scattering.standard(SIDE, 3)
 
 NETWORKS = {
     "fc_1l": paper("fc_1l", VECTOR, 9),
     "fc_1l behind a front": draw(
         (Linear(7), Activation("relu")), (SCATTERING.outputs,), SCATTERING
+    ),
+    "fc_1l behind a front, in colour": draw(
+        (Linear(5), Activation("relu")), (OF_COLOURS.outputs,), OF_COLOURS
     ),
     "fc_2l": paper("fc_2l", VECTOR, 9, 6),
     "fc_2l leaky": paper("fc_2l", VECTOR, 9, 6, activation="leaky_relu"),
@@ -51,6 +63,8 @@ NETWORKS = {
     "fc_2l softsign": paper("fc_2l", VECTOR, 9, 6, activation="softsign"),
     "cnn_1l": paper("cnn_1l", IMAGE, 3),
     "cnn_2l": paper("cnn_2l", IMAGE, 3, 4),
+    "cnn_1l in colour": paper("cnn_1l", COLOURS, 3),
+    "cnn_2l in colour": paper("cnn_2l", COLOURS, 3, 4),
     "cnn_1l on vectors": paper("cnn_1l", STRIP, 3),
     "cnn_2l on vectors": paper("cnn_2l", STRIP, 3, 5),
     "pooled and deep": draw(

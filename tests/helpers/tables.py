@@ -10,6 +10,7 @@ import torch
 from hypothesis import strategies as st
 
 from dpntk.common.schema.column import Column, ColumnKind, Missing, Transform
+from dpntk.common.schema.dates import Unit
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import CsvFormat, TableSchema
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
@@ -67,6 +68,22 @@ def columns(draw: st.DrawFn, name: str) -> Column:
     if kind.numeric:
         missing = draw(st.sampled_from((Missing.REFUSED, Missing.INDICATOR)))
         transform = draw(st.sampled_from((Transform.NONE, Transform.SIGNED_LOG)))
+        if kind.temporal:
+            first = draw(st.integers(-20_000, 20_000))
+            dtypes = (
+                ("date32", "string")
+                if kind is ColumnKind.DATE
+                else ("timestamp[ms]", "timestamp[ns]", "string")
+            )
+            return Column(
+                name,
+                kind,
+                draw(st.sampled_from(dtypes)),
+                first,
+                first + draw(st.integers(1, 9_000)),
+                missing=missing,
+                unit=draw(st.sampled_from((None, *Unit))) if "date" not in dtypes[0] else None,
+            )
         if kind is ColumnKind.INTEGER:
             low = draw(st.integers(-(2**31), 2**31 - 2))
             high = draw(st.integers(low + 1, 2**31 - 1))
@@ -114,9 +131,8 @@ def require_valid(table: pa.Table, schema: TableSchema) -> None:
     assert table.column_names == [column.name for column in schema.columns]
     for column in schema.columns:
         values = table.column(column.name)
-        assert str(values.type) == {"float64": "double", "float32": "float"}.get(
-            column.dtype, column.dtype
-        )
+        arrow = {"float64": "double", "float32": "float", "date32": "date32[day]"}
+        assert str(values.type) == arrow.get(column.dtype, column.dtype)
         if column.missing is Missing.REFUSED:
             assert not values.null_count
         known: list[Any] = [value for value in values.to_pylist() if value is not None]
@@ -125,6 +141,14 @@ def require_valid(table: pa.Table, schema: TableSchema) -> None:
                 str(value).lower() if column.dtype == "bool" else str(value) for value in known
             )
             assert set(spelled) <= set(column.categories)
+        elif column.kind.temporal:
+            if column.dtype == "string":
+                known = column.date_format.parse(pa.array(known, pa.string())).astype(int).tolist()
+            else:
+                known = values.drop_null().cast(pa.timestamp("s")).cast("int64").to_pylist()
+            assert all(second % column.seconds == 0 for second in known)
+            steps = [second // column.seconds for second in known]
+            assert all(column.lower <= step <= column.upper for step in steps)
         else:
             assert all(column.lower <= value <= column.upper for value in known)
             if column.kind is ColumnKind.INTEGER:

@@ -85,16 +85,19 @@ class Scattering:
     mean) at every second pixel; the modulus is averaged over 2x2 such places, multiplied by `GAIN`
     and cut at 1. That is a scattering transform of order one (Bruna and Mallat 2013, "Invariant
     Scattering Convolution Networks"). A network on pixels alone sees where ink is, on average;
-    with these it also sees which way strokes and edges run.
+    with these it also sees which way strokes and edges run. Of a colour image, each channel is
+    such an image of its own.
 
     Attributes:
         side: height and width of an image.
         filters: real parts, then imaginary parts, float32 (2 f, k, k), multiples of 2^-14, with
             absolute values that sum to at most 2: a response never exceeds 1.
+        planes: channels of an image.
     """
 
     side: int
     filters: NDArray[np.float32]
+    planes: int = 1
 
     def __post_init__(self) -> None:
         size = 2 * _RADIUS + 1
@@ -111,7 +114,7 @@ class Scattering:
             raise SchemaError(f"front: images of {self.side}x{self.side} pixels are too small")
 
     @classmethod
-    def standard(cls, side: int) -> Scattering:
+    def standard(cls, side: int, planes: int = 1) -> Scattering:
         """Two scales and eight orientations."""
         across = np.arange(-_RADIUS, _RADIUS + 1, dtype=np.float64)
         rows, columns = np.meshgrid(across, across, indexing="ij")
@@ -132,12 +135,13 @@ class Scattering:
         # The odd part may be the larger one: no response may exceed 1.
         largest = np.abs(filters).sum(axis=(1, 2)) / 2
         filters /= np.maximum(largest, 1.0)[:, None, None]
-        return cls(side, (np.trunc(filters / FILTER_GRID) * FILTER_GRID).astype(np.float32))
+        on_grid = (np.trunc(filters / FILTER_GRID) * FILTER_GRID).astype(np.float32)
+        return cls(side, on_grid, planes)
 
     @property
     def record_size(self) -> int:
-        """Number of pixels."""
-        return self.side**2
+        """Number of pixels, in all channels."""
+        return self.planes * self.side**2
 
     @property
     def channels(self) -> int:
@@ -152,11 +156,12 @@ class Scattering:
     @property
     def outputs(self) -> int:
         """Pixels and local means."""
-        return self.record_size + self.channels * self.places**2
+        return self.record_size + self.planes * self.channels * self.places**2
 
     def spec(self) -> dict[str, Any]:
-        """Name, side and number of filters."""
-        return {"kind": "scattering", "side": self.side, "channels": self.channels}
+        """Name, side and number of filters; of colour images also how many channels they have."""
+        spec = {"kind": "scattering", "side": self.side, "channels": self.channels}
+        return spec if self.planes == 1 else {**spec, "planes": self.planes}
 
     def weights(self) -> Mapping[str, NDArray[np.float32]]:
         """The filters."""
@@ -166,16 +171,21 @@ class Scattering:
 FRONTS: Final = ("pixels", "scattering")
 
 
-def make_front(kind: str, side: int) -> Front:
+def make_front(kind: str, side: int, planes: int = 1) -> Front:
     """A front by its name.
+
+    Args:
+        kind: one of `FRONTS`.
+        side: height and width of an image.
+        planes: its channels.
 
     Raises:
         SchemaError: there is none of that name.
     """
     if kind == "pixels":
-        return Pixels(side**2)
+        return Pixels(planes * side**2)
     if kind == "scattering":
-        return Scattering.standard(side)
+        return Scattering.standard(side, planes)
     raise SchemaError(f"--front {kind}: known are {', '.join(FRONTS)}")
 
 
@@ -196,10 +206,12 @@ def front_from_spec(
     if spec.get("kind") == "pixels" and not weights:
         front = Pixels(outputs)
     elif spec.get("kind") == "scattering" and set(weights) == {"front_filters"}:
-        side = spec.get("side")
-        if not isinstance(side, int) or isinstance(side, bool) or not 0 < side <= 1 << 12:
+        side, planes = spec.get("side"), spec.get("planes", 1)
+        if type(side) is not int or not 0 < side <= 1 << 12:
             raise SchemaError("front: side must be an integer")
-        front = Scattering(side, weights["front_filters"])
+        if type(planes) is not int or not 0 < planes <= 1 << 12:
+            raise SchemaError("front: planes must be an integer")
+        front = Scattering(side, weights["front_filters"], planes)
     else:
         raise SchemaError("front: not one that this dpntk knows")
     if front.spec() != dict(spec) or front.outputs != outputs:

@@ -1,6 +1,7 @@
 """NumPy arrays with images `x` and labels `y` (or `x_train`, `y_train`, `x_test`, `y_test`).
 
-They lie in one .npz archive, or each in an .npy file of a folder.
+They lie in one .npz archive, or each in an .npy file of a folder. Images without labels are of one
+class; they may also be one .npy file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DataError, SchemaError
+from ...errors import DataError
 from ...schema.image import PIXEL_LEVELS, ImageSchema
 from ..base import (
     Batch,
@@ -25,36 +26,33 @@ from ..base import (
     require_labels,
     require_records,
 )
+from ..options import SourceOptions
 from ..prefetch import read_ahead
+from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
-from .numbers import numbered_classes
-from .sizes import require_image, resize, square_side
+from .numbers import numbered_classes, one_class
 
 _LABEL_PIECE: Final = 1 << 16
 
 
 @dataclass(frozen=True)
 class ArraySource:
-    """Images and labels in two arrays.
+    """Images, and their labels if they have some, in arrays.
 
     Attributes:
         x: the images.
-        y: the labels.
-        height: of the images as they are stored.
-        width: of the same.
+        y: the labels; None if there are none.
+        layout: how the images are stored.
         schema: what is publicly known of the records.
     """
 
     x: ArrayFile
-    y: ArrayFile
-    height: int
-    width: int
+    y: ArrayFile | None
+    layout: PixelLayout
     schema: ImageSchema
 
     @classmethod
-    def open_npz(
-        cls, path: Path, split: str, image_size: int | None, class_names: tuple[str, ...] | None
-    ) -> ArraySource:
+    def open_npz(cls, path: Path, options: SourceOptions) -> ArraySource:
         """Read the headers of the arrays in an archive.
 
         Raises:
@@ -63,14 +61,13 @@ class ArraySource:
         """
         with opened_npz(path) as (_, archive):
             members = archive.namelist()
-        x, y = _names(members, split, f"{path}: holds no array named")
-        arrays = ArrayFile.open_member(path, x), ArrayFile.open_member(path, y)
-        return cls._open(*arrays, image_size, class_names)
+        x, y = _names(members, options.split, f"{path}: holds no array named")
+        images = ArrayFile.open_member(path, x)
+        labels = None if y is None else ArrayFile.open_member(path, y)
+        return cls._open(images, labels, options)
 
     @classmethod
-    def open_folder(
-        cls, folder: Path, split: str, image_size: int | None, class_names: tuple[str, ...] | None
-    ) -> ArraySource:
+    def open_folder(cls, folder: Path, options: SourceOptions) -> ArraySource:
         """Read the headers of .npy files in a folder.
 
         Raises:
@@ -78,33 +75,37 @@ class ArraySource:
             SchemaError: sizes or classes that are not supported.
         """
         files = (file.name for file in folder.iterdir())
-        x, y = _names(files, split, f"{folder}: holds no .npy file named")
-        arrays = ArrayFile.open(folder / f"{x}.npy"), ArrayFile.open(folder / f"{y}.npy")
-        return cls._open(*arrays, image_size, class_names)
+        x, y = _names(files, options.split, f"{folder}: holds no .npy file named")
+        images = ArrayFile.open(folder / f"{x}.npy")
+        labels = None if y is None else ArrayFile.open(folder / f"{y}.npy")
+        return cls._open(images, labels, options)
 
     @classmethod
-    def _open(
-        cls, x: ArrayFile, y: ArrayFile, image_size: int | None, class_names: tuple[str, ...] | None
-    ) -> ArraySource:
-        where, where_labels = _where(x), _where(y)
+    def open_npy(cls, path: Path, options: SourceOptions) -> ArraySource:
+        """Read the header of an .npy file of images without labels.
+
+        Raises:
+            DataError: it is of the wrong type.
+            SchemaError: sizes or classes that are not supported.
+        """
+        return cls._open(ArrayFile.open(path), None, options)
+
+    @classmethod
+    def _open(cls, x: ArrayFile, y: ArrayFile | None, options: SourceOptions) -> ArraySource:
+        where = _where(x)
         if x.dtype.kind != "f" and x.dtype != np.uint8:
             raise DataError(f"{where} is {x.dtype}: store pixels as uint8, or as floats in [0, 1]")
-        if y.dtype.kind not in "iu":
-            raise DataError(f"{where_labels} is {y.dtype}: store labels as integers from 0")
-        if math.prod(y.shape[1:]) != 1:
-            raise DataError(f"{where_labels} has shape {y.shape}: store one label a record")
-        if len(x) != len(y):
-            raise DataError(
-                f"{where} holds {len(x)} images but {y.name} holds {len(y)} labels: they do not "
-                "belong together"
-            )
+        if y is not None:
+            _require_labels_of(x, y)
         require_records(len(x), where)
-        height, width = _image_shape(x.shape, where)
-        require_image(height, width, where)
-        side, side_origin = square_side(height, width, image_size, where)
-        pieces = (labels.reshape(-1).astype(np.int64) for _, labels in y.read(_LABEL_PIECE))
-        classes, classes_origin = numbered_classes(class_names, pieces, where_labels)
-        return cls(x, y, height, width, ImageSchema(side, classes, side_origin, classes_origin))
+        layout = PixelLayout.of(x.shape[1:], options, where)
+        if y is None:
+            named = one_class(options, where)
+        else:
+            pieces = (labels.reshape(-1).astype(np.int64) for _, labels in y.read(_LABEL_PIECE))
+            named = numbered_classes(options, pieces, _where(y))
+        schema = layout.form.schema(*named)
+        return cls(x, y, layout, schema)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -116,22 +117,32 @@ class ArraySource:
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times, and which arrays of them are read."""
-        names = dict.fromkeys((self.x.path.name, self.y.path.name))
-        what = ("arrays", self.x.name, self.y.name, len(self))
+        arrays = [array for array in (self.x, self.y) if array is not None]
+        names = dict.fromkeys(array.path.name for array in arrays)
+        what = ("arrays", *(array.name for array in arrays), len(self))
         return files_fingerprint(self.x.path.parent, names, *what)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
         size = records_at_a_time(size, self.x.item_bytes)
         with (
             contextlib.closing(self.x.read(size, start, stop)) as image_pieces,
-            contextlib.closing(self.y.read(size, start, stop)) as label_pieces,
+            contextlib.closing(self._labels(size, start, stop)) as label_pieces,
         ):
-            for (first, raw), (_, raw_labels) in zip(image_pieces, label_pieces, strict=True):
-                labels = raw_labels.reshape(-1).astype(np.int64)
-                require_labels(labels, len(self.schema.classes), first, _where(self.y))
-                pixels = to_pixels(raw, first, _where(self.x))
-                images = resize(pixels.reshape(-1, self.height, self.width), self.schema.side)
-                yield Batch(images.reshape(len(images), -1), labels)
+            for (first, raw), labels in zip(image_pieces, label_pieces, strict=True):
+                yield Batch(self.layout.records(to_pixels(raw, first, _where(self.x))), labels)
+
+    def _labels(
+        self, size: int, start: int, stop: int | None
+    ) -> Generator[NDArray[np.int64], None, None]:
+        if self.y is None:
+            wanted = range(len(self))[start:stop]
+            for first in wanted[::size]:
+                yield np.zeros(min(size, wanted.stop - first), dtype=np.int64)
+            return
+        for first, raw in self.y.read(size, start, stop):
+            labels = raw.reshape(-1).astype(np.int64)
+            require_labels(labels, len(self.schema.classes), first, _where(self.y))
+            yield labels
 
 
 def holds_npy_files(folder: Path) -> bool:
@@ -140,34 +151,36 @@ def holds_npy_files(folder: Path) -> bool:
     return any((folder / name).is_file() for name in names)
 
 
-def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str]:
+def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str | None]:
     """The names of the arrays of images and of labels: those of the split, or of all."""
     there = set(files)
     x, y = (f"x_{split}", f"y_{split}") if f"x_{split}.npy" in there else ("x", "y")
-    for name in (x, y):
-        if f"{name}.npy" not in there:
-            held = ", ".join(sorted(file[:-4] for file in there if file.endswith(".npy")))
-            raise DataError(
-                f"{missing} {name}: images are x and labels y, but there is {held[:300]}"
-            )
-    return x, y
+    if f"{x}.npy" not in there:
+        held = ", ".join(sorted(file[:-4] for file in there if file.endswith(".npy")))
+        raise DataError(f"{missing} {x}: images are x and labels y, but there is {held[:300]}")
+    return x, y if f"{y}.npy" in there else None
 
 
 def _where(array: ArrayFile) -> str:
     return str(array.path) if array.path.suffix == ".npy" else f"{array.path}: {array.name}"
 
 
-def _image_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
-    """Height and width of images stored as (n, h, w), with a channel of 1, or flat."""
-    match shape[1:]:
-        case (height, width) | (height, width, 1) | (1, height, width):
-            return height, width
-        case (inputs,) if math.isqrt(inputs) ** 2 == inputs:
-            return math.isqrt(inputs), math.isqrt(inputs)
-        case _:
-            raise SchemaError(
-                f"{where} has shape {shape}: one-channel images are (n, height, width)"
-            )
+def _require_labels_of(x: ArrayFile, y: ArrayFile) -> None:
+    """Refuse what are no labels of some images.
+
+    Raises:
+        DataError: they are no whole numbers, or not as many.
+    """
+    where = _where(y)
+    if y.dtype.kind not in "iu":
+        raise DataError(f"{where} is {y.dtype}: store labels as integers from 0")
+    if math.prod(y.shape[1:]) != 1:
+        raise DataError(f"{where} has shape {y.shape}: store one label a record")
+    if len(x) != len(y):
+        raise DataError(
+            f"{_where(x)} holds {len(x)} images but {y.name} holds {len(y)} labels: they do not "
+            "belong together"
+        )
 
 
 def to_pixels(raw: NDArray[Any], first: int, where: str) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ import io
 import re
 import struct
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -31,17 +31,21 @@ from ..base import (
     require_labels,
     require_records,
 )
+from ..options import SourceOptions
 from ..prefetch import read_ahead
 from ..shards import overlaps, require_all
+from .layout import PixelLayout
 from .numbers import numbered_classes
-from .sizes import require_image, resize, square_side
 
 _NAME: Final = re.compile(
     r"(?P<split>train|t10k|test)([-_.](?P<before>\d+)(-of-\d+)?)?"
-    r"[-_.](?P<what>images|labels)([-_.]idx[13][-_.]ubyte)?"
+    r"[-_.](?P<what>images|labels)([-_.]idx[134][-_.]ubyte)?"
     r"([-_.](?P<after>\d+)(-of-\d+)?)?(\.gz)?"
 )
 _UNSIGNED_BYTE: Final = 0x08
+_IMAGES: Final = (3, 4)
+_LABELS: Final = (1,)
+"""How many dimensions such files have; a fourth one holds the channels of a colour image."""
 _LABEL_PIECE: Final = 1 << 16
 
 
@@ -104,24 +108,17 @@ class IdxSource:
     Attributes:
         pairs: the files of images and of labels of each shard.
         counts: how many records each shard holds.
-        height: of the images as they are stored.
-        width: of the same.
+        layout: how the images are stored.
         schema: what is publicly known of the records.
     """
 
     pairs: tuple[tuple[Path, Path], ...]
     counts: tuple[int, ...]
-    height: int
-    width: int
+    layout: PixelLayout
     schema: ImageSchema
 
     @classmethod
-    def open(
-        cls,
-        pairs: tuple[tuple[Path, Path], ...],
-        image_size: int | None,
-        class_names: tuple[str, ...] | None,
-    ) -> IdxSource:
+    def open(cls, pairs: tuple[tuple[Path, Path], ...], options: SourceOptions) -> IdxSource:
         """Read the headers.
 
         Raises:
@@ -130,33 +127,31 @@ class IdxSource:
         """
         first = pairs[0][0]
         counts = []
-        size: tuple[int, int] | None = None
+        shape: tuple[int, ...] = ()
         for images, labels in pairs:
-            count, height, width = _dimensions(images, 3)
-            (label_count,) = _dimensions(labels, 1)
+            count, *dimensions = _dimensions(images, _IMAGES)
+            (label_count,) = _dimensions(labels, _LABELS)
             if count != label_count:
                 raise DataError(
                     f"{images} holds {count} images but {labels.name} holds {label_count} labels: "
                     "they do not belong together"
                 )
-            size = size or (height, width)
-            if (height, width) != size:
+            shape = shape or tuple(dimensions)
+            if tuple(dimensions) != shape:
                 raise SchemaError(
-                    f"{images} holds images of {height}x{width} pixels but {first.name} of "
-                    f"{size[0]}x{size[1]}: shards hold images of one size"
+                    f"{images} holds images of {_times(dimensions)} pixels but {first.name} of "
+                    f"{_times(shape)}: shards hold images of one size"
                 )
             counts.append(count)
-        assert size is not None
         require_records(sum(counts), str(first))
-        side, side_origin = square_side(*size, image_size, str(first))
+        layout = PixelLayout.of(shape, options, str(first))
         pieces = (
             piece.astype(np.int64)
             for _, labels in pairs
-            for _, piece in _read(labels, 1, _LABEL_PIECE)
+            for _, piece in _read(labels, _LABELS, _LABEL_PIECE)
         )
-        names, classes_origin = numbered_classes(class_names, pieces, str(pairs[0][1].parent))
-        schema = ImageSchema(side, names, side_origin, classes_origin)
-        return cls(pairs, tuple(counts), *size, schema)
+        schema = layout.form.schema(*numbered_classes(options, pieces, str(pairs[0][1].parent)))
+        return cls(pairs, tuple(counts), layout, schema)
 
     def __len__(self) -> int:
         return sum(self.counts)
@@ -173,18 +168,17 @@ class IdxSource:
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
         wanted = range(len(self))[start:stop]
-        size = records_at_a_time(size, self.height * self.width)
+        size = records_at_a_time(size, self.layout.stored_size)
         for shard, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
             images_file, labels_file = self.pairs[shard]
             with (
-                contextlib.closing(_read(images_file, 3, size, begin, end)) as image_pieces,
-                contextlib.closing(_read(labels_file, 1, size, begin, end)) as label_pieces,
+                contextlib.closing(_read(images_file, _IMAGES, size, begin, end)) as image_pieces,
+                contextlib.closing(_read(labels_file, _LABELS, size, begin, end)) as label_pieces,
             ):
                 for (first, images), (_, raw) in zip(image_pieces, label_pieces, strict=True):
                     labels = raw.astype(np.int64)
                     require_labels(labels, len(self.schema.classes), first, str(labels_file))
-                    records = resize(images, self.schema.side).reshape(len(images), -1)
-                    yield Batch(records, labels)
+                    yield Batch(self.layout.records(images), labels)
 
 
 @contextlib.contextmanager
@@ -199,32 +193,34 @@ def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
             raise DataError(f"{path}: damaged: {error}") from error
 
 
-def _header(file: BinaryIO | gzip.GzipFile, path: Path, rank: int) -> tuple[int, ...]:
+def _header(file: BinaryIO | gzip.GzipFile, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...]:
     magic = file.read(4)
-    if len(magic) < 4 or magic != bytes((0, 0, _UNSIGNED_BYTE, rank)):
-        raise DataError(
-            f"{path}: not an IDX file of unsigned bytes in {rank} dimension{'s'[: rank > 1]}"
-        )
+    if len(magic) < 4 or magic[:3] != bytes((0, 0, _UNSIGNED_BYTE)) or magic[3] not in ranks:
+        several = "s" if ranks[0] > 1 else ""
+        wanted = " or ".join(map(str, ranks))
+        raise DataError(f"{path}: not an IDX file of unsigned bytes in {wanted} dimension{several}")
+    rank = magic[3]
     sizes = file.read(4 * rank)
     if len(sizes) < 4 * rank:
         raise DataError(f"{path}: cut short: it ends within its header")
     return struct.unpack(f">{rank}I", sizes)
 
 
-def _dimensions(path: Path, rank: int) -> tuple[int, ...]:
+def _dimensions(path: Path, ranks: tuple[int, ...]) -> tuple[int, ...]:
     with _opened(path) as file:
-        dimensions = _header(file, path, rank)
-    if rank == 3:
-        require_image(dimensions[1], dimensions[2], str(path))
-    return dimensions
+        return _header(file, path, ranks)
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
 
 
 def _read(
-    path: Path, rank: int, size: int, start: int = 0, stop: int | None = None
+    path: Path, ranks: tuple[int, ...], size: int, start: int = 0, stop: int | None = None
 ) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
     """Yield (number of the first item, items) for `size` items at a time."""
     with _opened(path) as file:
-        count, *shape = _header(file, path, rank)
+        count, *shape = _header(file, path, ranks)
         item = int(np.prod(shape, dtype=np.int64))
         end = count if stop is None else min(stop, count)
         file.seek(start * item, io.SEEK_CUR)  # a compressed file is read through

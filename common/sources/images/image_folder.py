@@ -1,4 +1,4 @@
-"""A folder with one folder of PNG or JPEG files for each class."""
+"""PNG or JPEG files: in one folder for each class, or side by side if they have no labels."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from ...schema.origin import Origin
 from ...storage import door
 from ...text import counted
 from ..base import Batch, decoded, files_fingerprint, reading
+from ..options import SourceOptions
 from ..shards import pieces
 from .decoding import MOST_BYTES, SUFFIXES, ImageDecoder
+from .numbers import one_class
 
 _PIECE: Final = 64
 _NUL: Final = b"\0"
@@ -88,62 +90,67 @@ class ImageFolderSource:
     schema: ImageSchema
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        image_size: int | None,
-        class_count: int | None,
-        class_names: tuple[str, ...] | None,
-    ) -> ImageFolderSource:
+    def open(cls, folder: Path, options: SourceOptions) -> ImageFolderSource:
         """List the files, and read the first one for its size.
 
         Args:
-            folder: holds one folder for each class.
-            image_size: resize every image to this many pixels a side.
-            class_count: how many classes there are, by the owner's word.
-            class_names: all classes, by the owner's word; those without a record may have an empty
-                folder or none. The folders' names if None.
+            folder: holds one folder for each class, or images of one class.
+            options: the size and channels that are wanted, and the classes by the owner's word;
+                those without a record may have an empty folder or none. The folders' names if
+                nothing is said.
 
         Raises:
-            DataError: no class folders, one of an unknown class, or, where no classes are
-                declared, one without images.
+            DataError: no images, a folder of an unknown class, or, where no classes are declared,
+                one without images.
             SchemaError: sizes or classes that are not supported.
         """
         classes = sorted(
             entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."
         )
-        if not classes and any(entry.suffix.lower() in SUFFIXES for entry in folder.iterdir()):
+        loose = _FolderListing.of(folder, 0)
+        if not classes and not len(loose):
             raise DataError(
-                f"{folder}: images lie in it side by side: put those of each class into a folder "
-                "of its own, which has the name of the class"
+                f"{folder}: nothing to read: it holds neither class folders with images, nor "
+                "images side by side, IDX files such as train-images-idx3-ubyte.gz, x.npy, "
+                "data_batch_1.bin, Parquet files, or tar shards"
             )
         if not classes:
-            raise DataError(
-                f"{folder}: nothing to read: it holds neither class folders with images, nor IDX "
-                "files such as train-images-idx3-ubyte.gz, x.npy and y.npy, Parquet files, or tar "
-                "shards"
-            )
+            names, origin = one_class(options, str(folder))
+            return cls._of(folder, (loose,), options, names, origin)
+        if len(loose):
+            notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
         found = [entry.name for entry in classes]
-        names, origin = _classes(folder, found, class_count, class_names)
+        names, origin = _classes(folder, found, options.classes, options.class_names)
         for entry in classes:
             if entry.name not in names:
                 raise DataError(
                     f"{entry}: {entry.name} is not one of the classes {', '.join(names)}"
                 )
         listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in classes)
-        _tell_of_others(listings)
         empty = [listing.folder for listing in listings if not len(listing)]
         if empty and origin is not Origin.DECLARED:
             raise DataError(
                 f"{empty[0]}: a class folder without a PNG or JPEG file: fill it or remove it, or "
                 "declare all classes with --class-names"
             )
-        filled = next((listing for listing in listings if len(listing)), None)
-        if filled is None:
+        if not any(map(len, listings)):
             raise DataError(f"{folder}: no class folder holds a PNG or JPEG file")
+        return cls._of(folder, listings, options, names, origin)
+
+    @classmethod
+    def _of(
+        cls,
+        folder: Path,
+        listings: tuple[_FolderListing, ...],
+        options: SourceOptions,
+        names: tuple[str, ...],
+        origin: Origin,
+    ) -> ImageFolderSource:
+        _tell_of_others(listings)
+        filled = next(listing for listing in listings if len(listing))
         first = f"{filled.folder}/{filled.files(0, 1)[0]}"
-        decoder, side_origin = ImageDecoder.of_first(_content(first), first, image_size)
-        schema = ImageSchema(decoder.side, names, side_origin, origin)
+        decoder = ImageDecoder.of_first(_content(first), first, options)
+        schema = decoder.form.schema(names, origin)
         return cls(folder, listings, decoder, schema)
 
     def __len__(self) -> int:
@@ -160,8 +167,9 @@ class ImageFolderSource:
 
     def _names(self) -> Iterator[str]:
         for listing, start, stop in self._pieces(range(len(self))):
+            within = "" if listing.folder == self.folder else f"{listing.folder.name}/"
             for name in listing.files(start, stop):
-                yield f"{listing.folder.name}/{name}"
+                yield f"{within}{name}"
 
     def _pieces(self, wanted: range) -> Iterator[tuple[_FolderListing, int, int]]:
         counts = tuple(map(len, self.listings))
@@ -204,9 +212,9 @@ def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
     if having:
         count = sum(listing.others[0] for listing in having)
         notice(
-            f"passed over {counted(count, 'other file or folder', 'other files or folders')} in "
-            f"class folders, such as {having[0].folder}/{having[0].others[1]}: "
-            "PNG and JPEG are read"
+            f"passed over {counted(count, 'other file or folder', 'other files or folders')} "
+            f"beside the images, such as {having[0].folder}/{having[0].others[1]}: PNG and JPEG "
+            "are read"
         )
 
 

@@ -1,4 +1,4 @@
-"""Classes of images that are only numbered."""
+"""Classes of images that are only numbered, or of which there is one."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...console import notice
 from ...errors import SchemaError
 from ...schema.classes import MOST_CLASSES, numbered
 from ...schema.origin import Origin
-
-
-def names_of_numbers(
-    class_count: int | None, class_names: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
-    """The declared classes of a source that only numbers them; None if nothing is declared."""
-    return numbered(class_count) if class_names is None and class_count is not None else class_names
+from ..options import SourceOptions
 
 
 def numbered_classes(
-    declared: tuple[str, ...] | None, labels: Iterable[NDArray[np.int64]], where: str
+    options: SourceOptions, labels: Iterable[NDArray[np.int64]], where: str
 ) -> tuple[tuple[str, ...], Origin]:
     """The classes of a source that only numbers them: as declared, or up to the largest label.
 
     Args:
-        declared: their names, if the user declared them.
+        options: what is declared.
         labels: all labels, in pieces; read only where nothing is declared.
         where: the data, for the message.
+
+    Returns:
+        Their names, and where these came from.
 
     Raises:
         SchemaError: a label is too large for any number of classes that is supported.
     """
+    declared = _declared(options)
     if declared is not None:
         return declared, Origin.DECLARED
     largest = max((int(piece.max()) for piece in labels if piece.size), default=0)
@@ -42,3 +41,35 @@ def numbered_classes(
             str(largest),
         )
     return numbered(largest + 1), Origin.FROM_DATA
+
+
+def one_class(options: SourceOptions, where: str) -> tuple[tuple[str, ...], Origin]:
+    """The class of images without labels.
+
+    Args:
+        options: what is declared.
+        where: the data, for the message.
+
+    Returns:
+        Its name, and where that came from.
+
+    Raises:
+        SchemaError: several are declared.
+    """
+    declared = _declared(options)
+    if declared is None:
+        notice(f"{where}: images without labels: all are taken to be of one class")
+        return numbered(1), Origin.FORMAT
+    if len(declared) > 1:
+        raise SchemaError(
+            f"{where}: images without labels are all of one class, but {len(declared)} classes are "
+            "declared: give the images labels, or declare one class"
+        )
+    return declared, Origin.DECLARED
+
+
+def _declared(options: SourceOptions) -> tuple[str, ...] | None:
+    """The names that are declared for numbers; None if nothing is."""
+    if options.class_names is None and options.classes is not None:
+        return numbered(options.classes)
+    return options.class_names

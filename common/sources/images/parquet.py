@@ -22,13 +22,15 @@ from ...errors import DataError, SchemaError
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
 from ..base import Batch, decoded, files_fingerprint, require_labels, require_records
+from ..options import SourceOptions
 from ..parquet import opened, read_rows, reading_parquet
 from ..prefetch import read_ahead
 from ..shards import overlaps
 from .arrays import to_pixels
 from .decoding import ImageDecoder
-from .numbers import names_of_numbers, numbered_classes
-from .sizes import require_image, resize, square_side
+from .form import Form
+from .layout import PixelLayout
+from .numbers import numbered_classes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,30 +61,28 @@ class _Columns:
 class _ValueDecoder:
     """Turns flat lists of values into pixels."""
 
-    side: int
-    height: int
-    width: int
+    layout: PixelLayout
 
     @classmethod
-    def of_first(
-        cls, column: pa.Array, where: str, image_size: int | None
-    ) -> tuple[_ValueDecoder, Origin]:
-        """A decoder for lists as long as the first one, and where the images' size came from."""
+    def of_first(cls, column: pa.Array, where: str, options: SourceOptions) -> _ValueDecoder:
+        """A decoder for lists as long as the first one."""
         length = len(_values(column, 0, where))
-        height = math.isqrt(length)
-        if height * height != length:
+        if math.isqrt(length) ** 2 != length:
             raise SchemaError(
-                f"{where}: a list of {length} values is no square image: store images of other "
-                "shapes as PNG"
+                f"{where}: a list of {length} values is no square image of one channel: store "
+                "others as PNG"
             )
-        require_image(height, height, where)
-        side, origin = square_side(height, height, image_size, where)
-        return cls(side, height, height), origin
+        return cls(PixelLayout.of((length,), options, where))
+
+    @property
+    def form(self) -> Form:
+        """Of a record."""
+        return self.layout.form
 
     def decode(self, column: pa.Array, first: int, where: str) -> NDArray[np.uint8]:
-        """Pixels uint8 (b, side * side) of a column of lists."""
+        """Pixels uint8 (b, channels * side * side) of a column of lists."""
         values = _values(column, first, where)
-        length = self.height * self.width
+        length = self.layout.stored_size
         lengths = np.asarray(column.value_lengths())
         wrong = np.flatnonzero(lengths != length)
         if wrong.size:
@@ -91,8 +91,7 @@ class _ValueDecoder:
                 f"first one {length}"
             )
         pixels = to_pixels(values.reshape(len(column), length), first, where)
-        images = resize(pixels.reshape(-1, self.height, self.width), self.side)
-        return images.reshape(len(images), -1)
+        return self.layout.records(pixels)
 
 
 @dataclass(frozen=True)
@@ -114,20 +113,12 @@ class ParquetImageSource:
     schema: ImageSchema
 
     @classmethod
-    def open(
-        cls,
-        files: tuple[Path, ...],
-        image_size: int | None,
-        class_count: int | None,
-        class_names: tuple[str, ...] | None,
-    ) -> ParquetImageSource:
+    def open(cls, files: tuple[Path, ...], options: SourceOptions) -> ParquetImageSource:
         """Read the files' metadata, and the first image for its size.
 
         Args:
             files: with the same columns.
-            image_size: resize every image to this many pixels a side.
-            class_count: declared number of classes.
-            class_names: declared names of all classes.
+            options: the size, channels and classes that are wanted or declared.
 
         Raises:
             DataError: a file is damaged, or has no columns of images and labels.
@@ -147,18 +138,17 @@ class ParquetImageSource:
                 )
         require_records(sum(counts), str(files[0]))
         columns, named = found[0]
-        decoder, side_origin = _decoder(
-            next(f for f, count in zip(files, counts, strict=True) if count), columns, image_size
+        decoder = _decoder(
+            next(f for f, count in zip(files, counts, strict=True) if count), columns, options
         )
         if named is None:
             labels = _all_labels(files, columns.label)
-            declared = names_of_numbers(class_count, class_names)
-            classes, classes_origin = numbered_classes(declared, labels, str(files[0].parent))
+            classes, classes_origin = numbered_classes(options, labels, str(files[0].parent))
         else:
-            _require_classes(named, class_count, class_names, str(files[0]))
+            _require_classes(named, options.classes, options.class_names, str(files[0]))
             classes = named
-            classes_origin = Origin.FORMAT if class_names is None else Origin.DECLARED
-        schema = ImageSchema(decoder.side, classes, side_origin, classes_origin)
+            classes_origin = Origin.FORMAT if options.class_names is None else Origin.DECLARED
+        schema = decoder.form.schema(classes, classes_origin)
         return cls(files, tuple(counts), columns, decoder, schema)
 
     def __len__(self) -> int:
@@ -203,16 +193,14 @@ class ParquetImageSource:
             return Batch(np.stack(records), labels)
 
 
-def _decoder(
-    file: Path, columns: _Columns, image_size: int | None
-) -> tuple[ImageDecoder | _ValueDecoder, Origin]:
+def _decoder(file: Path, columns: _Columns, options: SourceOptions) -> ImageDecoder | _ValueDecoder:
     """A decoder for images like the first one of a file."""
     with contextlib.closing(read_rows(file, [columns.image], 1, 0, 1)) as batches:
         _, batch = next(batches)
     where = f"{file}: record 0"
     if columns.encoded:
-        return ImageDecoder.of_first(_encoded(batch.column(0), 0, str(file))[0], where, image_size)
-    return _ValueDecoder.of_first(batch.column(0), where, image_size)
+        return ImageDecoder.of_first(_encoded(batch.column(0), 0, str(file))[0], where, options)
+    return _ValueDecoder.of_first(batch.column(0), where, options)
 
 
 def _find_columns(schema: pa.Schema, where: str) -> _Columns:

@@ -29,6 +29,7 @@ from ...outline import Outlined
 from ...schema.image import ImageSchema
 from ...storage import door
 from ..base import Batch, decoded, files_fingerprint, require_labels
+from ..options import SourceOptions
 from ..shards import pieces
 from .decoding import SUFFIXES, ImageDecoder, require_size
 from .numbers import numbered_classes
@@ -90,9 +91,7 @@ class TarImageSource:
     schema: ImageSchema
 
     @classmethod
-    def open(
-        cls, files: tuple[Path, ...], image_size: int | None, class_names: tuple[str, ...] | None
-    ) -> TarImageSource:
+    def open(cls, files: tuple[Path, ...], options: SourceOptions) -> TarImageSource:
         """List the shards, and read the first image for its size.
 
         Raises:
@@ -113,12 +112,11 @@ class TarImageSource:
         first = next(shard for shard in shards if len(shard))
         with door.opened(first.path, None, refusal=DataError) as opened:
             content, where = first.read(opened, 0)
-        decoder, side_origin = ImageDecoder.of_first(content, where, image_size)
+        decoder = ImageDecoder.of_first(content, where, options)
         labels = (shard.labels for shard in shards)
-        classes, classes_origin = numbered_classes(class_names, labels, str(files[0].parent))
-        schema = ImageSchema(decoder.side, classes, side_origin, classes_origin)
+        schema = decoder.form.schema(*numbered_classes(options, labels, str(files[0].parent)))
         for shard in shards:
-            require_labels(shard.labels, len(classes), 0, str(shard.path))
+            require_labels(shard.labels, len(schema.classes), 0, str(shard.path))
         return cls(tuple(shards), decoder, schema)
 
     def __len__(self) -> int:

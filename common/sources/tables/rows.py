@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.column import LARGEST, NUMBER, Column, ColumnKind, Missing
-from ...schema.encoding import MISSING, Block, CategoryEncoding, NumericEncoding, blocks_of
+from ...schema.dates import DAY
+from ...schema.encoding import MISSING, blocks_of
 from ...schema.table import TableSchema
 from ...text import counted
 from ..base import Batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_EXAMPLE: Final = np.array([31 * DAY - DAY // 2])
+"""Noon on the last day of January, 1970."""
 
 
 class RowReader:
@@ -29,6 +34,7 @@ class RowReader:
         self._blocks = blocks_of(schema)
         self.clipped: Counter[str] = Counter()
         self.unlisted: Counter[str] = Counter()
+        self.broken: Counter[str] = Counter()
 
     def encode(self, rows: pa.RecordBatch, first: int, where: str) -> Batch:
         """Encode some rows.
@@ -38,14 +44,12 @@ class RowReader:
             first: number of the first row in its file, from 0.
             where: the file, for messages.
         """
+        values = self.values(rows, first, where)
         records = np.empty((len(rows), self._schema.record_size), dtype=np.uint8)
-        labels = np.zeros(len(rows), dtype=np.int64)
         for block in self._blocks:
-            at = _Place(where, first, block.column)
-            records[:, block.place] = self._encoded(rows.column(block.column.name), block, at)
-        if (label := self._schema.label_column) is not None:
-            labels = self._codes(rows.column(label.name), _Place(where, first, label))
-        return Batch(records, labels)
+            records[:, block.place] = block.encode(values[block.column.name])
+        label = self._schema.label
+        return Batch(records, np.zeros(len(rows), np.int64) if label is None else values[label])
 
     def values(self, rows: pa.RecordBatch, first: int, where: str) -> dict[str, NDArray[Any]]:
         """Some rows as numbers and codes, column by column; arguments as of `encode`."""
@@ -55,35 +59,44 @@ class RowReader:
             if column.lower is None or column.upper is None:
                 found[column.name] = self._codes(values, at)
             else:
-                numbers, _ = self._numbers(values, at, (column.lower, column.upper))
-                found[column.name] = np.clip(numbers, column.lower, column.upper)
+                found[column.name] = self._numbers(values, at, (column.lower, column.upper))
+        for text, rule in zip(self._schema.constraints, self._schema.rules, strict=True):
+            self.broken[text] += int(rule.truth(found).fails.sum())
         return found
 
     def tell(self) -> None:
-        """Show the user how many values were changed."""
+        """Show the user how many values were changed, and how many rows break a constraint."""
         for name, count in self.clipped.items():
             notice(f"{name}: beyond its bounds in {counted(count, 'row')}, counted as the bound")
         for name, count in self.unlisted.items():
             notice(f"{name}: in no category in {counted(count, 'row')}, counted as its other")
-
-    def _encoded(self, values: pa.Array, block: Block, at: _Place) -> NDArray[np.uint8]:
-        match block.encoding:
-            case NumericEncoding():
-                return block.encoding.encode(*self._numbers(values, at, block.encoding.bounds))
-            case CategoryEncoding():
-                return block.encoding.encode(self._codes(values, at))
+        for text, count in (+self.broken).items():
+            notice(f"constraint {text!r}: broken by {counted(count, 'row')}, taken as they are")
 
     def _numbers(
         self, values: pa.Array, at: _Place, bounds: tuple[float, float]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Values and whether they are missing."""
+    ) -> NDArray[np.float64]:
+        """Values, between the bounds and at their steps, NaN where they are missing."""
+        column = at.column
+        values = _plain(values)
+        found = self._dates(values, at) if column.kind.temporal else self._amounts(values, at)
+        missing = np.isnan(found)
+        self._require_there(missing, at)
+        at.require(~np.isinf(found), values, "is infinite")
+        if column.kind is ColumnKind.INTEGER:
+            at.require(missing | (found == np.rint(found)), values, "is not a whole number")
+        beyond = (found < bounds[0]) | (found > bounds[1])
+        if beyond.any():
+            self.clipped[column.name] += int(beyond.sum())
+        return column.rounded(np.clip(found, *bounds))
+
+    def _amounts(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
+        """Numbers, NaN where they are missing."""
         import pyarrow
         from pyarrow import compute, types
 
-        column = at.column
-        values = _plain(values)
         absent = self._absent(values)
-        if types.is_string(values.type) or types.is_large_string(values.type):
+        if types.is_string(values.type):
             texts = compute.utf8_trim_whitespace(values)
             texts = compute.if_else(pyarrow.array(absent), None, texts)
             try:
@@ -96,17 +109,35 @@ class RowReader:
         elif types.is_decimal(values.type):
             numbers = values.cast(pyarrow.float64())
         else:
-            raise SchemaError(f"{at.where}: column {column.name!r} is {values.type}, not numbers")
+            raise SchemaError(
+                f"{at.where}: column {at.column.name!r} is {values.type}, not numbers"
+            )
         found: NDArray[np.float64] = numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False)
-        missing = np.isnan(found)
-        self._require_there(missing, at)
-        at.require(~np.isinf(found), values, "is infinite")
-        if column.kind is ColumnKind.INTEGER:
-            at.require(missing | (found == np.rint(found)), values, "is not a whole number")
-        beyond = (found < bounds[0]) | (found > bounds[1])
-        if beyond.any():
-            self.clipped[column.name] += int(beyond.sum())
-        return found, missing
+        return found
+
+    def _dates(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
+        """Steps since the beginning of 1970, NaN where a date or time is missing."""
+        import pyarrow
+        from pyarrow import types
+
+        column, kind, absent = at.column, values.type, self._absent(values)
+        if types.is_string(kind):
+            seconds = column.date_format.parse(values)
+            wrong = f"is not a {column.kind.value} like {column.date_format.write(_EXAMPLE)[0]}"
+            at.require(absent | ~np.isnan(seconds), values, wrong)
+        elif types.is_date32(kind) or (types.is_timestamp(kind) and kind.tz is None):
+            days = types.is_date32(kind)
+            whole = values.cast(pyarrow.int32() if days else pyarrow.int64()).fill_null(0)
+            steps = whole.to_numpy(zero_copy_only=False).astype(np.int64)
+            per_second = 1 if days else _PER_SECOND[kind.unit]
+            seconds = (steps * (DAY if days else 1) // per_second).astype(np.float64)
+        else:
+            zone = types.is_timestamp(kind)
+            what = (
+                "has a time zone: store the times without one" if zone else f"is {kind}, no dates"
+            )
+            raise SchemaError(f"{at.where}: column {column.name!r} {what}")
+        return np.where(absent, np.nan, np.floor_divide(seconds, column.seconds))
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """Indices of categories, and `MISSING`."""

@@ -196,8 +196,9 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
         SchemaError: it has not.
     """
     require_distinct(found, where)
-    wanted = [*(column.name for column in schema.columns), *schema.left_out]
-    lacking = [name for name in wanted if name not in found and name not in schema.left_out]
+    needed = [column.name for column in schema.columns]
+    wanted = [*needed, *schema.left_out, *(column.name for column in schema.made)]
+    lacking = [name for name in needed if name not in found]
     strange = [name for name in found if name not in wanted]
     if lacking and len(found) == 1 and is_csv(Path(where)):
         raise SchemaError(

@@ -34,7 +34,8 @@ from dpntk.release.file.distilled import DistilledRelease
 from dpntk.release.file.distilled_codec import save_distilled
 from dpntk.release.file.reader import open_any
 from dpntk.release.publishing.pipeline import write_release
-from dpntk.release.signing.trust import add
+from dpntk.release.signing.keys import default_key_path
+from dpntk.release.signing.trust import add, allowed_path
 from tests.conftest import Command, Outcome, draw_records
 
 FORGED = "FORGED"
@@ -82,13 +83,15 @@ def named(ending: str) -> Path:
 
 
 def images(folder: Path) -> Path:
-    """Class folders of such names, in one of them a file of another kind, the first in colour."""
+    """Class folders of such names with files of another kind, the first image transparent."""
     records, _ = draw_records(40)
     for index, record in enumerate(records):
         part = folder / f"{EVIL}{index % 2}"
         part.mkdir(parents=True, exist_ok=True)
         image = Image.fromarray(record.reshape(8, 8))
-        (image if index else image.convert("RGB")).save(part / f"{EVIL}{index:02}.png")
+        if not index:
+            image.putalpha(128)
+        image.save(part / f"{EVIL}{index:02}.png")
         (part / f"{EVIL}.txt").touch()
     return folder
 
@@ -412,6 +415,15 @@ def keygen(dpntk: Command) -> list[Outcome]:
         dpntk("keygen", "-o", named(".key")),
         dpntk("keygen", "-o", named(".key")),
     ]
+
+
+@scenario
+def doctor(dpntk: Command) -> list[Outcome]:
+    strange = dpntk("doctor")
+    default_key_path().parent.mkdir(parents=True)
+    default_key_path().write_text(EVIL)
+    allowed_path().write_text(EVIL)
+    return [strange, dpntk("doctor"), dpntk("doctor", "--json")]
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -73,6 +73,11 @@ def _wide(schema: Document) -> None:
     schema["columns"][3]["categories"] += [str(number) for number in range(9_000)]
 
 
+def _made(**change: object) -> Callable[[Document], None]:
+    made = {"name": "notes", "kind": "made", "pattern": "", **change}
+    return lambda schema: schema["columns"].append(made)
+
+
 def _top(**change: object) -> Callable[[Document], None]:
     return lambda schema: schema.update(change)
 
@@ -101,6 +106,26 @@ def _top(**change: object) -> Callable[[Document], None]:
         _top(csv=[]),
         _top(csv={"separator": ",", "encoding": "ascii\0", "missing": [""]}),
         _top(csv={"separator": "\n", "encoding": "utf-8", "missing": [""]}),
+        _column(0, kind="date"),
+        _column(0, kind="date", dtype="date32", lower="1970-01-01", upper="9999-99-99"),
+        _column(0, step=10**300),
+        _column(0, step=3),
+        _column(0, unit="day"),
+        _column(0, format="%Y" * 10_000),
+        _column(1, decimals=10**9),
+        _column(1, decimals=2, step=0.5),
+        _made(pattern="{number.__class__}"),
+        _made(pattern="{number:999999999d}"),
+        _made(name="age"),
+        _made(place=3),
+        _top(constraints="age > 3"),
+        _top(constraints=[]),  # which nobody writes
+        _top(constraints=["age > 200"]),
+        _top(constraints=["nobody > 3"]),
+        _top(constraints=["__import__('os')"]),
+        _top(constraints=["(" * 900]),
+        _top(constraints=["age > 3" + " or age > 3" * 10_000]),
+        _top(constraints=[f"age > {number}" for number in range(10_000)]),
         _top(kind="image"),
         _top(surprise=1),
     ],

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -36,8 +39,36 @@ def modules_after(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
 def test_help_needs_no_heavy_library(arguments: list[str]) -> None:
-    heavy = {"torch", "numpy", "h5py", "sklearn", "rich", "autodp", "pyarrow"}
+    heavy = {"torch", "numpy", "h5py", "sklearn", "autodp", "pyarrow"}
     assert not heavy & modules_after(*arguments)
+
+
+def test_the_version_comes_with_those_of_what_matters(dpntk: Command) -> None:
+    said = dpntk("--version")
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "h5py"))
+    expected = f"dpntk {version('dpntk')} (Python {platform.python_version()}, {versions})\n"
+    assert (said.code, said.stdout, said.stderr) == (0, expected, "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("dpntk pl", ["plain,plan"]), ("dpntk evaluate --me", ["plain,--members"])],
+)
+def test_a_shell_completes_what_is_typed(typed: str, offered: list[str]) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    asked = {**os.environ, "_DPNTK_COMPLETE": "bash_complete", **words}
+    program = "from dpntk.common.cli.app import main; main([])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=asked, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == offered
+
+
+def test_commands_are_offered_without_loading_any() -> None:
+    before = set(sys.modules)
+    found = command.dpntk.shell_complete(click.Context(command.dpntk), "")
+    assert [item.value for item in found] == list(COMMANDS)
+    assert {name for name in set(sys.modules) - before if ".commands." in name} == set()
 
 
 def test_every_command_is_listed_and_has_a_command_of_its_name(dpntk: Command) -> None:
@@ -52,7 +83,7 @@ def test_every_command_is_listed_and_has_a_command_of_its_name(dpntk: Command) -
 
 def test_an_option_means_the_same_in_every_command() -> None:
     """By its name one knows what it takes, and what is on offer; help and default may differ."""
-    shared = ("output", "overwrite", "schema", "module", "device", "seed", "threads")
+    shared = ("output", "overwrite", "schema", "module", "device", "seed", "threads", "json")
     meant: dict[str, set[str]] = {name: set() for name in shared}
     for name in COMMANDS:
         found = command.dpntk.get_command(click.Context(command.dpntk), name)

@@ -13,8 +13,30 @@ from dpntk.common.schema.origin import Origin
 SCHEMA = ImageSchema(28, ("cat", "dog"), Origin.FORMAT, Origin.FROM_DATA)
 
 
-def test_json_gives_back_the_schema() -> None:
-    assert ImageSchema.from_json(SCHEMA.to_json()) == SCHEMA
+COLOUR = ImageSchema(
+    28, ("cat", "dog"), Origin.FORMAT, Origin.DECLARED, 3, channels_origin=Origin.DECLARED
+)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, COLOUR], ids=["grey", "colour"])
+def test_json_gives_back_the_schema(schema: ImageSchema) -> None:
+    assert ImageSchema.from_json(schema.to_json()) == schema
+
+
+def test_grey_images_are_described_as_they_always_were() -> None:
+    assert SCHEMA.to_json() == {
+        "kind": "image", "side": 28, "side_origin": "format", "channels": 1, "levels": 255,
+        "levels_origin": "format", "classes": ["cat", "dog"], "classes_origin": "from-data",
+    }  # fmt: skip
+    assert SCHEMA.summary == "grey images of 28x28 pixels in 2 classes: cat, dog"
+    assert SCHEMA.known == ("image size", "number and names of the classes")
+
+
+def test_colour_images_have_three_channels_and_say_so() -> None:
+    assert COLOUR.record_size == 3 * 28 * 28
+    assert COLOUR.summary == "colour images of 28x28 pixels in 2 classes: cat, dog"
+    assert COLOUR.known[0] == "image size and channels"
+    assert COLOUR.to_json()["channels_origin"] == "declared"
 
 
 def test_only_what_was_looked_up_counts_as_from_data() -> None:
@@ -35,6 +57,11 @@ def test_only_what_was_looked_up_counts_as_from_data() -> None:
         {"classes": None},
         {"side_origin": "somewhere"},
         {"levels": 127},
+        {"channels": 2},
+        {"channels": True},
+        {"channels": 3.0},
+        {"channels_origin": "private"},
+        {"channels_origin": "format"},
         {"surprise": 1},
     ],
 )

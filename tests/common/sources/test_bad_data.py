@@ -135,9 +135,71 @@ def bad_png_depth(folder: Path) -> Path:
     return folder
 
 
-def bad_flat_folder(folder: Path) -> Path:
+def bad_png_colour_depth(folder: Path) -> Path:
+    """A colour image of 16 bits a channel, of which Pillow would read the upper eight."""
+    header = struct.pack(">IIBBBBB", 8, 8, 16, 2, 0, 0, 0)
+    rows = zlib.compress((b"\0" + bytes(8 * 6)) * 8)
+    chunks = ((b"IHDR", header), (b"IDAT", rows), (b"IEND", b""))
+    content = b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+    (write_folder(folder) / "dog" / "99.png").write_bytes(b"\x89PNG\r\n\x1a\n" + content)
+    return folder
+
+
+def bad_png_animated(folder: Path) -> Path:
+    first, second = (Image.fromarray(image) for image in IMAGES[3:5])
+    file = write_folder(folder) / "dog" / "99.png"
+    first.save(file, save_all=True, append_images=[second])
+    return folder
+
+
+def bad_jpeg_for_print(folder: Path) -> Path:
+    Image.new("CMYK", (8, 8)).save(write_folder(folder) / "dog" / "99.jpg")
+    return folder
+
+
+def bad_folder_mixture(folder: Path) -> Path:
+    Image.new("RGB", (8, 8)).save(write_folder(folder) / "dog" / "99.png")
+    return folder
+
+
+def bad_tar_mixture(folder: Path) -> Path:
+    members = [("z.png", encoded(np.zeros((8, 8, 3), np.uint8))), ("z.cls", b"0")]
+    return write_tar(folder.with_suffix(".tar"), [*tar_members(), *members])
+
+
+def bad_npz_four_channels(folder: Path) -> Path:
+    return write_arrays(folder, x=np.zeros((20, 8, 8, 4), np.uint8), y=LABELS)
+
+
+def bad_npz_labels_alone(folder: Path) -> Path:
+    return write_arrays(folder, y=LABELS)
+
+
+def bad_cifar_pickle(folder: Path) -> Path:
     folder.mkdir()
-    Image.fromarray(IMAGES[0]).save(folder / "00.png")
+    (folder / "data_batch_1").write_bytes(b"\x80\x04.")
+    return folder
+
+
+def bad_cifar_cut(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "data_batch_1.bin").write_bytes(bytes(3073 + 3072))
+    return folder
+
+
+def bad_cifar_missing(folder: Path) -> Path:
+    folder.mkdir()
+    for number in (1, 3):
+        (folder / f"data_batch_{number}.bin").write_bytes(bytes(3073))
+    return folder
+
+
+def bad_cifar_split(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "test_batch.bin").write_bytes(bytes(3073))
     return folder
 
 
@@ -310,11 +372,6 @@ def bad_npy_text(folder: Path) -> Path:
 
 def bad_npy_integers(folder: Path) -> Path:
     np.save(write_npy(folder) / "x.npy", IMAGES.astype(np.int64))
-    return folder
-
-
-def bad_npy_without_labels(folder: Path) -> Path:
-    (write_npy(folder) / "y.npy").unlink()
     return folder
 
 
@@ -542,15 +599,25 @@ def bad_tar_empty(folder: Path) -> Path:
     ("make", "message"),
     [
         (bad_missing, "there is no such file or folder"),
-        (bad_empty_folder, "neither class folders with images, nor IDX files"),
-        (bad_flat_folder, "images lie in it side by side: put those of each class into a folder"),
+        (bad_empty_folder, "neither class folders with images, nor images side by side"),
+        (bad_png_colour_depth, "99.png: 16 bits a channel: save it with 8"),
+        (bad_png_animated, "99.png: animated: a record is one image"),
+        (bad_jpeg_for_print, "99.jpg: pixels of kind CMYK: save it as RGB"),
+        (bad_folder_mixture, "dog/99.png is in colour but .*.PNG is grey: --grey reads every"),
+        (bad_tar_mixture, r"record 20 \(z.png\) is in colour but .*record 0 .* is grey: --grey"),
+        (bad_npz_four_channels, r"x: images of the shape \(8, 8, 4\): .*width, 3\) in colour"),
+        (bad_npz_labels_alone, "holds no array named x: .* there is y"),
+        (bad_cifar_pickle, "data_batch_1: a pickle, which dpntk never loads: fetch .* binary"),
+        (bad_cifar_cut, "data_batch_1.bin: cut short, .* it ends within record 1"),
+        (bad_cifar_missing, "data_batch_2.bin is missing"),
+        (bad_cifar_split, r"there is no data_batch\*.bin in it"),
         (bad_class_folder, "fox: a class folder without a PNG or JPEG file"),
         (bad_png_cut, "99.png: damaged"),
         (bad_png_cut_early, "99.png: damaged"),
         (bad_jpeg_cut, "99.jpg: damaged"),
         (bad_png_text, "00a.png: not a whole PNG or JPEG image"),
         (bad_png_size, r"99.png is 8x9 pixels but .* is 8x8: --image-size 8 resizes every image"),
-        (bad_png_depth, "99.png: pixels of kind I;16: 8 bits a channel"),
+        (bad_png_depth, "99.png: 16 bits a channel: save it with 8"),
         (bad_idx_cut, "ends after 18 of 20 items"),
         (bad_gzip_cut, "cut short"),
         (bad_gzip_damaged, "damaged"),
@@ -591,7 +658,6 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_npy_cut, "x.npy: x is cut short: it ends after 17 of 20 records"),
         (bad_npy_text, "x.npy: not a whole .npy file"),
         (bad_npy_integers, "x.npy is int64: store pixels as uint8"),
-        (bad_npy_without_labels, "holds no .npy file named y"),
         (bad_npy_scalar, "y is a single number"),
         (bad_parquet_text, "data.parquet: not a whole Parquet file"),
         (bad_parquet_cut, "data.parquet: not a whole Parquet file"),

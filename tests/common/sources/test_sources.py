@@ -111,7 +111,7 @@ def test_what_is_passed_over_in_class_folders_is_said(
     (folder / "dog" / "a.bmp").write_bytes(b"")
     open_source(folder)
     said = capsys.readouterr().err
-    assert "passed over 2 other files or folders in class folders, such as " in said
+    assert "passed over 2 other files or folders beside the images, such as " in said
     assert f"{folder}/cat/patient 7: PNG and JPEG are read" in said
 
 
@@ -226,15 +226,6 @@ def test_images_are_resized_one_by_one(tmp_path: Path, kind: str) -> None:
     assert np.array_equal(read(source)[0], np.stack(expected))
 
 
-def test_colour_is_read_as_grey(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a").mkdir()
-    image = Image.fromarray(IMAGES[3]).convert("RGB")
-    image.save(tmp_path / "a" / "0.png")
-    records, _ = read(open_source(tmp_path))
-    assert np.array_equal(records[0], RECORDS[3])
-    assert "shades of grey" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_does_not_grow_with_the_number_of_records(tmp_path: Path, kind: str) -> None:
     """Beside the list of what lies where, which takes a few bytes for each record."""
@@ -318,14 +309,6 @@ def test_jpeg_images(tmp_path: Path) -> None:
     (tmp_path / "a" / "0.jpeg").write_bytes(content)
     expected = np.asarray(Image.open(io.BytesIO(content)))
     assert np.array_equal(read(open_source(tmp_path))[0], expected.reshape(1, -1))
-
-
-def test_transparency_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    Image.fromarray(IMAGES[3]).convert("P").save(
-        tmp_path / "a" / "0.png", transparency=bytes(range(256))
-    )
-    assert np.array_equal(read(open_source(tmp_path))[0], RECORDS[3:4])
 
 
 def test_files_are_sorted_by_the_bytes_of_their_names(tmp_path: Path) -> None:

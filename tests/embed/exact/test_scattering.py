@@ -56,6 +56,15 @@ def test_the_exact_front_is_its_definition() -> None:
     assert made.tolist() == [by_definition(record) for record in records]
 
 
+def test_each_channel_of_a_colour_image_is_an_image_of_its_own() -> None:
+    planes, _ = draw_records(6)
+    made = exactly(Scattering.standard(SIDE, 3), planes.reshape(2, -1))
+    pixels, local = made.split([3 * 64, 3 * 16 * 2 * 2], dim=1)
+    one_by_one = exactly(FRONT, planes)
+    assert torch.equal(pixels, one_by_one[:, :64].reshape(2, -1))
+    assert torch.equal(local, one_by_one[:, 64:].reshape(2, -1))
+
+
 def test_a_record_has_the_same_outputs_in_every_company() -> None:
     records, _ = draw_records(301)
     together = exactly(FRONT, records)
@@ -70,12 +79,13 @@ def test_a_record_has_the_same_outputs_in_every_company() -> None:
     assert torch.equal(together[100:], exactly(FRONT, records[100:]))
 
 
+@pytest.mark.parametrize("planes", [1, 3])
 @pytest.mark.parametrize("side", [8, 9, 27, 28, 64])
-def test_the_smooth_front_is_the_exact_one_but_for_rounding(side: int) -> None:
-    front = make_front("scattering", side)
+def test_the_smooth_front_is_the_exact_one_but_for_rounding(side: int, planes: int) -> None:
+    front = make_front("scattering", side, planes)
     assert isinstance(front, Scattering)
     random = np.random.default_rng(0)
-    records = random.integers(0, 256, (4, side * side), dtype=np.uint8)
+    records = random.integers(0, 256, (4, front.record_size), dtype=np.uint8)
     records[0], records[1] = 0, 255
     smooth = SmoothFront(front, CPU, torch.float32)(torch.from_numpy(records).float()[None] / 255)
     exact = exactly(front, records) / 255
@@ -132,6 +142,10 @@ def test_the_generators_kernel_goes_through_the_front() -> None:
 
 def test_it_travels_in_the_release() -> None:
     weights = dict(FRONT.weights())
+    assert "planes" not in FRONT.spec()
+    in_colour = Scattering.standard(SIDE, 3)
+    back = front_from_spec(in_colour.spec(), in_colour.weights(), in_colour.outputs)
+    assert (back.record_size, back.outputs) == (3 * 64, 3 * 64 + 3 * 16 * 2 * 2)
     spec = json.loads(json.dumps(FRONT.spec()))
     again = front_from_spec(spec, weights, FRONT.outputs)
     assert isinstance(again, Scattering)
@@ -140,6 +154,9 @@ def test_it_travels_in_the_release() -> None:
         ({**spec, "side": 9}, weights, FRONT.outputs),
         ({**spec, "side": 10**9}, weights, FRONT.outputs),
         ({**spec, "kind": "wavelets"}, weights, FRONT.outputs),
+        ({**spec, "planes": 1}, weights, FRONT.outputs),
+        ({**spec, "planes": 3}, weights, FRONT.outputs),
+        ({**spec, "planes": True}, weights, FRONT.outputs),
         ({**spec, "more": 1}, weights, FRONT.outputs),
         (spec, {}, FRONT.outputs),
         (spec, {"front_filters": FRONT.filters[:3]}, FRONT.outputs),

@@ -333,6 +333,7 @@ def test_the_pause_between_checkpoints_grows_with_their_cost(
         (["--classes", "4"], "feature map outputs is 4 and was 3"),
         (["--capacity", "3000000"], "grid capacity is 3000000 and was 1048576"),
         (["--image-size", "9"], "schema side is 9 and was 8"),
+        (["--grey"], 'schema channels origin is "declared" and was null'),
     ],
 )
 def test_other_options_are_refused_and_named(

@@ -81,7 +81,7 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no images\.npz in it"):
         read_synthetic(tmp_path)
     with pytest.raises(DataError, match="nothing to classify"):
-        read_synthetic(save(tmp_path / "a.npz", labels=[0] * 20))
+        read_synthetic(save(tmp_path / "a.npz", labels=[1] * 20))
     save(tmp_path / "images.npz")
     (tmp_path / "provenance.json").write_text("[]")
     with pytest.raises(DataError, match="damaged"):

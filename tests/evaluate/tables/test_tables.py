@@ -2,83 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 import json
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dpntk.common.console import Advance
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
 from dpntk.evaluate.tables import classifiers
-from dpntk.evaluate.tables.baselines import independent_columns, keep_negatives, some_rows
-from dpntk.evaluate.tables.classifiers import CLASSIFIERS, XGBOOST, TableClassifier
-from dpntk.evaluate.tables.features import features_of
-from dpntk.evaluate.tables.fidelity import (
-    BINS,
-    binned,
-    correlation_error,
-    distances,
-    total_variation,
+from dpntk.evaluate.tables.attacks import ATTACK, ATTACK_HIGH, ATTACK_LOW, METHODS
+from dpntk.evaluate.tables.baselines import (
+    INDEPENDENT,
+    independent_columns,
+    keep_negatives,
+    some_rows,
 )
+from dpntk.evaluate.tables.classifiers import CLASSIFIERS
+from dpntk.evaluate.tables.features import features_of
+from dpntk.evaluate.tables.fidelity.associations import ASSOCIATIONS
+from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
+from dpntk.evaluate.tables.fidelity.distances import METRICS, distances
+from dpntk.evaluate.tables.fidelity.marginals import ONE_WAY, TWO_WAY
+from dpntk.evaluate.tables.learner import XGBOOST, Learner
+from dpntk.evaluate.tables.regressions import REGRESSIONS
+from dpntk.evaluate.tables.report import notes
 from dpntk.evaluate.tables.scores import (
     F1_MACRO,
     F1_WEIGHTED,
     HARD_PRC,
     HARD_ROC,
     PRC,
+    R2,
+    RMSE,
     ROC,
     score_more_classes,
+    score_numbers,
     score_two_classes,
 )
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
-from dpntk.evaluate.tables.utility import (
-    CONSTANT,
-    Task,
-    constant_scores,
-    evaluate_tables,
-    task_for,
-)
+from dpntk.evaluate.tables.task import Task, task_for, with_target
+from dpntk.evaluate.tables.utility import CONSTANT, evaluate_tables
 from tests.conftest import Command
+from tests.helpers.rows import AGE, JOB, LABEL, SCHEMA, drawn, numbers, table
 
-AGE = Column(
-    "age", ColumnKind.INTEGER, "int64", lower=0, upper=100, missing=Missing.INDICATOR
-)  # fmt: skip
-JOB = Column(
-    "job", ColumnKind.CATEGORICAL, "string", categories=("a", "b", "c"), missing=Missing.CATEGORY
-)
-LABEL = Column("rich", ColumnKind.CATEGORICAL, "string", categories=("no", "yes"))
-SCHEMA = TableSchema((AGE, JOB, LABEL), "rich")
 TWO = Task(SCHEMA.classes, positive=1)
-
-
-def table(
-    ages: list[float], jobs: list[int], labels: list[int], schema: TableSchema = SCHEMA
-) -> Table:
-    columns = {
-        "age": np.array(ages, dtype=np.float64),
-        "job": np.array(jobs, dtype=np.int64),
-        "rich": np.array(labels, dtype=np.int64),
-    }
-    return Table(schema, {c.name: columns[c.name] for c in schema.columns}, {})
-
-
-def drawn(rows: int, seed: int, schema: TableSchema = SCHEMA) -> Table:
-    """The older somebody is, the likelier the last class; jobs say a little, too."""
-    random = np.random.default_rng(seed)
-    ages, jobs = random.integers(0, 101, rows), random.integers(-1, 3, rows)
-    classes = len(schema.classes)
-    steps = ages / 100 + 0.1 * (jobs == 0) + 0.1 * random.standard_normal(rows) - 0.2
-    labels = np.clip(np.floor(steps * classes), 0, classes - 1).astype(np.int64)
-    filled = np.where(random.random(rows) < 0.05, np.nan, ages)
-    return table(filled.tolist(), jobs.tolist(), labels.tolist(), schema)
 
 
 @pytest.fixture
@@ -118,73 +97,22 @@ def test_a_class_that_is_only_predicted_does_not_count_in_the_macro_mean() -> No
 def test_constant_scores() -> None:
     labels = np.array([0, 0, 0, 1])
     for guess in (0, 1):
-        assert constant_scores(labels, guess, TWO) == {
+        assert TWO.constant_scores(labels, guess) == {
             ROC: 0.5, PRC: 0.25, HARD_ROC: 0.5, HARD_PRC: 0.25
         }  # fmt: skip
     three = Task(("x", "y", "z"), None)
-    found = constant_scores(np.array([0, 0, 1, 2]), 0, three)
+    found = three.constant_scores(np.array([0, 0, 1, 2]), 0)
     assert found[F1_WEIGHTED] == pytest.approx(1 / 3)  # F1 of class 0 is 2/3, its share 1/2
     assert found[F1_MACRO] == pytest.approx(2 / 9)
-
-
-def test_total_variation_as_computed_by_hand() -> None:
-    first, second = np.array([0, 0, 1, 2]), np.array([0, 1])
-    assert total_variation(first, second, 3) == pytest.approx(1 / 4)
-    # the same values, far apart: cells are then numbered anew
-    assert total_variation(first * 10**12, second * 10**12, 10**13) == pytest.approx(1 / 4)
-
-
-def test_numbers_are_cut_into_bins_between_their_bounds() -> None:
-    ages = table([0, 4.9, 5, 99.9, 100, 170, -8, math.nan], [0] * 8, [0] * 8)
-    assert binned(ages, AGE).tolist() == [0, 0, 1, 19, 19, 19, 0, BINS]
-    jobs = table([0] * 4, [0, 1, 2, MISSING], [0] * 4)
-    assert binned(jobs, JOB).tolist() == [0, 1, 2, 3]
-
-
-def test_distances_of_tables_as_computed_by_hand() -> None:
-    """Ages alike, jobs 1/2 apart, labels alike, but in the other table they go with other ages."""
-    first = table([1, 1, 90, 90], [0, 0, 1, 1], [0, 0, 1, 1])
-    second = table([1, 1, 90, 90], [0, 0, 0, 0], [0, 1, 0, 1])
-    found = distances(first, second)
-    assert found.columns == {"age": 0.0, "job": 0.5, "rich": 0.0}
-    assert found.one_way == pytest.approx(1 / 6)
-    # (age, job): 1/2; (age, rich): 1/2; (job, rich): (0,0) 1/2 and 1/2, (0,1) 0 and 1/2, (1,1) 1/2
-    assert found.two_way == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
-    assert distances(first, first).two_way == 0
-
-
-def numbers(*columns: Sequence[float]) -> Table:
-    names = [f"x{number}" for number in range(len(columns))]
-    schema = TableSchema(
-        tuple(Column(name, ColumnKind.CONTINUOUS, "float64", 0.0, 9.0) for name in names), None
-    )
-    values = (np.asarray(column, dtype=np.float64) for column in columns)
-    return Table(schema, dict(zip(names, values, strict=True)), {})
-
-
-def test_correlations_are_compared_by_rank_where_nothing_is_missing() -> None:
-    """Of three pairs one is turned round; the others are with a column that is constant once."""
-    first = numbers([1, 2, 3, 9, 5], [1, 2, 3, 4, math.nan], [1, 2, 3, 4, 5])
-    second = numbers([1, 2, 3, 9, 5], [4, 3, 2, 1, math.nan], [7, 7, 7, 7, 7])
-    ranks = np.corrcoef([1, 2, 3, 5, 4], [1, 2, 3, 4, 5])[0, 1]
-    assert correlation_error(first, second) == pytest.approx((2 + ranks + 1) / 3)
-    assert correlation_error(first, first) == 0
-    assert correlation_error(numbers([1, 2]), numbers([2, 1])) is None
-    assert distances(first, second).correlations == correlation_error(first, second)
-
-
-def test_missing_values_are_a_bin_of_their_own() -> None:
-    there, absent = table([0, 0], [0, 0], [0, 0]), table([math.nan] * 2, [MISSING] * 2, [0, 0])
-    assert distances(there, absent).columns == {"age": 1.0, "job": 1.0, "rich": 0.0}
 
 
 def test_independent_columns_keep_marginals_and_nothing_else() -> None:
     rows = drawn(4000, 1)
     shuffled = independent_columns(rows, 0)
-    found = distances(shuffled, rows)
-    assert found.one_way == 0
-    assert found.two_way is not None
-    assert found.two_way > 0.1
+    found = distances(shuffled, rows).figures
+    assert found[ONE_WAY.name] == 0
+    assert found[TWO_WAY.name] > 0.1
+    assert found[ASSOCIATIONS.name] > 0.1
     high = shuffled.columns["age"] > 50
     assert shuffled.labels[high].mean() == pytest.approx(shuffled.labels.mean(), abs=0.03)
 
@@ -277,8 +205,8 @@ def test_a_classifier_that_fails_counts_as_a_constant(monkeypatch: pytest.Monkey
             return np.full(len(rows), math.nan)
 
     kinds = {
-        "failing": TableClassifier(lambda _: Failing(), ""),
-        "undecided": TableClassifier(lambda _: Undecided(), ""),
+        "failing": Learner(lambda _: Failing(), ""),
+        "undecided": Learner(lambda _: Undecided(), ""),
     }
     monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: kinds)
     test = drawn(200, 9)
@@ -343,11 +271,116 @@ def test_undersampling_is_for_classifiers_only(two_kinds: None) -> None:
     assert thin[1].runs[0].mean(PRC) > full[1].runs[0].mean(PRC)
 
 
+def test_a_numeric_target_is_learnt_by_regressions() -> None:
+    """The target is twice the first column and a little noise; the second says nothing."""
+    random = np.random.default_rng(0)
+    first, second = random.uniform(0, 4, (2, 600))
+    target = 2 * first + 0.1 * random.standard_normal(600)
+    target[:50] = math.nan  # rows without it are left out
+    rows = numbers(first.tolist(), second.tolist(), target.tolist())
+    task = task_for(rows, None, 1.0, 500, "x2")
+    kinds = {"real": [rows], "independent": [independent_columns(rows, 0)]}
+    real, chance, constant = evaluate_tables(kinds, rows, task, seed=0)
+    assert set(REGRESSIONS) - set(real.runs[0].scores) <= {XGBOOST}
+    assert (real.runs[0].usable, real.runs[0].trained_with) == (550, 500)
+    for name, scores in real.runs[0].scores.items():
+        assert scores[R2] > 0.99, name
+        assert 0 < scores[RMSE] < 0.3
+        assert chance.runs[0].scores[name][R2] < 0.1
+    deviation = np.nanstd(target)
+    assert constant.runs[0].scores["ridge"] == pytest.approx({R2: 0, RMSE: deviation})
+    with pytest.raises(DataError, match="target 'x0': no two test records differ"):
+        task_for(numbers([1, 1], [1, 2]), None, 1.0, 100, "x0")
+
+
+def test_scores_of_numbers_as_computed_by_hand() -> None:
+    """Squared errors 0, 1, 4 where those of the mean are 1, 0, 1."""
+    found = score_numbers(np.array([1.0, 2, 3]), np.array([1.0, 1, 5]))
+    assert found == pytest.approx({R2: 1 - 5 / 2, RMSE: math.sqrt(5 / 3)})
+
+
+def test_rows_with_one_number_teach_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = numbers([1, 2, 3, 4], [1, 2, 3, 5])
+    task = task_for(test, None, 1.0, 100, "x1")
+    same = numbers([1, 2, 3], [2, 2, math.nan])
+    row, constant = evaluate_tables({"x": [same]}, test, task, seed=0)
+    assert set(row.runs[0].failed) == set(row.runs[0].scores)
+    assert row.runs[0].scores["ridge"][RMSE] > constant.runs[0].scores["ridge"][RMSE]
+
+
+def test_any_column_of_categories_can_stand_in_for_the_label() -> None:
+    schema = TableSchema((AGE, replace(JOB, missing=Missing.REFUSED), LABEL), "rich")
+    assert with_target(schema, "job").classes == ("a", "b", "c")
+    assert with_target(schema, "age").label is None
+    with pytest.raises(SchemaError, match="target 'pay': there is no column of that name"):
+        with_target(schema, "pay")
+    with pytest.raises(SchemaError, match="a label cannot be missing"):
+        with_target(SCHEMA, "job")
+    with pytest.raises(SchemaError, match="target 'age': there is no other column"):
+        with_target(TableSchema((AGE,)), "age")
+
+
+def test_what_has_lost_its_dependence_is_said(two_kinds: None) -> None:
+    train, test = drawn(1000, 14), drawn(1000, 15)
+    kinds = {"good": [train], "bad": [independent_columns(test, 1)]}
+    kinds[f"{INDEPENDENT} good"] = [independent_columns(train, 2)]
+    rows = evaluate_tables(kinds, test, TWO, seed=0)
+    (said,) = (note for note in notes(rows, TWO) if "lost" in note)
+    assert said.startswith(
+        f"bad: columns have lost most of how they go together ({ASSOCIATIONS.name}"
+    )
+
+
 def test_the_documentation_says_the_settings() -> None:
     text = (Path(__file__).parents[3] / "docs/guide/evaluation.md").read_text()
-    for name, kind in CLASSIFIERS.items():
+    for name, kind in [*CLASSIFIERS.items(), *REGRESSIONS.items()]:
         view = "ordered" if kind.ordered else "scaled"
         assert f"| {name} | {kind.settings} | {view} |" in text
+    assert [metric.name for metric in METRICS if f"| {metric.name} |" not in text] == []
+    assert [name for name in METHODS if f"| {name} |" not in text] == []
+
+
+def test_several_learn_at_a_time_and_it_is_said_which(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    train, test = drawn(200, 7), drawn(200, 8)
+    threads: set[str] = set()
+    both = threading.Barrier(2, timeout=60)
+
+    class Waiting:
+        def fit(self, *_: object) -> None:
+            threads.add(threading.current_thread().name)
+            both.wait()  # for the other one, which has to run beside it
+
+        def predict(self, rows: np.ndarray) -> np.ndarray:
+            return np.zeros(len(rows), dtype=np.int64)
+
+        def decision_function(self, rows: np.ndarray) -> np.ndarray:
+            return rows[:, 0]
+
+    kinds = {name: Learner(lambda _: Waiting(), "") for name in ("first", "second")}
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: kinds)
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.use_threads", lambda: 2)
+    said: list[str] = []
+    done = 0
+
+    @contextlib.contextmanager
+    def recorded(_: str, total: int, __: str) -> Iterator[Advance]:
+        def advance(units: int, remark: str = "") -> None:
+            nonlocal done
+            done += units
+            said.append(remark)
+
+        yield advance
+        assert done == total
+
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.progress", recorded)
+    row, _ = evaluate_tables({"x": [train]}, test, TWO, seed=0)
+    assert "x: distances" in said
+    assert {"first, second", "second, first"} & set(said)
+    assert row.runs[0].failed == {}
+    assert list(row.runs[0].scores) == ["first", "second"]
+    assert len(threads) == 2
 
 
 def test_xgboost_is_left_out_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,7 +427,7 @@ def test_tables_are_read_back(files: Path) -> None:
     for name, values in original.columns.items():
         np.testing.assert_array_equal(found.columns[name], values)
     by_file = read_synthetic_table(files / "synthetic" / "table.csv", files / "schema.toml")
-    assert distances(by_file, found).two_way == 0
+    assert distances(by_file, found).figures[TWO_WAY.name] == 0
     assert len(read_real_table(files / "test.csv", "test", SCHEMA)) == 300
 
 
@@ -410,7 +443,7 @@ def test_the_command_writes_what_it_shows(
         "synthetic (epsilon 1)", "real", "independent columns of real", "constant"
     ]  # fmt: skip
     real = rows["real"]
-    assert real["TVD 1-way"] == distances(drawn(300, 18), drawn(300, 17)).one_way
+    assert real["TVD 1-way"] == distances(drawn(300, 18), drawn(300, 17)).figures[ONE_WAY.name]
     each = [scores[ROC] for scores in real["runs"][0]["classifiers"].values()]
     assert real[ROC] == pytest.approx(sum(each) / len(each))
     for name, row in rows.items():
@@ -418,7 +451,9 @@ def test_the_command_writes_what_it_shows(
         assert f"{row[ROC]:.3f}" in done.stdout
     assert report["positive"] in ("no", "yes")
     assert any("without XGBoost" in note for note in report["notes"])
-    assert "20 bins" in report["total_variation"]
+    assert "20 bins" in report["distances"]["TVD 2-way"]
+    assert set(report["distances"]) == {metric.name for metric in METRICS}
+    assert set(real) >= {metric.name for metric in METRICS} - {CORRELATIONS.name}
 
 
 def test_several_folders_give_a_mean_and_a_deviation(
@@ -429,10 +464,59 @@ def test_several_folders_give_a_mean_and_a_deviation(
     done = dpntk("evaluate", "train.csv", "test.csv", *arguments)
     assert done.code == 0, done.stderr
     row = json.loads((files / "evaluation.json").read_text())["rows"][0]
-    one_way = distances(drawn(300, 18), drawn(300, 17)).one_way
+    one_way = distances(drawn(300, 18), drawn(300, 17)).figures[ONE_WAY.name]
     assert row["TVD 1-way"] == pytest.approx(one_way / 2)  # the second is the test part itself
     assert row["TVD 1-way deviation"] == pytest.approx(one_way / np.sqrt(2))
     assert f"{one_way / 2:.3f} ± {one_way / np.sqrt(2):.3f}" in done.stdout
+
+
+def test_attacks_are_shown_beside_controls(
+    dpntk: Command, files: Path, two_kinds: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows that were used are found out, and shuffled ones are not."""
+    monkeypatch.setenv("COLUMNS", "250")
+    baseline = ("--baseline", "train.csv")
+    done = dpntk("evaluate", "--test", "test.csv", *baseline, "--members", "train.csv")
+    assert done.code == 0, done.stderr
+    assert "attacks check the implementation" in done.stdout
+    report = json.loads((files / "evaluation.json").read_text())
+    assert list(report["attacks"]) == list(METHODS)
+    ours, real, *_ = report["rows"]
+    assert real[ATTACK_LOW] > 0.6  # not more, for the real rows share many values
+    assert ours[ATTACK_LOW] < 0.5 < ours[ATTACK_HIGH]
+    assert f"{ours[ATTACK]:.3f}" in done.stdout
+    assert (files / "evaluation.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_table_without_a_label_and_a_numeric_target(
+    dpntk: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    schema = (files / "schema.toml").read_text()
+    assert 'label = "rich"' in schema
+    (files / "schema.toml").write_text(schema.replace('label = "rich"', ""))
+    arguments = ("evaluate", "train.csv", "--test", "test.csv", "--schema", "schema.toml")
+    done = dpntk(*arguments)
+    assert done.code == 0, done.stderr
+    rows = json.loads((files / "evaluation.json").read_text())["rows"]
+    assert [row["trained_on"] for row in rows] == ["synthetic", "independent columns of synthetic"]
+    assert rows[0][TWO_WAY.name] < rows[1][TWO_WAY.name]
+    assert R2 not in rows[0]
+
+    done = dpntk(*arguments, "--target", "age")
+    assert done.code == 0, done.stderr
+    assert "target: age" in done.stdout
+    assert "means over the regressions" in done.stdout
+    report = json.loads((files / "evaluation.json").read_text())
+    ours, shuffled, constant = report["rows"]
+    assert ours[R2] > 0.4 > shuffled[R2]
+    assert constant[R2] == pytest.approx(0)
+    assert report["measure"].keys() == {R2, RMSE}
+    done = dpntk(*arguments, "--target", "rich")
+    assert done.code == 0, done.stderr
+    assert json.loads((files / "evaluation.json").read_text())["rows"][0][ROC] > 0.7
+    for wrong in (("--target", "pay"), ("--target", "age", "--positive", "yes")):
+        assert dpntk(*arguments, *wrong).code == 1
 
 
 def test_undersampled_figures_say_so(

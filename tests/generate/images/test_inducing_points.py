@@ -86,7 +86,7 @@ def test_points_follow_from_generator_and_seed() -> None:
 
 def test_points_as_images_are_rounded_and_cut() -> None:
     values = np.array([[-0.2, 0.5, 1.0, 1.3]], dtype=np.float32)
-    images = InducingPoints(values, np.zeros(1, np.int64), PointSettings(1)).images()
+    images = InducingPoints(values, np.zeros(1, np.int64), PointSettings(1)).images(1)
     assert images.tolist() == [[[0, 128], [255, 255]]]
 
 

@@ -73,6 +73,31 @@ def test_flows_move_what_the_template_shows() -> None:
     assert still.max() == 0.5
 
 
+def test_flows_move_all_channels_alike_and_none_into_another() -> None:
+    colour = GeneratorSpec(side=16, classes=2, factors=3, flows=2, channels=3)
+    grey = GeneratorSpec(side=16, classes=2, factors=3, flows=2)
+    generator, alone = ConditionalGenerator(colour), ConditionalGenerator(grey)
+    code, every = torch.randn(2, 5, 5), torch.arange(2)
+    with torch.no_grad():
+        generator.template.uniform_(0.2, 0.8)
+        generator.flows.normal_(0, 0.2)
+        alone.flows.copy_(generator.flows)
+        made = generator(code, every).view(2, 5, 3, 256)
+        for channel in range(3):
+            alone.template.copy_(generator.template.view(2, 1, 3, 256)[:, :, channel])
+            alone.factors.copy_(generator.factors.view(2, 3, 3, 256)[:, :, channel])
+            assert torch.allclose(made[:, :, channel], alone(code, every), atol=1e-6)
+
+
+def test_factors_begin_grey_and_a_grey_generator_is_described_as_it_always_was() -> None:
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=2, channels=3))
+    red, green, blue = generator.factors.detach().view(2, 16, 3, 64).unbind(2)
+    assert torch.equal(red, green)
+    assert torch.equal(red, blue)
+    assert generator.spec.to_json()["channels"] == 3
+    assert GeneratorSpec(8, 2).to_json() == {"side": 8, "classes": 2, "factors": 16, "flows": 8}
+
+
 def release_of_digits(epsilon: float) -> tuple[Release, NDArray[np.float64]]:
     """A release of scikit-learn's digits, and their exact class means."""
     data = load_digits()

@@ -100,6 +100,18 @@ def test_means_without_noise_and_of_one_class_are_where_templates_begin(classes:
     assert np.abs(start - MEANS[:classes]).max() < 1e-6
 
 
+def test_of_colours_each_is_an_image_by_itself() -> None:
+    """Three equal channels have the templates of one, but that more is known of the spectra."""
+    colours = NoisyMeans(np.tile(MEANS, (1, 3)), np.full(10, 0.02))
+    prior = GeneratorPrior(colours, 8, torch.full((10,), 1e-4), channels=3)
+    assert np.abs(prior.start - np.tile(prior.start[:, :64], (1, 3))).max() < 1e-6
+    assert np.abs(prior.start - colours.values).max() < 0.1
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=10, channels=3))
+    generator.share()
+    generator.start_from(torch.from_numpy(prior.start))
+    assert torch.isfinite(prior.energy(generator).detach())
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_a_generator_does_not_learn_the_noise(seed: int) -> None:
     release = digits(0.3, seed=seed)
@@ -162,6 +174,7 @@ def test_the_prior_gives_way_where_there_is_little_noise() -> None:
     """In units of the noise's variance, in which it would count as much everywhere."""
     torch.manual_seed(0)
     generator = ConditionalGenerator(GeneratorSpec(side=8, classes=2, factors=2, flows=1))
+    generator.requires_grad_(requires_grad=False)
     much, some, little = (
         float(GeneratorPrior(None, 8, torch.full((2,), variance)).energy(generator)) / variance
         for variance in (1e-2, 9e-6, 1e-8)

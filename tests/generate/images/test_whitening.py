@@ -51,7 +51,9 @@ def fourier(made: Release) -> Release:
 
 
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-def test_factors_make_up_the_features(network: TangentFeatures, batch: Tensor) -> None:
+def test_factors_make_up_the_features(network: TangentFeatures) -> None:
+    records, _ = draw_records(4 * CLASSES, size=network.record_size)
+    batch = torch.from_numpy(records).float().view(CLASSES, 4, -1) / 255
     made = torch.zeros(CLASSES, 4, network.dimension)
     for part in factors_of(kernel_of(network, CPU).features(batch)):
         outer = part.left[..., :, None] * part.right[..., None, :]

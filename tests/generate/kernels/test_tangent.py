@@ -29,9 +29,14 @@ class Found(NamedTuple):
     gradient: Tensor
 
 
-def batch() -> Tensor:
+def batch(network: TangentFeatures) -> Tensor:
     """Records of three classes, four of each: all zero, all one, one bright pixel, and random."""
-    return torch.from_numpy(draw_records(12)[0]).double().view(CLASSES, 4, -1) / 255
+    return (
+        torch.from_numpy(draw_records(12, size=network.record_size)[0])
+        .double()
+        .view(CLASSES, 4, -1)
+        / 255
+    )
 
 
 def matrix(network: TangentFeatures) -> Tensor:
@@ -47,14 +52,14 @@ def mixture(inner: Tensor, gram: Tensor, records: Tensor) -> Found:
 
 
 def by_engine(network: TangentFeatures, dtype: torch.dtype, device: torch.device) -> Found:
-    records = batch().to(device, dtype).requires_grad_()
+    records = batch(network).to(device, dtype).requires_grad_()
     made = TangentKernel(network, device, dtype).features(records)
     return mixture(made.inner(matrix(network).to(device, dtype)), made.gram(), records)
 
 
 def by_definition(network: TangentFeatures) -> Found:
     """Through n x d numbers and a second backward pass."""
-    records = batch().requires_grad_()
+    records = batch(network).requires_grad_()
     inputs = SmoothFront(network.front, CPU, torch.float64)(records)
     phi = features(network, inputs.flatten(0, 1)).view(CLASSES, 4, -1)
     return mixture((phi @ matrix(network)[:, :, None])[..., 0], phi @ phi.mT, records)
@@ -83,6 +88,6 @@ def test_a_map_that_travelled_has_the_same_features() -> None:
     for network in NETWORKS.values():
         again = TangentFeatures.from_spec(network.spec(), network.weights())
         one, other = (
-            TangentKernel(n, CPU).features(batch().float()).gram() for n in (network, again)
+            TangentKernel(n, CPU).features(batch(network).float()).gram() for n in (network, again)
         )
         assert torch.equal(one, other)

@@ -1,0 +1,186 @@
+"""Dates and times: their texts, and the whole numbers of steps since 1970 that stand for them.
+
+Years are those of the Gregorian calendar, 1 to 9999. There are no time zones and no leap seconds: a
+time is what a clock on the wall shows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ISO_DATE: Final = "%Y-%m-%d"
+ISO_TIME: Final = "%Y-%m-%d %H:%M:%S"
+_LONGEST_FORMAT: Final = 40
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")  # fmt: skip
+_DIRECTIVES: Final = {
+    "Y": "[0-9]{4}", "m": "[0-9]{1,2}", "b": "[A-Za-z]{3}", "d": "[0-9]{1,2}",
+    "H": "[0-9]{1,2}", "M": "[0-9]{2}", "S": "[0-9]{2}", "f": "[0-9]{1,9}",
+}  # fmt: skip
+"""What texts each stands for; b is an English month, f a fraction of a second."""
+_WRITTEN: Final = {"Y": "%04d", "m": "%02d", "b": "%s", "d": "%02d",
+                   "H": "%02d", "M": "%02d", "S": "%02d", "f": "000000"}  # fmt: skip
+_NEEDS: Final = {"S": "M", "f": "S", "M": "H"}
+DAY: Final = 86_400
+
+
+class Unit(Enum):
+    """Steps in which times are told apart."""
+
+    DAY = "day"
+    HOUR = "hour"
+    MINUTE = "minute"
+    SECOND = "second"
+
+    @property
+    def seconds(self) -> int:
+        """In a step."""
+        return {Unit.DAY: DAY, Unit.HOUR: 3600, Unit.MINUTE: 60, Unit.SECOND: 1}[self]
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """How dates are written: `%Y %m %d %H %M %S`, `%b` (Jan), `%f` (fractions), and other signs.
+
+    A text is read whether or not its numbers begin with zeros, and written with them. What is finer
+    than a second is passed over, and written as 0. A `Z` is a sign like any other.
+
+    Attributes:
+        text: such as "%d.%m.%Y".
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.text) <= _LONGEST_FORMAT or not self.text.isprintable():
+            raise SchemaError(f"format: a text of 1 to {_LONGEST_FORMAT} characters")
+        names = [name for _, name in self._parts if name]
+        understood = "".join(text + f"%{name}" * bool(name) for text, name in self._parts)
+        if understood != self.text or not set(names) <= set(_DIRECTIVES):
+            known = " ".join(f"%{name}" for name in _DIRECTIVES)
+            raise SchemaError(f"format {self.text!r}: known are {known}; time zones are not read")
+        if len(set(names)) < len(names) or ("m" in names) == ("b" in names):
+            raise SchemaError(f"format {self.text!r}: year, month and day, each of them once")
+        if not {"Y", "d"} <= set(names) or any(
+            later in names and first not in names for later, first in _NEEDS.items()
+        ):
+            raise SchemaError(f"format {self.text!r}: it leaves out a part of the date or time")
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[str, str], ...]:
+        """Signs, and the directive that follows them; "" at the end."""
+        found = re.findall(r"([^%]*)(?:%(.)|$)", self.text, re.DOTALL)
+        return tuple((text, name) for text, name in found if text or name)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether it says the hour."""
+        return any(name == "H" for _, name in self._parts)
+
+    def parse(self, texts: pa.Array) -> NDArray[np.float64]:
+        """Seconds since 1970 of some texts (n,), without fractions; NaN where there is no date."""
+        from pyarrow import compute
+
+        pattern = "".join(
+            re.escape(text) + (f"(?P<{name}>{_DIRECTIVES[name]})" if name else "")
+            for text, name in self._parts
+        )
+        found = compute.extract_regex(compute.utf8_trim_whitespace(texts), f"^{pattern}$")
+        dates = found.is_valid().to_numpy(zero_copy_only=False)
+        parts = {
+            field.name: values.filter(found.is_valid())
+            for field, values in zip(found.type, found.flatten(), strict=True)
+        }
+
+        def number(name: str) -> NDArray[np.int64]:
+            if name not in parts:
+                return np.zeros(int(dates.sum()), dtype=np.int64)
+            values: NDArray[np.int64] = parts[name].cast("int64").to_numpy(zero_copy_only=False)
+            return values
+
+        if "b" in parts:
+            names = [name.lower() for name in _MONTHS]
+            place = compute.index_in(compute.utf8_lower(parts["b"]), value_set=_texts(names))
+            month = place.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
+        else:
+            month = number("m")
+        year, day = number("Y"), number("d")
+        hour, minute, second = number("H"), number("M"), number("S")
+        first = ((year - 1970) * 12 + month - 1).astype("M8[M]")
+        days = first.astype("M8[D]").astype(np.int64) + day - 1
+        there = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+        there &= days.astype("M8[D]").astype("M8[M]") == first
+        there &= (hour < 24) & (minute < 60) & (second < 60)
+        seconds = np.full(len(texts), np.nan)
+        clock = hour * 3600 + minute * 60 + second
+        seconds[dates] = np.where(there, (days * DAY + clock).astype(np.float64), np.nan)
+        return seconds
+
+    def write(self, seconds: NDArray[np.int64]) -> list[str]:
+        """The texts of times (n,) in seconds since 1970."""
+        different, place = np.unique(seconds, return_inverse=True)
+        layout = "".join(
+            text.replace("%", "%%") + (_WRITTEN[name] if name else "") for text, name in self._parts
+        )
+        order = [name for _, name in self._parts if name and name != "f"]
+        texts = [layout % tuple(_part(time, name) for name in order) for time in _times(different)]
+        return [texts[index] for index in place.tolist()]
+
+
+def _times(seconds: NDArray[np.int64]) -> list[datetime]:
+    times: list[datetime] = seconds.astype("M8[s]").astype(datetime).tolist()
+    return times
+
+
+def _part(time: datetime, name: str) -> int | str:
+    match name:
+        case "b":
+            return _MONTHS[time.month - 1]
+        case "Y":
+            return time.year
+        case "m":
+            return time.month
+        case "d":
+            return time.day
+        case "H":
+            return time.hour
+        case "M":
+            return time.minute
+        case _:
+            return time.second
+
+
+def _texts(values: list[str]) -> pa.Array:
+    import pyarrow
+
+    return pyarrow.array(values, pyarrow.string())
+
+
+def seconds_of(text: str) -> int:
+    """Seconds since 1970 of a date or time as ISO 8601 writes it, such as 2000-01-31T12:00.
+
+    Raises:
+        ValueError: it is none, has a time zone, or a fraction of a second.
+    """
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is not None or time.microsecond:
+        raise ValueError(text)
+    return int((time - datetime(1970, 1, 1)).total_seconds())
+
+
+def iso_text(seconds: int, *, with_time: bool) -> str:
+    """A date, or date and time, as ISO 8601 writes it."""
+    return str(np.datetime64(seconds, "s").astype(f"M8[{'s' if with_time else 'D'}]"))

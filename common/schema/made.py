@@ -1,0 +1,84 @@
+"""Columns that are made anew by a public pattern: identifiers and texts, of which nothing is read.
+
+They are not used and not released. A generated table has them again, so that it has all columns of
+its source; their values follow from the numbers of the rows alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from ..errors import SchemaError
+from .column import require_name
+
+MADE: Final = "made"
+"""The `kind` of such a column."""
+_PATTERN: Final = re.compile(r"[^{}\0]*(\{number(:0?[1-9][0-9]?d?)?\}[^{}\0]*)?")
+_WIDEST: Final = 20
+
+
+@dataclass(frozen=True)
+class MadeColumn:
+    """A column that is made anew.
+
+    Attributes:
+        name: in the header.
+        pattern: its text in every row, with at most one `{number}`, which counts the rows from 1;
+            `{number:06d}` has six digits.
+        dtype: "string", or "int64" of the pattern `{number}`.
+        place: number of the column in the table, from 0.
+    """
+
+    name: str
+    pattern: str
+    dtype: str = "string"
+    place: int = 0
+
+    def __post_init__(self) -> None:
+        require_name(self.name, "a column")
+        where = f"column {self.name!r}"
+        require_name(self.pattern, f"{where}: a pattern", empty=True)
+        found = _PATTERN.fullmatch(self.pattern)
+        if found is None or int(re.sub("[^0-9]", "", found[2] or "") or 0) > _WIDEST:
+            raise SchemaError(
+                f'{where}: a pattern has at most one {{number}}, as in "P-{{number:06d}}"'
+            )
+        if self.dtype != "string" and (self.dtype, self.pattern) != ("int64", "{number}"):
+            raise SchemaError(f'{where}: dtype string, or int64 with the pattern "{{number}}"')
+
+    def values(self, count: int) -> list[str] | list[int]:
+        """The values of so many rows."""
+        numbers = range(1, count + 1)
+        if self.dtype != "string":
+            return list(numbers)
+        return [self.pattern.format(number=number) for number in numbers]
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back, with the place that it stands at."""
+        said = {"name": self.name, "kind": MADE, "pattern": self.pattern}
+        return said if self.dtype == "string" else {**said, "dtype": self.dtype}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], place: int) -> MadeColumn:
+        """Read what `to_json` wrote.
+
+        Args:
+            document: the mapping.
+            place: where it stands among all columns.
+
+        Raises:
+            SchemaError: something is missing, unknown, of the wrong type, or out of range.
+        """
+        values = {name: value for name, value in document.items() if name != "kind"}
+        where = f"column {values.get('name')!r}"
+        unknown = set(values) - {entry.name for entry in fields(cls)} | ({"place"} & set(values))
+        if unknown:
+            raise SchemaError(f"{where}: unknown: {', '.join(sorted(map(str, unknown)))}")
+        if not all(isinstance(values.get(name), str) for name in ("name", "pattern")):
+            raise SchemaError(f"{where}: name and pattern are texts")
+        if not isinstance(values.get("dtype", ""), str):
+            raise SchemaError(f"{where}: dtype is a text")
+        return cls(**values, place=place)

@@ -1,0 +1,1 @@
+"""Conditions on the rows of a table, in a small language of their own."""

@@ -1,0 +1,300 @@
+"""Conditions on rows: what they say of values, where they may hold, and whether they can.
+
+As in SQL, a comparison with a value that is missing neither holds nor fails. A row keeps a rule
+that does not fail, and is among those that were asked for if the condition holds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..column import Column, Missing
+
+MISSING: Final = -1
+"""The code of a category that is not there."""
+_EXACT: Final = 2.0**-40
+_EXACT_FLOAT32: Final = 2.0**-20
+"""Sums of numbers are equal that differ by less, relative to the largest of their terms."""
+
+Values = Mapping[str, NDArray[Any]]
+"""Name of a column to its values: numbers (float64, NaN where missing), or codes (int64)."""
+Columns = Mapping[str, Column]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Of which rows a condition is true, bool (n,), and of which false; neither if unknown."""
+
+    holds: NDArray[np.bool_]
+    fails: NDArray[np.bool_]
+
+
+class Condition(ABC):
+    """A condition on a row."""
+
+    @property
+    @abstractmethod
+    def names(self) -> frozenset[str]:
+        """The columns that it is about."""
+
+    @property
+    @abstractmethod
+    def negated(self) -> Condition:
+        """What holds where it fails, and fails where it holds."""
+
+    @abstractmethod
+    def truth(self, values: Values) -> Truth:
+        """Of which rows it is true."""
+
+    @abstractmethod
+    def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
+        """Whether some values between the bounds may fulfil it, as far as one comparison tells.
+
+        Args:
+            columns: of the table, by name.
+            codes: of columns of which the category is known.
+        """
+
+
+class Relation(Enum):
+    """How a sum compares with 0."""
+
+    AT_MOST = "<="
+    BELOW = "<"
+    EQUAL = "="
+    UNEQUAL = "!="
+
+
+@dataclass(frozen=True)
+class Comparison(Condition):
+    """A sum of multiples of numeric columns, compared with 0.
+
+    Attributes:
+        terms: names of columns, each once, and what they are multiplied with.
+        constant: what is added.
+        relation: of the sum to 0.
+        exact: the sum counts as 0 if it is so much smaller than its terms; 0 of whole numbers.
+    """
+
+    terms: tuple[tuple[str, float], ...]
+    constant: float
+    relation: Relation
+    exact: float
+
+    @property
+    def names(self) -> frozenset[str]:
+        """See `Condition`."""
+        return frozenset(name for name, _ in self.terms)
+
+    @property
+    def negated(self) -> Condition:
+        """See `Condition`."""
+        if self.relation in (Relation.EQUAL, Relation.UNEQUAL):
+            equal = self.relation is Relation.EQUAL
+            return replace(self, relation=Relation.UNEQUAL if equal else Relation.EQUAL)
+        return Comparison(
+            tuple((name, -factor) for name, factor in self.terms),
+            -self.constant,
+            Relation.BELOW if self.relation is Relation.AT_MOST else Relation.AT_MOST,
+            self.exact,
+        )
+
+    def sums(self, values: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The sum in each row, float64 (n,), and how far from 0 it still counts as 0."""
+        parts = [factor * values[name] for name, factor in self.terms]
+        parts.append(np.full_like(parts[0], self.constant))
+        slack: NDArray[np.float64] = self.exact * np.max(np.abs(parts), axis=0)
+        return np.sum(parts, axis=0), slack
+
+    def truth(self, values: Values) -> Truth:
+        """See `Condition`."""
+        total, slack = self.sums(values)
+        known = ~np.isnan(total)
+        match self.relation:
+            case Relation.AT_MOST:
+                holds = total <= slack
+            case Relation.BELOW:
+                holds = total < -slack
+            case Relation.EQUAL:
+                holds = np.abs(total) <= slack
+            case Relation.UNEQUAL:
+                holds = np.abs(total) > slack
+        return Truth(known & holds, known & ~holds)
+
+    def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
+        """See `Condition`."""
+        least = most = self.constant
+        for name, factor in self.terms:
+            lower, upper = columns[name].lower, columns[name].upper
+            assert lower is not None
+            assert upper is not None
+            least += min(factor * lower, factor * upper)
+            most += max(factor * lower, factor * upper)
+        match self.relation:
+            case Relation.AT_MOST:
+                return least <= 0
+            case Relation.BELOW:
+                return least < 0
+            case Relation.EQUAL:
+                return least <= 0 <= most
+            case Relation.UNEQUAL:
+                return least < most or least != 0
+
+
+@dataclass(frozen=True)
+class Among(Condition):
+    """A category is one of several, or none of them.
+
+    Attributes:
+        name: of the column.
+        codes: of these categories. As few as were written: there are columns of many.
+        inside: whether it is one of them.
+    """
+
+    name: str
+    codes: tuple[int, ...] | range
+    inside: bool = True
+
+    @property
+    def names(self) -> frozenset[str]:
+        """See `Condition`."""
+        return frozenset({self.name})
+
+    @property
+    def negated(self) -> Condition:
+        """See `Condition`."""
+        return replace(self, inside=not self.inside)
+
+    def allowed(self, column: Column) -> NDArray[np.bool_]:
+        """Which categories of the column fulfil it, bool (categories,)."""
+        fine: NDArray[np.bool_] = np.isin(np.arange(len(column.categories)), self.codes)
+        return fine if self.inside else ~fine
+
+    def truth(self, values: Values) -> Truth:
+        """See `Condition`."""
+        found = values[self.name]
+        known, fine = found != MISSING, np.isin(found, self.codes) == self.inside
+        return Truth(known & fine, known & ~fine)
+
+    def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
+        """See `Condition`."""
+        if self.name in codes:
+            return (codes[self.name] in self.codes) == self.inside
+        return (
+            len(self.codes) > 0
+            if self.inside
+            else (len(self.codes) < len(columns[self.name].categories))
+        )
+
+
+@dataclass(frozen=True)
+class IsMissing(Condition):
+    """A value is not there, or is.
+
+    Attributes:
+        name: of the column.
+        wanted: whether it is missing.
+    """
+
+    name: str
+    wanted: bool
+
+    @property
+    def names(self) -> frozenset[str]:
+        """See `Condition`."""
+        return frozenset({self.name})
+
+    @property
+    def negated(self) -> Condition:
+        """See `Condition`."""
+        return IsMissing(self.name, not self.wanted)
+
+    def truth(self, values: Values) -> Truth:
+        """See `Condition`."""
+        found = is_missing(values[self.name])
+        return Truth(found == self.wanted, found != self.wanted)
+
+    def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
+        """See `Condition`."""
+        return not self.wanted or columns[self.name].missing is not Missing.REFUSED
+
+
+@dataclass(frozen=True)
+class All(Condition):
+    """Several conditions at once."""
+
+    parts: tuple[Condition, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """See `Condition`."""
+        return frozenset().union(*(part.names for part in self.parts))
+
+    @property
+    def negated(self) -> Condition:
+        """See `Condition`."""
+        return Either(tuple(part.negated for part in self.parts))
+
+    def truth(self, values: Values) -> Truth:
+        """See `Condition`."""
+        found = [part.truth(values) for part in self.parts]
+        return Truth(
+            np.logical_and.reduce([truth.holds for truth in found]),
+            np.logical_or.reduce([truth.fails for truth in found]),
+        )
+
+    def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
+        """See `Condition`."""
+        return all(part.possible(columns, codes) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Either(Condition):
+    """At least one of several conditions."""
+
+    parts: tuple[Condition, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """See `Condition`."""
+        return frozenset().union(*(part.names for part in self.parts))
+
+    @property
+    def negated(self) -> Condition:
+        """See `Condition`."""
+        return All(tuple(part.negated for part in self.parts))
+
+    def truth(self, values: Values) -> Truth:
+        """See `Condition`."""
+        found = [part.truth(values) for part in self.parts]
+        return Truth(
+            np.logical_or.reduce([truth.holds for truth in found]),
+            np.logical_and.reduce([truth.fails for truth in found]),
+        )
+
+    def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
+        """See `Condition`."""
+        return any(part.possible(columns, codes) for part in self.parts)
+
+
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values of a column, numbers or codes, are not there."""
+    missing: NDArray[np.bool_] = (
+        np.isnan(values) if values.dtype == np.float64 else values == MISSING
+    )
+    return missing
+
+
+def exactness(columns: list[Column], factors: list[float], constant: float) -> float:
+    """How exact a comparison of sums can be: see `Comparison.exact`."""
+    if any(column.dtype == "float32" for column in columns):
+        return _EXACT_FLOAT32
+    whole = all(column.granule is not None and column.granule[1] == 0 for column in columns)
+    return 0.0 if whole and all(number.is_integer() for number in (*factors, constant)) else _EXACT

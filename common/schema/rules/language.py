@@ -1,0 +1,316 @@
+"""The language of conditions: from a text to a `Condition`, checked against the columns.
+
+    rule       = either [ "only if" either ]  |  "if" either "then" either
+    either     = both { "or" both }
+    both       = single { "and" single }
+    single     = "not" single  |  "(" either ")"  |  comparison
+    comparison = sum relation sum  |  column relation category
+               | column [ "not" ] "in" "(" category { "," category } ")"
+               | column "is" [ "not" ] "missing"
+    sum        = [ "-" ] term { ( "+" | "-" ) term }
+    term       = number [ "*" column ]  |  column  |  date
+    relation   = "="  |  "!="  |  "<"  |  "<="  |  ">"  |  ">="
+
+Names of columns with other signs than letters, digits and _ stand in `backticks`, such categories
+in "quotes". Where dates are compared, numbers count days. Schemas come from strangers: a text is
+short, nothing in it is run, and brackets are few.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ...errors import SchemaError
+from ..column import LARGEST, Column, ColumnKind
+from ..dates import DAY, seconds_of
+from .condition import (
+    All,
+    Among,
+    Comparison,
+    Condition,
+    Either,
+    IsMissing,
+    Relation,
+    exactness,
+)
+
+_LONGEST: Final = 1_000
+_DEEPEST: Final = 20
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+      (?P<quoted>"[^"]*"|'[^']*')
+    | (?P<column>`[^`]+`)
+    | (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?(?!\w))
+    | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?(?!\w))
+    | (?P<word>\w+)
+    | (?P<sign><=|>=|!=|[=<>+*(),-])
+    )""",
+    re.VERBOSE,
+)
+_KEYWORDS: Final = frozenset({"and", "or", "not", "only", "if", "then", "is", "missing", "in"})
+_RELATIONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+
+    @property
+    def is_name(self) -> bool:
+        return self.kind == "column" or (self.kind == "word" and self.text not in _KEYWORDS)
+
+
+_END: Final = _Token("end", "its end")
+
+
+def parse_condition(text: str, columns: Mapping[str, Column]) -> Condition:
+    """Understand a condition, or a rule.
+
+    Args:
+        text: of it.
+        columns: of the table, by name.
+
+    Raises:
+        SchemaError: it is none, is about other columns or categories, or no row can fulfil it.
+    """
+    if len(text) > _LONGEST:
+        raise SchemaError(f"a condition has at most {_LONGEST} characters")
+    where = f"condition {text!r}"
+    try:
+        parser = _Parser(_tokens(text), columns)
+        condition = parser.rule()
+        parser.expect("end", _END.text)
+    except _NotUnderstood as error:
+        raise SchemaError(f"{where}: {error}") from None
+    if not condition.possible(columns, {}):
+        raise SchemaError(f"{where}: no values between the bounds fulfil it")
+    return condition
+
+
+class _NotUnderstood(Exception):
+    """What is wrong with a condition."""
+
+
+def _tokens(text: str) -> list[_Token]:
+    found, place, text = [], 0, text.rstrip()
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None or match.lastgroup is None:
+            raise _NotUnderstood(f"what is {text[place:].strip()[:20]!r}?")
+        kind, said = match.lastgroup, match[match.lastgroup]
+        found.append(_Token(kind, said[1:-1] if kind in ("quoted", "column") else said))
+        place = match.end()
+    return [*found, _END]
+
+
+@dataclass
+class _Sum:
+    """Multiples of columns, and a number."""
+
+    terms: dict[str, float]
+    constant: float = 0.0
+    seconds: float = 0.0
+    """Of dates that are written out."""
+    dates: float = 0.0
+    """How many those are, with their signs."""
+
+
+class _Parser:
+    """Descends into the language, and turns comparisons around where they are negated."""
+
+    def __init__(self, tokens: list[_Token], columns: Mapping[str, Column]) -> None:
+        self._tokens = tokens
+        self._columns = columns
+        self._place = 0
+        self._depth = 0
+
+    def rule(self) -> Condition:
+        if self._take("word", "if"):
+            premise = self._either()
+            self.expect("word", "then")
+            return Either((premise.negated, self._either()))
+        condition = self._either()
+        if not self._take("word", "only"):
+            return condition
+        self.expect("word", "if")
+        return Either((condition.negated, self._either()))
+
+    def _either(self) -> Condition:
+        parts = [self._both()]
+        while self._take("word", "or"):
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+
+    def _both(self) -> Condition:
+        parts = [self._single()]
+        while self._take("word", "and"):
+            parts.append(self._single())
+        return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+    def _single(self) -> Condition:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _NotUnderstood("too many brackets in one another")
+        if self._take("word", "not"):
+            found = self._single().negated
+        elif self._take("sign", "("):
+            found = self._either()
+            self.expect("sign", ")")
+        else:
+            found = self._comparison()
+        self._depth -= 1
+        return found
+
+    def _comparison(self) -> Condition:
+        first = self._next
+        after = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
+        if first.is_name and after.kind == "word" and after.text in ("is", "in", "not"):
+            self._place += 1
+            return self._of_column(self._column(first))
+        if first.is_name and self._is_category(first):
+            self._place += 1
+            return self._of_category(self._column(first), self._relation())
+        left = self._sum()
+        relation = self._relation()
+        right = self._next
+        if right.is_name and self._is_category(right):
+            raise _NotUnderstood(f"write the column {right.text!r} first, and its category last")
+        return self._compared(left, relation, self._sum())
+
+    def _of_column(self, column: Column) -> Condition:
+        if self._take("word", "is"):
+            wanted = not self._take("word", "not")
+            self.expect("word", "missing")
+            return IsMissing(column.name, wanted)
+        outside = self._take("word", "not")
+        self.expect("word", "in")
+        if column.kind.numeric:
+            raise _NotUnderstood(f"column {column.name!r} has no categories to be in")
+        self.expect("sign", "(")
+        codes = {self._category(column)}
+        while self._take("sign", ","):
+            codes.add(self._category(column))
+        self.expect("sign", ")")
+        return Among(column.name, tuple(sorted(codes)), inside=not outside)
+
+    def _of_category(self, column: Column, relation: str) -> Condition:
+        if relation not in ("=", "!=") and column.kind is not ColumnKind.ORDINAL:
+            raise _NotUnderstood(f"the categories of column {column.name!r} have no order")
+        code = self._category(column)
+        match relation:
+            case "=" | "!=":
+                return Among(column.name, (code,), inside=relation == "=")
+            case "<" | ">=":
+                return Among(column.name, range(code), inside=relation == "<")
+            case _:
+                return Among(column.name, range(code + 1), inside=relation == "<=")
+
+    def _category(self, column: Column) -> int:
+        sign = "-" if self._take("sign", "-") else ""  # of categories that are numbers
+        token = self._next
+        self._place += 1
+        text = sign + token.text
+        if token.kind not in ("quoted", "word", "number", "date") or text not in column.categories:
+            raise _NotUnderstood(f"{text!r} is no category of column {column.name!r}")
+        return column.categories.index(text)
+
+    def _sum(self) -> _Sum:
+        found = _Sum({})
+        sign = -1.0 if self._take("sign", "-") else 1.0
+        self._term(found, sign)
+        while self._next.text in ("+", "-") and self._next.kind == "sign":
+            sign = -1.0 if self._next.text == "-" else 1.0
+            self._place += 1
+            self._term(found, sign)
+        return found
+
+    def _term(self, found: _Sum, sign: float) -> None:
+        token = self._next
+        self._place += 1
+        factor = sign
+        if token.kind == "number":
+            factor *= _number(token)
+            if not self._take("sign", "*"):
+                found.constant += factor
+                return
+            token = self._next
+            self._place += 1
+        elif token.kind == "date":
+            try:
+                found.seconds += sign * seconds_of(token.text)
+            except ValueError:
+                raise _NotUnderstood(f"{token.text} is no date") from None
+            found.dates += sign
+            return
+        if not token.is_name:
+            raise _NotUnderstood(f"a number or a column is wanted, not {token.text!r}")
+        column = self._column(token)
+        if not column.kind.numeric:
+            raise _NotUnderstood(f"column {column.name!r} holds no numbers")
+        found.terms[column.name] = found.terms.get(column.name, 0.0) + factor
+
+    def _compared(self, left: _Sum, relation: str, right: _Sum) -> Condition:
+        if relation in (">", ">="):
+            left, right, relation = right, left, relation.replace(">", "<")
+        terms = dict(left.terms)
+        for name, factor in right.terms.items():
+            terms[name] = terms.get(name, 0.0) - factor
+        terms = {name: factor for name, factor in terms.items() if factor}
+        constant, seconds = left.constant - right.constant, left.seconds - right.seconds
+        dates = left.dates - right.dates
+        if not terms:
+            raise _NotUnderstood("there is no column in a comparison, or none that matters")
+        columns = [self._columns[name] for name in terms]
+        if dates or any(column.kind.temporal for column in columns):
+            dates += sum(terms[column.name] for column in columns if column.kind.temporal)
+            if dates:
+                raise _NotUnderstood("dates are compared with dates, their differences with days")
+            constant = constant * DAY + seconds
+            for column in columns:
+                terms[column.name] *= column.seconds if column.kind.temporal else DAY
+        factors = list(terms.values())
+        if max(map(abs, (*factors, constant))) > LARGEST:
+            raise _NotUnderstood("a number is too large")
+        exact = exactness(columns, factors, constant)
+        return Comparison(tuple(terms.items()), constant, Relation(relation), exact)
+
+    def _relation(self) -> str:
+        token = self._next
+        if token.kind != "sign" or token.text not in _RELATIONS:
+            raise _NotUnderstood(f"one of = != < <= > >= is wanted, not {token.text!r}")
+        self._place += 1
+        return token.text
+
+    def _is_category(self, token: _Token) -> bool:
+        column = self._columns.get(token.text)
+        return column is not None and not column.kind.numeric
+
+    def _column(self, token: _Token) -> Column:
+        if token.text not in self._columns:
+            raise _NotUnderstood(f"there is no column {token.text!r}")
+        return self._columns[token.text]
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[min(self._place, len(self._tokens) - 1)]
+
+    def _take(self, kind: str, text: str) -> bool:
+        if self._next != _Token(kind, text):
+            return False
+        self._place += 1
+        return True
+
+    def expect(self, kind: str, text: str) -> None:
+        if not self._take(kind, text):
+            raise _NotUnderstood(f"{text} is wanted, not {self._next.text!r}")
+
+
+def _number(token: _Token) -> float:
+    number = float(token.text)
+    if number > LARGEST:
+        raise _NotUnderstood(f"{token.text} is too large")
+    return number

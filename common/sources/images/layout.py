@@ -1,0 +1,106 @@
+"""How pixels lie in an array, and how records are made of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SchemaError
+from ...schema.image import COLOUR, GREY
+from ..options import SourceOptions
+from .form import Form, require_image, resize
+
+_LUMA: Final = np.array([19595, 38470, 7471], dtype=np.uint32)
+"""Shares of red, green and blue in brightness, in 2^-16 (ITU-R BT.601), as Pillow has them."""
+
+
+@dataclass(frozen=True)
+class PixelLayout:
+    """How images lie in an array, and the form of the records that are made of them.
+
+    Attributes:
+        height: of an image as it is stored.
+        width: of the same.
+        stored: channels of the same.
+        last: whether each pixel has its channels beside it, and not each channel its pixels.
+        form: of a record.
+    """
+
+    height: int
+    width: int
+    stored: int
+    last: bool
+    form: Form
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], options: SourceOptions, where: str) -> PixelLayout:
+        """The layout of images that are stored in a shape.
+
+        Args:
+            shape: of one image: (height, width), with a channel of 1 or 3 behind or before, or
+                flat, if it is a square of one channel.
+            options: the size and the channels that are wanted.
+            where: the data, for the message.
+
+        Raises:
+            SchemaError: it is no such shape, or not square and not to be resized.
+        """
+        match shape:
+            case (height, width, (1 | 3) as stored):
+                last = True
+            case ((1 | 3) as stored, height, width):
+                last = False
+            case (height, width):
+                stored, last = GREY, False
+            case (values,) if math.isqrt(values) ** 2 == values:
+                height = width = math.isqrt(values)
+                stored, last = GREY, False
+            case _:
+                raise SchemaError(
+                    f"{where}: images of the shape {shape}: (height, width) is read, or (height, "
+                    "width, 3) in colour"
+                )
+        require_image(height, width, where)
+        form = Form.of(height, width, stored, options, where)
+        return cls(height, width, stored, last, form)
+
+    @property
+    def stored_size(self) -> int:
+        """Number of values of an image as it is stored."""
+        return self.stored * self.height * self.width
+
+    def records(self, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Records uint8 (b, channels * side * side) of as many images, each from itself alone.
+
+        Args:
+            images: uint8 (b, ...), in this layout.
+        """
+        if self.last:
+            pixels = images.reshape(-1, self.height, self.width, self.stored)
+            planes = pixels.transpose(0, 3, 1, 2)
+        else:
+            planes = images.reshape(-1, self.stored, self.height, self.width)
+        if (self.stored, self.form.channels) == (COLOUR, GREY):
+            planes = shades_of_grey(planes)
+        elif (self.stored, self.form.channels) == (GREY, COLOUR):
+            planes = planes.repeat(COLOUR, axis=1)
+        resized = resize(planes.reshape(-1, self.height, self.width), self.form.side)
+        return resized.reshape(len(images), -1)
+
+
+def shades_of_grey(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The brightness of colour images, to the bit as Pillow's conversion finds it.
+
+    Args:
+        planes: uint8 (b, 3, height, width).
+
+    Returns:
+        uint8 (b, 1, height, width).
+    """
+    shares = planes.astype(np.uint32) * _LUMA[:, None, None]
+    grey: NDArray[np.uint8] = ((shares.sum(axis=1) + (1 << 15)) >> 16).astype(np.uint8)
+    return grey[:, None]

@@ -1,0 +1,107 @@
+"""Which format the dates of a column are in, and between which bounds and in which steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.outline import Outlined
+from ..common.schema.column import DATE_DTYPES, Column, ColumnKind, Missing
+from ..common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, Unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DATES: Final = (
+    ISO_DATE, "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y",
+)  # fmt: skip
+"""Of two that fit all values, the first one is drafted."""
+_TIMES: Final = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%SZ")
+_FORMATS: Final = (*_DATES, *(f"{d}{by}{t}" for d in _DATES for by in " T" for t in _TIMES))
+
+
+@dataclass(repr=False)
+class _Range(Outlined):
+    """Times that were seen, in seconds since 1970."""
+
+    lower: int = 2**62
+    upper: int = -(2**62)
+    units: list[Unit] = field(default_factory=lambda: list(Unit))
+    """Those of which all times are whole, the longest first."""
+
+    def look_at(self, seconds: NDArray[np.int64]) -> None:
+        if len(seconds):
+            self.lower = min(self.lower, int(seconds.min()))
+            self.upper = max(self.upper, int(seconds.max()))
+            self.units = [unit for unit in self.units if not (seconds % unit.seconds).any()]
+
+
+@dataclass(repr=False)
+class SeenDates(Outlined):
+    """What was seen so far of a column that may hold dates or times.
+
+    Attributes:
+        ranges: format to the times that it makes of all texts so far; empty if no format fits.
+            Of a column that is stored as dates or times, the one format stands for them.
+    """
+
+    ranges: dict[str, _Range] = field(default_factory=lambda: {text: _Range() for text in _FORMATS})
+
+    def look_at(self, values: pa.Array) -> None:
+        """Take note of some more values, none of which is missing.
+
+        Args:
+            values: texts, or dates and times without a time zone.
+        """
+        import pyarrow
+        from pyarrow import compute, types
+
+        if types.is_temporal(values.type):
+            seconds = values.cast(pyarrow.timestamp("us"), safe=False).cast(pyarrow.int64())
+            self._keep({ISO_TIME: seconds.to_numpy(zero_copy_only=False) // 1_000_000})
+            return
+        texts = compute.unique(values)
+        self._keep({text: DateFormat(text).parse(texts[:1]) for text in self.ranges})
+        self._keep({text: DateFormat(text).parse(texts) for text in self.ranges})
+
+    def _keep(self, seconds: dict[str, NDArray[Any]]) -> None:
+        self.ranges = {text: self.ranges[text] for text in seconds if _all_are_dates(seconds[text])}
+        for text, found in self.ranges.items():
+            found.look_at(seconds[text].astype(np.int64))
+
+    def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
+        """The column, or None if it does not hold two different dates.
+
+        Args:
+            name: of the column.
+            dtype: as the file says; None for CSV.
+            missing: whether there are missing values.
+        """
+        text, found = next(iter(self.ranges.items()), ("", _Range()))
+        if found.lower >= found.upper:
+            return None
+        is_date = dtype == "date32" or (dtype not in DATE_DTYPES and text in _DATES)
+        unit = Unit.DAY if is_date else found.units[0]
+        return Column(
+            name,
+            ColumnKind.DATE if is_date else ColumnKind.DATETIME,
+            dtype or ("date32" if is_date else "timestamp[ms]"),
+            found.lower // unit.seconds,
+            found.upper // unit.seconds,
+            missing=Missing.INDICATOR if missing else Missing.REFUSED,
+            unit=None if unit is (Unit.DAY if is_date else Unit.SECOND) else unit,
+            format="" if text in (ISO_DATE, ISO_TIME) else text,
+        )
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether another format makes other dates of the same texts."""
+        ends = {(found.lower, found.upper) for found in self.ranges.values()}
+        return len(ends) > 1
+
+
+def _all_are_dates(seconds: NDArray[Any]) -> bool:
+    return not np.isnan(seconds.astype(np.float64)).any()

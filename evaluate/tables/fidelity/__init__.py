@@ -1,0 +1,1 @@
+"""How far two tables are apart: one metric a module, all of them in `distances`."""

@@ -1,0 +1,326 @@
+"""Rows that break a rule of the schema are repaired, with as little change as will do.
+
+First rows of a class exchange values, from near to far in the order of a column: no column's
+marginal changes by that. What is left is set: of all values in the rule that one which has to move
+least, relative to its bounds. Where rules stand in one another's way, all values that they are
+about are taken from another row, which keeps them.
+
+All is a function of the schema, the rows and a seed: what a release does not say, this does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....common.errors import GeneratorError
+from ....common.schema.column import Column
+from ....common.schema.encoding import MISSING
+from ....common.schema.rules.condition import (
+    All,
+    Among,
+    Comparison,
+    Condition,
+    Either,
+    IsMissing,
+    Relation,
+)
+from ....common.schema.table import TableSchema
+from .values import Values, stored
+
+_EXCHANGES: Final = 300
+_NEAR: Final = 12
+"""Partners are sought for a row up to 300 times: 2^-12 of a class away at first, then anywhere."""
+_FOR_EACH: Final = 25
+"""And for all rows together 25 times as often as there are rows."""
+_ROUNDS: Final = 10
+_OF_LABEL: Final = 4.0
+"""What it costs to change a label; any other category costs 1, a number its way over its range."""
+_FUZZ: Final = 1e-9
+
+
+def repair(values: Values, schema: TableSchema, seed: int) -> NDArray[np.bool_]:
+    """Make all rows keep the rules of their schema.
+
+    Guarantee:
+        Post-processing: rows from a release, and rules from its schema, which is public.
+        (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        values: of all columns, changed in place.
+        schema: of the rows.
+        seed: of what is left to chance.
+
+    Returns:
+        Which rows broke a rule, bool (n,).
+
+    Raises:
+        GeneratorError: rules contradict each other: none of the rows keeps all of them.
+    """
+    rules, random = schema.rules, np.random.default_rng(seed)
+    if not rules:
+        return np.zeros(len(values[schema.columns[0].name]), dtype=bool)
+    broken = _broken(rules, values)
+    if not broken.any():
+        return broken
+    repairs = _Repairs(values, schema, random)
+    for rule in rules:
+        repairs.exchange(rule)
+    for _ in range(_ROUNDS):
+        for rule in rules:
+            repairs.fulfil(rule)
+        if not _broken(rules, values).any():
+            return broken
+    repairs.copy()
+    return broken
+
+
+def _broken(rules: Sequence[Condition], values: Values) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.logical_or.reduce([rule.truth(values).fails for rule in rules])
+    return found
+
+
+def _part(values: Values, names: Sequence[str], rows: NDArray[np.int64]) -> Values:
+    return {name: values[name][rows] for name in names}
+
+
+class _Repairs:
+    """Rows that are being repaired."""
+
+    def __init__(self, values: Values, schema: TableSchema, random: np.random.Generator) -> None:
+        self._values = values
+        self._schema = schema
+        self._rules = schema.rules
+        self._random = random
+        count = len(next(iter(values.values())))
+        self._labels = (
+            np.zeros(count, dtype=np.int64) if schema.label is None else values[schema.label]
+        )
+
+    def exchange(self, rule: Condition) -> None:
+        """Exchange values of rows that break a rule with rows of their class, where that helps."""
+        if isinstance(rule, Comparison) and rule.relation is Relation.EQUAL:
+            return  # by chance it would not
+        for name in sorted(rule.names - {self._schema.label}):
+            concerned = [one for one in self._rules if name in one.names]
+            names = sorted(frozenset().union(*(one.names for one in concerned)))
+            for label in np.unique(self._labels):
+                mine = np.flatnonzero(self._labels == label)
+                order = mine[np.argsort(self._values[name][mine], kind="stable")]
+                broken = rule.truth(_part(self._values, names, order)).fails
+                places, left = np.flatnonzero(broken), _FOR_EACH * len(order)
+                for attempt in range(_EXCHANGES if len(order) > 1 else 0):
+                    left -= len(places)
+                    if not len(places) or left < 0:
+                        break
+                    far = min(1.0, 2.0 ** (attempt - _NEAR))
+                    reach = max(1, round((len(order) - 1) * far))
+                    self._exchange(name, order, places, reach, concerned, names)
+                    broken = rule.truth(_part(self._values, names, order[places])).fails
+                    places = places[broken]
+
+    def _exchange(
+        self,
+        name: str,
+        order: NDArray[np.int64],
+        places: NDArray[np.int64],
+        reach: int,
+        rules: Sequence[Condition],
+        names: Sequence[str],
+    ) -> None:
+        """Exchange the values of a column, of some rows with one partner each, where it helps.
+
+        Args:
+            name: of the column.
+            order: of the rows of a class, by its values.
+            places: in this order, of the rows.
+            reach: how far away in it a partner is at the most.
+            rules: that the column matters to.
+            names: of all columns that they are about.
+        """
+        steps = self._random.integers(1, reach + 1, len(places))
+        partners = (places + self._random.choice([-1, 1], len(places)) * steps) % len(order)
+        # Every row takes part once.
+        _, first = np.unique(np.concatenate([places, partners]), return_index=True)
+        taken = np.zeros(2 * len(places), dtype=bool)
+        taken[first] = True
+        free = taken[: len(places)] & taken[len(places) :]
+        one, other = order[places[free]], order[partners[free]]
+        rows = np.concatenate([one, other])
+        before = _part(self._values, names, rows)
+        after = dict(before)
+        after[name] = np.concatenate([before[name][len(one) :], before[name][: len(one)]])
+        gain = np.zeros(len(rows), dtype=np.int64)
+        for rule in rules:
+            gain += rule.truth(before).fails
+            gain -= rule.truth(after).fails.astype(np.int64)
+        better = gain[: len(one)] + gain[len(one) :] > 0
+        both = np.concatenate([better, better])
+        self._values[name][rows[both]] = after[name][both]
+
+    def fulfil(self, rule: Condition) -> None:
+        """Set values of the rows that break a rule."""
+        names = sorted(rule.names)
+        rows = np.flatnonzero(rule.truth(self._values).fails)
+        if not len(rows):
+            return
+        part = _part(self._values, names, rows)
+        changed, _ = self._fulfilled(rule, part)
+        for name in names:
+            self._values[name][rows] = changed[name]
+
+    def _fulfilled(
+        self, condition: Condition, values: Values
+    ) -> tuple[Values, NDArray[np.float64]]:
+        """Values with which a condition does not fail, where they are found, and the change."""
+        match condition:
+            case Comparison():
+                return self._moved(condition, values)
+            case All():
+                total = np.zeros(len(next(iter(values.values()))))
+                for part in condition.parts:
+                    values, cost = self._fulfilled(part, values)
+                    total += cost
+                return values, total
+            case Either():
+                found = [
+                    self._fulfilled(part, values)
+                    for part in condition.parts
+                    if part.possible(self._schema.by_name, {})
+                ]
+                return _cheapest(
+                    condition, [changed for changed, _ in found], [c for _, c in found]
+                )
+            case Among() | IsMissing():
+                fails = condition.truth(values).fails
+                name = condition.name
+                wanted = self._drawn(condition, int(fails.sum()))
+                changed = {**values, name: values[name].copy()}
+                changed[name][fails] = wanted
+                price = _OF_LABEL if name == self._schema.label else 1.0
+                return changed, np.where(fails, price, 0.0)
+            case _:
+                raise NotImplementedError(type(condition))
+
+    def _drawn(self, condition: Among | IsMissing, count: int) -> NDArray[Any]:
+        """Values that fulfil a condition on one column, as frequent as among all rows."""
+        values, column = self._values[condition.name], self._schema.by_name[condition.name]
+        nothing = np.nan if column.kind.numeric else MISSING
+        if isinstance(condition, IsMissing) and condition.wanted:
+            return np.full(count, nothing, dtype=values.dtype)
+        there = np.flatnonzero(condition.truth(self._values).holds)
+        if len(there):
+            drawn: NDArray[Any] = values[self._random.choice(there, count)]
+            return drawn
+        if isinstance(condition, Among):
+            return np.full(count, condition.allowed(column).argmax(), dtype=values.dtype)
+        return np.full(count, column.lower if column.kind.numeric else 0, dtype=values.dtype)
+
+    def _moved(self, comparison: Comparison, values: Values) -> tuple[Values, NDArray[np.float64]]:
+        """One number in each row moves as far as it has to; or several, as far as they can."""
+        singly: list[Values] = []
+        costs: list[NDArray[np.float64]] = []
+        together, cost_together = values, np.zeros(len(next(iter(values.values()))))
+        for name, factor in comparison.terms:
+            column = self._schema.by_name[name]
+            moved, cost = _move(comparison, values, column, factor)
+            singly.append(moved)
+            costs.append(cost)
+            together, cost = _move(comparison, together, column, factor)
+            cost_together = cost_together + cost
+        return _cheapest(comparison, [*singly, together], [*costs, cost_together + 1.0])
+
+    def copy(self) -> None:
+        """Take what rules are about from other rows, where they are broken still."""
+        broken = _broken(self._rules, self._values)
+        if not broken.any():
+            return
+        names = sorted(frozenset().union(*(rule.names for rule in self._rules)))
+        if broken.all():
+            raise GeneratorError(
+                "constraints: no row was found that keeps all of them: do they contradict each "
+                "other?"
+            )
+        for label in np.unique(self._labels[broken]):
+            rows = np.flatnonzero(broken & (self._labels == label))
+            whole = np.flatnonzero(~broken & (self._labels == label))
+            if not len(whole):
+                whole = np.flatnonzero(~broken)
+            chosen = self._random.choice(whole, len(rows))
+            for name in names:
+                self._values[name][rows] = self._values[name][chosen]
+
+
+def _move(
+    comparison: Comparison, values: Values, column: Column, factor: float
+) -> tuple[Values, NDArray[np.float64]]:
+    """Move one column's numbers where the comparison fails, to where it does not, or a bound."""
+    assert column.lower is not None
+    assert column.upper is not None
+    fails = comparison.truth(values).fails
+    total, slack = comparison.sums(values)
+    before, spread = values[column.name], column.upper - column.lower
+    least = _least_step(column)
+    wanted = before - total / factor
+    up = np.full(len(before), -np.sign(factor))
+    match comparison.relation:
+        case Relation.EQUAL:
+            wanted = stored(column, wanted.clip(column.lower, column.upper))
+        case Relation.AT_MOST:
+            wanted = _onto_step(column, wanted, up)
+        case Relation.BELOW:
+            beyond = np.maximum(least, 2 * slack / abs(factor))
+            wanted = _onto_step(column, wanted, up)
+            wanted = np.where(np.abs(wanted - (before - total / factor)) < beyond / 2,
+                              wanted + up * beyond, wanted)  # fmt: skip
+        case Relation.UNEQUAL:
+            up = np.where(before < column.upper, 1.0, -1.0)
+            wanted = before + up * np.maximum(least, 2 * slack / abs(factor))
+    moved = stored(column, wanted.clip(column.lower, column.upper))
+    after = np.where(fails, moved, before)
+    cost = np.where(fails, np.abs(after - before) / spread, 0.0)
+    return {**values, column.name: after}, cost
+
+
+def _least_step(column: Column) -> float:
+    assert column.lower is not None
+    assert column.upper is not None
+    if column.granule is not None:
+        return column.granule[0] / 10.0 ** column.granule[1]
+    fine = 1e-5 if column.dtype == "float32" else _FUZZ
+    return fine * (column.upper - column.lower)
+
+
+def _onto_step(
+    column: Column, values: NDArray[np.float64], up: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The next multiples of a column's step, upwards or downwards."""
+    if column.granule is None:
+        return values
+    number, digits = column.granule
+    steps = values * 10.0**digits / number
+    onto = np.where(up > 0, np.ceil(steps - _FUZZ), np.floor(steps + _FUZZ))
+    multiples: NDArray[np.float64] = onto * number / 10.0**digits
+    return multiples
+
+
+def _cheapest(
+    condition: Condition, found: list[Values], costs: list[NDArray[np.float64]]
+) -> tuple[Values, NDArray[np.float64]]:
+    """In each row that of several changes which does it with the least."""
+    paid = np.stack([
+        np.where(condition.truth(changed).fails, np.inf, cost)
+        for changed, cost in zip(found, costs, strict=True)
+    ])  # fmt: skip
+    best = paid.argmin(axis=0)
+    cost = paid.min(axis=0)
+    # Where nothing does it, the last one has come nearest.
+    best = np.where(np.isinf(cost), len(found) - 1, best)
+    chosen = {
+        name: np.stack([changed[name] for changed in found])[best, np.arange(len(best))]
+        for name in found[0]
+    }
+    return chosen, cost

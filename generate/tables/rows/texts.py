@@ -1,0 +1,61 @@
+"""What a CSV file says of the values of a column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....common.schema.column import Column
+from ....common.schema.made import MadeColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, missing: str) -> list[str]:
+    """The texts of a column's values, as its source would write them.
+
+    Args:
+        values: of the column's type.
+        column: its description.
+        missing: what stands for a value that is not there.
+    """
+    from pyarrow import types
+
+    if isinstance(column, MadeColumn):
+        return [str(value) for value in values.to_pylist()]
+    if types.is_temporal(values.type):
+        said = _dates(values, column)
+    elif column.numbers:
+        by_number = dict(zip(column.numbers, column.categories, strict=True))
+        said = [None if number is None else by_number[number] for number in values.to_pylist()]
+    elif types.is_floating(values.type) and column.granule is not None and column.granule[1]:
+        digits = column.granule[1]  # and no zero has a sign
+        said = [None if x is None else f"{x + 0.0:.{digits}f}" for x in values.to_pylist()]
+    else:
+        said = _plain(values)
+    return [missing if text is None else text for text in said]
+
+
+def _dates(values: pa.ChunkedArray, column: Column) -> list[str | None]:
+    import pyarrow
+
+    seconds = values.cast(pyarrow.timestamp("s")).cast(pyarrow.int64())
+    texts = column.date_format.write(seconds.fill_null(0).to_numpy().astype(np.int64))
+    there = values.is_valid().to_pylist()
+    return [text if known else None for text, known in zip(texts, there, strict=True)]
+
+
+def _plain(values: pa.ChunkedArray) -> list[str | None]:
+    import pyarrow
+    from pyarrow import compute, types
+
+    if types.is_float32(values.type):  # its shortest text may be beyond a bound
+        values = values.cast(pyarrow.float64())
+    plain = values.cast(pyarrow.string())
+    if types.is_floating(values.type):  # 3 is an integer to whoever reads it
+        whole = compute.invert(compute.match_substring_regex(plain, "[.einf]"))
+        plain = compute.if_else(whole, compute.binary_join_element_wise(plain, ".0", ""), plain)
+    texts: list[str | None] = plain.to_pylist()
+    return texts

@@ -1,0 +1,110 @@
+"""From encoded rows to values, and from values to a table as the source stores it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....common.schema.column import Column, ColumnKind
+from ....common.schema.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
+from ....common.schema.table import TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Values = dict[str, NDArray[Any]]
+"""Name of a column to its values: numbers (float64, NaN where missing), or codes (int64), `MISSING`
+where missing."""
+
+
+def values_of(
+    schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]
+) -> Values:
+    """The values that encoded rows stand for, each of them one that its column can hold.
+
+    Args:
+        schema: of the table.
+        records: float32 (n, record size), values 0..1.
+        labels: int64 (n,).
+    """
+    values: Values = {}
+    for block in blocks_of(schema):
+        column, part = block.column, records[:, block.place]
+        match block.encoding:
+            case NumericEncoding():
+                share = part[:, 0].astype(np.float64).clip(0, 1)
+                numbers = stored(column, block.encoding.at(share))
+                missing = part[:, -1] > 0.5 if block.missing_place else np.zeros(len(part), bool)
+                values[column.name] = np.where(missing, np.nan, numbers)
+            case CategoryEncoding():
+                ranked = column.kind is ColumnKind.ORDINAL
+                codes = part[:, int(ranked) :].argmax(axis=1)
+                values[column.name] = np.where(codes < len(column.categories), codes, MISSING)
+    if schema.label_column is not None:
+        values[schema.label_column.name] = labels.copy()
+    return values
+
+
+def stored(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The numbers nearest to others that a column holds: by its step, and as its type has them."""
+    values = column.rounded(values)
+    if column.dtype != "float32":
+        return values
+    assert column.lower is not None
+    assert column.upper is not None
+    # Rounding to 32 bits may lead out of the bounds.
+    narrow = values.astype(np.float32)
+    wide = narrow.astype(np.float64)
+    narrow = np.where(wide > column.upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
+    narrow = np.where(wide < column.lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
+    return narrow.astype(np.float64)
+
+
+def table_of(schema: TableSchema, values: Values) -> pa.Table:
+    """Values as a table: names, order and types of the columns as in the source.
+
+    Args:
+        schema: of the table.
+        values: of all columns that are used; those that are made anew are made here.
+    """
+    import pyarrow
+
+    columns: dict[str, pa.Array] = {
+        column.name: (_numbers if column.kind.numeric else _categories)(column, values[column.name])
+        for column in schema.columns
+    }
+    count = len(values[schema.columns[0].name])
+    for made in schema.made:
+        columns[made.name] = pyarrow.array(made.values(count), pyarrow.type_for_alias(made.dtype))
+    return pyarrow.table({column.name: columns[column.name] for column in schema.written})
+
+
+def _numbers(column: Column, values: NDArray[np.float64]) -> pa.Array:
+    import pyarrow
+
+    missing = np.isnan(values)
+    kind = pyarrow.type_for_alias(column.dtype)
+    if pyarrow.types.is_floating(kind):
+        return pyarrow.array(values, mask=missing).cast(kind)
+    whole = np.where(missing, 0, values).astype(np.int64)
+    if not column.kind.temporal:
+        return pyarrow.array(whole, mask=missing).cast(kind)
+    seconds = whole * column.seconds
+    if column.dtype == "string":
+        texts = np.array(column.date_format.write(seconds), dtype=object)
+        return pyarrow.array(texts, kind, mask=missing)
+    return pyarrow.array(seconds.astype("M8[s]"), mask=missing).cast(kind)
+
+
+def _categories(column: Column, codes: NDArray[np.int64]) -> pa.Array:
+    import pyarrow
+    from pyarrow import compute
+
+    missing = codes == MISSING
+    texts = pyarrow.array(column.categories, pyarrow.string())
+    taken = texts.take(pyarrow.array(np.where(missing, 0, codes), mask=missing))
+    if column.dtype == "bool":
+        return compute.equal(taken, "true")
+    return taken.cast(pyarrow.type_for_alias(column.dtype))

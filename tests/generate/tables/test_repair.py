@@ -1,0 +1,206 @@
+"""Rows that break constraints are repaired: all keep them afterwards, with little change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpntk.common.errors import GeneratorError
+from dpntk.common.schema.column import Column, ColumnKind, Missing
+from dpntk.common.schema.table import TableSchema
+from dpntk.generate.tables.rows.repair import repair
+from dpntk.generate.tables.rows.values import Values
+
+ROWS = 3000
+COLUMNS = (
+    Column("admission", ColumnKind.DATE, "date32", 18_000, 19_000),
+    Column("discharge", ColumnKind.DATE, "date32", 18_000, 19_000, missing=Missing.INDICATOR),
+    Column("a", ColumnKind.CONTINUOUS, "float64", 0.0, 100.0, decimals=2),
+    Column("b", ColumnKind.CONTINUOUS, "float64", 0.0, 100.0, decimals=2),
+    Column("total", ColumnKind.CONTINUOUS, "float64", 0.0, 150.0, decimals=2),
+    Column(
+        "sex", ColumnKind.CATEGORICAL, "string", categories=("F", "M"), missing=Missing.CATEGORY
+    ),
+    Column("pregnant", ColumnKind.BOOLEAN, "string", categories=("no", "yes")),
+    Column("ill", ColumnKind.BOOLEAN, "string", categories=("no", "yes")),
+)  # fmt: skip
+SCHEMA = TableSchema(COLUMNS, "ill")
+
+
+def drawn(seed: int = 0) -> Values:
+    """Rows whose columns have nothing to do with one another."""
+    random = np.random.default_rng(seed)
+    values: Values = {}
+    for column in COLUMNS:
+        if column.lower is None or column.upper is None:
+            least = -1 if column.missing is Missing.CATEGORY else 0
+            values[column.name] = random.integers(least, len(column.categories), ROWS)
+        else:
+            values[column.name] = column.rounded(random.uniform(column.lower, column.upper, ROWS))
+    values["discharge"][::10] = np.nan
+    return values
+
+
+def copied(values: Values) -> Values:
+    return {name: column.copy() for name, column in values.items()}
+
+
+def ruled(*constraints: str, schema: TableSchema = SCHEMA) -> TableSchema:
+    return replace(schema, constraints=constraints)
+
+
+def require_kept(values: Values, schema: TableSchema) -> None:
+    for rule in schema.rules:
+        assert not rule.truth(values).fails.any()
+    for column in schema.columns:
+        found = values[column.name]
+        if column.lower is None or column.upper is None:
+            assert set(found) <= set(range(len(column.categories))) | (
+                {-1} if column.missing is Missing.CATEGORY else set()
+            )
+            continue
+        there = found[~np.isnan(found)]
+        assert column.missing is Missing.INDICATOR or len(there) == len(found)
+        assert ((there >= column.lower) & (there <= column.upper)).all()
+        assert np.array_equal(column.rounded(there), there)
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        ("discharge >= admission",),
+        ("discharge > admission", "discharge - admission <= 30"),
+        ("total = a + b",),
+        ("total = a + b", "a > 2*b", "b >= 1"),
+        ("pregnant = yes only if sex = F",),
+        ("if pregnant = yes then sex = F and total > 100", "discharge is not missing"),
+        ("not (ill = yes and pregnant = yes) or a = b",),
+        ("a != b", "a < b or sex is missing"),
+        ("admission >= 2020-01-01 and 0.3*a + 0.1*b < 7",),
+        ("ill = yes only if a > 99.9",),
+        ("discharge = admission + 2", "sex not in (M)"),
+        ("a - b = 0.3", "total = a + b", "discharge is missing only if pregnant = no"),
+    ],
+)
+def test_every_row_keeps_the_rules_and_all_bounds(constraints: tuple[str, ...]) -> None:
+    schema, before = ruled(*constraints), drawn()
+    values = copied(before)
+    broken = repair(values, schema, 3)
+    failing = [rule.truth(before).fails for rule in schema.rules]
+    assert np.array_equal(broken, np.logical_or.reduce(failing))
+    assert broken.any()
+    require_kept(values, schema)
+    concerned = frozenset().union(*(rule.names for rule in schema.rules))
+    for column in COLUMNS:
+        if column.name not in concerned:
+            assert np.array_equal(values[column.name], before[column.name], equal_nan=True)
+    again = copied(before)
+    repair(again, schema, 3)
+    assert all(
+        np.array_equal(values[n], again[n], equal_nan=values[n].dtype == float) for n in values
+    )
+
+
+def test_what_keeps_the_rules_stays_as_it_is() -> None:
+    schema, values = ruled("total = a + b", "a <= 40 and b <= 40"), drawn()
+    values["a"], values["b"] = values["a"] // 3, values["b"] // 3
+    values["total"] = values["a"] + values["b"]
+    before = copied(values)
+    assert not repair(values, schema, 0).any()
+    assert all(np.array_equal(values[n], before[n], equal_nan=True) for n in values)
+    values["total"][7] += 20
+    assert np.flatnonzero(repair(values, schema, 0)).tolist() == [7]
+    require_kept(values, schema)
+    assert all(
+        np.array_equal(np.delete(values[n], 7), np.delete(before[n], 7), equal_nan=True)
+        for n in values
+    )
+
+
+def test_what_can_be_exchanged_keeps_the_marginals_of_every_class() -> None:
+    """Two dates at random are in the wrong order in half of the rows."""
+    schema, values = ruled("discharge >= admission"), drawn()
+    values["discharge"] = np.minimum(values["discharge"] + 200, 19_000)
+    before = copied(values)
+    share = repair(values, schema, 0).mean()
+    assert 0.15 < share < 0.4
+    require_kept(values, schema)
+    for label in (0, 1):
+        rows = values["ill"] == label
+        for name in ("admission", "discharge"):
+            old, new = np.sort(before[name][rows]), np.sort(values[name][rows])
+            assert np.abs(old[~np.isnan(old)] - new[~np.isnan(new)]).mean() < 3
+
+
+def test_a_category_changes_as_rarely_as_it_can() -> None:
+    schema, before = ruled("pregnant = yes only if sex = F"), drawn()
+    values = copied(before)
+    repair(values, schema, 0)
+    changed = (values["pregnant"] != before["pregnant"]) | (values["sex"] != before["sex"])
+    broken = schema.rules[0].truth(before).fails
+    # Each of them exchanges with one that keeps the rule with either value.
+    assert changed.sum() <= 2 * broken.sum()
+    assert np.array_equal(np.bincount(values["sex"] + 1), np.bincount(before["sex"] + 1))
+
+
+def test_rules_that_contradict_each_other_are_named() -> None:
+    with pytest.raises(GeneratorError, match="constraints: no row was found that keeps all"):
+        repair(drawn(), ruled("a > b + 1", "b > a + 1 or b > a + 2"), 0)
+
+
+def test_narrow_floats_keep_rules() -> None:
+    columns = tuple(
+        replace(column, dtype="float32", decimals=None) if column.decimals else column
+        for column in COLUMNS
+    )
+    schema = ruled("total = a + b", "a < b", schema=replace(SCHEMA, columns=columns))
+    values = drawn()
+    for name in ("a", "b", "total"):
+        values[name] = values[name].astype(np.float32).astype(np.float64)
+    repair(values, schema, 0)
+    for rule in schema.rules:
+        assert not rule.truth(values).fails.any()
+    assert all(np.array_equal(values[n], values[n].astype(np.float32)) for n in ("a", "b", "total"))
+
+
+def alike(**row: float) -> Values:
+    """Rows that are all the same, so that exchanges do not help."""
+    values = drawn()
+    values["discharge"][:] = 18_500.0
+    for name, value in row.items():
+        values[name][:] = value
+    return values
+
+
+@pytest.mark.parametrize(
+    ("constraint", "row", "wanted"),
+    [
+        # Steps are rounded to the side that keeps the rule.
+        ("3*a >= 10*b", {"a": 3.33, "b": 1.0}, {"a": 3.34, "b": 1.0}),
+        ("10*b <= 3*a", {"a": 3.33, "b": 1.0}, {"a": 3.34, "b": 1.0}),
+        ("a < b", {"a": 100.0, "b": 100.0}, {"a": 99.99, "b": 100.0}),
+        ("a > 50", {"a": 50.0, "b": 0.0}, {"a": 50.01, "b": 0.0}),
+        # What moves least, relative to its bounds.
+        ("a > 90 or b > 4", {"a": 89.99, "b": 0.0}, {"a": 90.01, "b": 0.0}),
+        ("a > 90 or b > 4", {"a": 10.0, "b": 3.99}, {"a": 10.0, "b": 4.01}),
+        (
+            "total = a + b",
+            {"a": 30.0, "b": 40.0, "total": 50.0},
+            {"a": 30.0, "b": 40.0, "total": 70},
+        ),
+        # Which cannot be missing does not become so.
+        ("a is missing or a > 90 and b > 90", {"a": 1.0, "b": 0.0}, {"a": 90.01, "b": 90.01}),
+        # One number alone cannot.
+        ("total = a + b", {"a": 90.0, "b": 90.0, "total": 0.0}, {"total": 150.0}),
+        ("if ill = yes then a > 90", {"a": 90.0, "ill": 1}, {"a": 90.01, "ill": 1}),
+    ],
+)
+def test_a_row_changes_as_little_as_it_can(
+    constraint: str, row: dict[str, float], wanted: dict[str, float]
+) -> None:
+    values = alike(**row)
+    assert repair(values, ruled(constraint), 0).all()
+    require_kept(values, ruled(constraint))
+    assert {name: values[name][0] for name in wanted} == wanted
