@@ -35,7 +35,8 @@ from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.evaluate.images.utility import measure
-from dpntk.generate import TrainingSettings, generate
+from dpntk.generate import generate
+from dpntk.generate.images.training import usual_settings
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
 from .gaussian import gaussian_records
@@ -79,7 +80,7 @@ def through_files(
         parameters = PrivacyParameters(run.epsilon, adjacency=run.adjacency)
         release(folder / "embedding.h5", folder / "release.h5", parameters)
         opened = change(open_release(folder / "release.h5"))
-        settings = TrainingSettings(seed=run.seed)
+        settings = replace(usual_settings(opened.release), seed=run.seed)
         generate(opened, folder / "synthetic", count=RECORDS, settings=settings)
         return read_synthetic(folder / "synthetic")
 

@@ -13,6 +13,7 @@ from ..common.arguments import require_kind
 from ..common.errors import SchemaError
 from ..common.features.base import FEATURE_MAPS, Drawn, FeatureMap
 from ..common.features.joint import JointFeatures
+from ..common.features.joint_image import JointImageFeatures
 from ..common.features.marginals import MarginalFeatures
 from ..common.features.moments import MomentFeatures
 from ..common.features.ntk.architectures import (
@@ -75,6 +76,8 @@ class FeatureOptions:
             "age,pay"; or "all". They share the weight.
         moments: of "ntk" on tables with marginals: weight of products of columns, which say how
             these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
+        pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
+            (`dpntk.common.features.joint_image`), for few records; none if None or 0.
         seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, channels, side, side), values 0..1, to a tensor (b, ...). It always runs on the
@@ -100,6 +103,7 @@ class FeatureOptions:
     marginals: float | None = None
     pairs: Sequence[str] = ()
     moments: float | None = None
+    pixels: float | None = None
     seed: int = 0
     module: Path | str | None = None
     module_is_public: bool = False
@@ -116,6 +120,7 @@ class FeatureOptions:
             ("length_scale", self.length_scale, (float, int, absent), "a number"),
             ("marginals", self.marginals, (float, int, absent), "a weight from 0 to below 1"),
             ("moments", self.moments, (float, int, absent), "a weight from 0 to below 1"),
+            ("pixels", self.pixels, (float, int, absent), "a weight from 0 to below 1"),
             ("pairs", self.pairs, (tuple, list), "a tuple, such as ('age,pay',) or ('all',)"),
             ("seed", self.seed, int, "a number"),
             ("module", self.module, (str, Path, absent), "the path of a file"),
@@ -130,7 +135,8 @@ class FeatureOptions:
             raise SchemaError("--frequencies: there are from 1 to 1048576 of them")
         if self.length_scale is not None and not 0 < self.length_scale < math.inf:
             raise SchemaError("--length-scale: it is a positive number")
-        for name, weight in (("marginals", self.marginals), ("moments", self.moments)):
+        for name in ("marginals", "moments", "pixels"):
+            weight = getattr(self, name)
             if weight is not None and not 0 <= weight < 1:
                 raise SchemaError(f"--{name}: the weight is from 0 to below 1")
 
@@ -153,6 +159,7 @@ class FeatureOptions:
         self.refuse_network(f"it goes with --features ntk, not {self.kind}")
         self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
         self.refuse_marginals("it goes with --features ntk")
+        self.refuse_pixels("it goes with --features ntk")
         if not isinstance(schema, ImageSchema):
             raise SchemaError("--features perceptual: it is for images, not for tables")
         if self.module is None:
@@ -180,6 +187,8 @@ class FeatureOptions:
             self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
         if not (tangent and isinstance(schema, TableSchema)):
             self.refuse_marginals("it goes with tables and --features ntk")
+        if not (tangent and isinstance(schema, ImageSchema)):
+            self.refuse_pixels("it goes with images and --features ntk")
         if tangent:
             network = self._network(schema)
             weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
@@ -192,7 +201,7 @@ class FeatureOptions:
                 if moments is None or not share:
                     return JointFeatures(network, marginals, weight)
                 return JointFeatures(network, marginals, weight, moments, share)
-            return network
+            return JointImageFeatures(network, float(self.pixels)) if self.pixels else network
         self.refuse_network(f"it goes with --features ntk, not {self.kind}")
         if self.kind == "rff":
             return self._fourier(schema)
@@ -216,6 +225,7 @@ class FeatureOptions:
         self.refuse_network(why)
         self.refuse_fourier(why)
         self.refuse_marginals(why)
+        self.refuse_pixels(why)
         self._refuse_module(why)
 
     def refuse_network(self, why: str) -> None:
@@ -251,6 +261,15 @@ class FeatureOptions:
             raise SchemaError(f"--pairs {self.pairs[0]}: {why}")
         if self.moments:
             raise SchemaError(f"--moments {self.moments:g}: {why}")
+
+    def refuse_pixels(self, why: str) -> None:
+        """Refuse pixels, where a weight was asked for.
+
+        Raises:
+            SchemaError: it was.
+        """
+        if self.pixels:
+            raise SchemaError(f"--pixels {self.pixels:g}: {why}")
 
     def _refuse_module(self, why: str) -> None:
         if self.module is not None:

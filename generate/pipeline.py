@@ -21,7 +21,9 @@ from .fit.descent import Training
 from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
+from .images.training import usual_settings
 from .output.folder import require_replaceable
+from .output.provenance import warn_of_indistinct
 from .synthetic import (
     SavedGenerator,
     Synthetic,
@@ -115,6 +117,7 @@ def generate(
     require_replaceable(folder)
     if points is not None:
         require_points(points, len(opened.release.schema.classes))
+    warn_of_indistinct(opened.release)
     training: Training[Any]
     generator: SavedGenerator
     if isinstance(chosen, TableSettings):
@@ -135,7 +138,7 @@ def generate(
 def default_settings(opened: OpenedRelease) -> TrainingSettings:
     """How to train on a release if nobody says: `TableSettings` if it is of a table."""
     is_table = isinstance(opened.release.schema, TableSchema)
-    return TableSettings() if is_table else TrainingSettings()
+    return TableSettings() if is_table else usual_settings(opened.release)
 
 
 def require_nothing_to_train(wanted: Mapping[str, object]) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..errors import SchemaError
 from .base import FEATURE_MAPS, FeatureMap
 
-_BESIDE_OTHERS: Final = ("joint", "marginals")
+_BESIDE_OTHERS: Final = ("joint", "joint-image", "marginals")
 DEFAULT_FEATURES: Final = "ntk"
 FEATURES: Final = (
     DEFAULT_FEATURES,

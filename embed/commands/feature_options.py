@@ -28,7 +28,7 @@ from ..feature_options import (
 _OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
 OF_THE_MAP: Final = (
     "features", *_OF_A_NETWORK, "frequencies", "length_scale", "marginals", "pairs", "moments",
-    "preset",
+    "pixels", "preset",
 )  # fmt: skip
 """Names of the parameters that `feature_options` adds."""
 _WIDTHS: Final = ", ".join(
@@ -87,6 +87,11 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of products of columns in each feature, which say how they go "
         f"together; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
+    )  # fmt: skip
+    @click.option(
+        "--pixels", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
+        help="For images: weight of the pixels themselves in each feature, which few records or "
+        "much noise leave most of; 'dpntk plan' says when [default: 0]",
     )  # fmt: skip
     @click.option(
         "--preset", type=click.Choice(list(PRESETS)),

@@ -164,7 +164,7 @@ class ExactMoments:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _SideBySide(Outlined):
+class SideBySide(Outlined):
     """Features of a batch in several parts.
 
     Attributes:
@@ -217,7 +217,7 @@ class ExactJoint:
         """How many records may be summed at a time."""
         return min(self._main.chunk_size, self._marginals.chunk_size)
 
-    def features(self, records: Tensor) -> _SideBySide:
+    def features(self, records: Tensor) -> SideBySide:
         """Features of a batch.
 
         Args:
@@ -227,4 +227,4 @@ class ExactJoint:
         parts = self._main.features(records), self._marginals.features(records)
         if self._moments is not None:
             parts += (self._moments.features(records),)
-        return _SideBySide(parts, self._places)
+        return SideBySide(parts, self._places)

@@ -65,7 +65,8 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),
-    help=f"Training steps [default: {_DEFAULTS.steps}; for tables {_FOR_TABLES.steps}]",
+    help=f"Training steps [default: {_DEFAULTS.steps}, fewer where there is much noise; for tables "
+    f"{_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(
     "--batch", type=count_from(2),

@@ -114,6 +114,12 @@ class ConditionalGenerator(nn.Module):
         """
         self.template.copy_(means[:, None])
 
+    @torch.no_grad()
+    def share(self) -> None:
+        """Give all classes the factors and flows of the first one."""
+        self.factors.copy_(self.factors[:1].expand_as(self.factors).clone())
+        self.flows.copy_(self.flows[:1].expand_as(self.flows).clone())
+
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
         """Make the same number of images of each of some classes.
 

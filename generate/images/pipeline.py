@@ -11,6 +11,7 @@ from ..fit.settings import TrainingSettings
 from ..output.provenance import origin_of
 from .export import SavedImageGenerator
 from .generator import ConditionalGenerator
+from .shares import likely_shares
 from .training import train
 
 
@@ -42,7 +43,7 @@ def fit_images(
     saved = SavedImageGenerator(
         generator=training.generator,
         classes=release.schema.classes,
-        class_weights=release.class_weights,
+        class_weights=likely_shares(release),
         origin=origin_of(opened, settings, training, training.generator.spec),
     )
     return training, saved

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import torch
 
@@ -14,12 +16,29 @@ from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend
 from ..fit.settings import TrainingSettings
 from .generator import ConditionalGenerator, GeneratorSpec
-from .initialisation import class_means
+from .initialisation import noisy_means
+from .prior import GeneratorPrior
+from .shares import likely_shares
 from .whitening import WhitenedDistance
 
 _LOOK_EVERY = 200
 _LOOKED_AT = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
+_CLEAR: Final = 0.006
+"""Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
+_LEAST_STEPS: Final = 30
+
+
+def usual_settings(release: Release) -> TrainingSettings:
+    """How to train on a release if nobody says: with more noise, fewer steps fit less of it.
+
+    Args:
+        release: of images.
+    """
+    usual = TrainingSettings()
+    blur = release.noise_per_coordinate * len(release.schema.classes)
+    share = (_CLEAR / blur) ** 1.5 if blur > _CLEAR else 1.0
+    return replace(usual, steps=max(_LEAST_STEPS, round(usual.steps * share)))
 
 
 def train(
@@ -37,7 +56,7 @@ def train(
 
     Args:
         release: an opened release.
-        settings: how to train.
+        settings: how to train; `usual_settings` if None.
         module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
@@ -46,14 +65,20 @@ def train(
         GeneratorError: the training diverged.
         DeviceError: there is no such device here.
     """
-    settings = settings or TrainingSettings()
+    settings = settings or usual_settings(release)
     place = choose_device(device)
+    release = replace(release, class_weights=likely_shares(release))
     objective = WhitenedDistance(release, place, module_for(release.feature_map, module))
     classes = len(release.schema.classes)
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)
     random = torch.Generator(device=place).manual_seed(settings.seed)
-    generator = _first_generator(release, settings.seed).to(place)
+    generator = _first_generator(release, settings.seed)
+    spec = generator.spec
+    means = noisy_means(release)
+    prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
+    generator.start_from(torch.from_numpy(prior.start))
+    generator.to(place)
 
     def codes(count: int) -> torch.Tensor:
         shape = (classes, count, generator.spec.code)
@@ -63,7 +88,7 @@ def train(
         if step % _LOOK_EVERY == 1:
             objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
         distance = objective(generator(codes(size), every_class))
-        return Loss(distance, distance)
+        return Loss(distance + prior.energy(generator), distance)
 
     return descend(
         generator,
@@ -83,5 +108,5 @@ def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         generator = ConditionalGenerator(spec)
-    generator.start_from(torch.from_numpy(class_means(release)))
+    generator.share()
     return generator

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
@@ -20,6 +20,7 @@ from ...common.features.torchscript import PublicModule
 from ...release.file.model import Release
 from ..fit.descent import require_finite
 from ..kernels.base import FeatureMatrix, Features
+from ..kernels.joint_image import Beside
 from ..kernels.registry import kernel_of
 from ..kernels.tangent import Gradients
 
@@ -41,11 +42,13 @@ class Factors:
         left: (c, b, l).
         right: (c, b, r); the features are left x right, flattened to l r coordinates.
         place: where these coordinates lie in the whole feature.
+        whole: whether all directions of the right factor are to be looked at, as they are.
     """
 
     left: Tensor
     right: Tensor
     place: slice
+    whole: bool = False
 
 
 class WhitenedBlock:
@@ -62,7 +65,11 @@ class WhitenedBlock:
         rows, columns = factors.left.shape[-1], factors.right.shape[-1]
         across = _lengths(factors.right), _lengths(factors.left)
         self.left = _principal(factors.left * across[0], _LEFT)
-        self.right = _principal(factors.right * across[1], _RIGHT)
+        self.right = (
+            torch.eye(columns, device=target.device)
+            if factors.whole
+            else _principal(factors.right * across[1], _RIGHT)
+        )
         matrix = target[:, factors.place].view(-1, rows, columns)
         self.target = self.left.T @ matrix @ self.right
         left, right = factors.left @ self.left, factors.right @ self.right
@@ -104,7 +111,7 @@ class WhitenedDistance:
         columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
         self._target = columns.contiguous()
         self._kernel = kernel_of(release.feature_map, device, module=module)
-        self._variance = ((release.noise_per_coordinate / shares) ** 2).float()
+        self.noise_variance = ((release.noise_per_coordinate / shares) ** 2).float()
         self.blocks: tuple[WhitenedBlock, ...] = ()
 
     @torch.no_grad()
@@ -120,14 +127,14 @@ class WhitenedDistance:
         factors = factors_of(self._kernel.features(records))
         for part in factors:
             require_finite([part.left, part.right], "features of generated records overflow")
-        floor = (_SMOOTHING * self._variance).clamp(min=_LEAST)
+        floor = (_SMOOTHING * self.noise_variance).clamp(min=_LEAST)
         self.blocks = tuple(WhitenedBlock(self._target, part, floor) for part in factors)
 
     @property
     def noise_floor(self) -> float:
         """What the release's noise alone adds to the distance, in expectation."""
         total = torch.stack([block.weight.sum(dim=(1, 2)) for block in self.blocks]).sum(dim=0)
-        return float((self._variance * total).mean())
+        return float((self.noise_variance * total).mean())
 
     def __call__(self, records: Tensor) -> Tensor:
         """The distance of a batch, in the directions that were last chosen.
@@ -144,6 +151,10 @@ def factors_of(features: Features) -> Sequence[Factors]:
     """Features as outer products; those that are no products have a left factor of 1."""
     if isinstance(features, FeatureMatrix):
         return [_plain(features.values, 0)]
+    if isinstance(features, Beside):
+        first = [replace(p, left=features.weight * p.left) for p in factors_of(features.first)]
+        second = _plain(features.second.values, first[-1].place.stop)
+        return [*first, replace(second, whole=True)]
     if not isinstance(features, Gradients):
         raise TypeError(f"no factors of {features!r} are known")
     norm, root = features.norm[..., None], math.sqrt(features.outputs)

@@ -11,7 +11,7 @@ import torch
 
 from ...common.console import warning
 from ...release.file.citation import citation_of
-from ...release.file.model import OpenedRelease
+from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE
 from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
@@ -36,8 +36,10 @@ def origin_of(
         training: what came of it.
         spec: of the generator.
     """
+    unclear = {"indistinct": list(opened.release.indistinct)} if opened.release.indistinct else {}
     return {
         "release": citation_of(opened),
+        **unclear,
         "training": {
             "settings": settings.to_json(),
             "generator": spec.to_json(),
@@ -57,6 +59,13 @@ def first_seed(origin: Mapping[str, Any]) -> object:
     training = origin.get("training")
     settings = training.get("settings") if isinstance(training, dict) else None
     return settings.get("seed") if isinstance(settings, dict) else None
+
+
+def warn_of_indistinct(release: Release) -> None:
+    """Say which classes of a release can hardly be told from noise, if there are any."""
+    if release.indistinct:
+        names = ", ".join(release.indistinct)
+        warning(f"of these classes the release says hardly more than noise does: {names}")
 
 
 def is_private(origin: Mapping[str, Any]) -> bool:

@@ -14,6 +14,9 @@ from ...common.cli.options import json_option, schema_option
 from ...common.console import TextTable, out, show, show_json
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
+from ...common.features.joint_image import JointImageFeatures
+from ...common.features.ntk.map import TangentFeatures
+from ...common.features.ntk.scattering import Scattering
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
@@ -25,12 +28,15 @@ from ...embed.commands.feature_options import OF_THE_MAP, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options import FeatureOptions
 from ...embed.sums.file import Embedding, load_embedding
+from ..file.model import INDISTINCT
 from ..mechanism.composition import remaining, total_of
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from .options import promise_options
 
+_FEW: Final = 0.03
+"""A blur above which pixels beside a network's features show more than these alone."""
 _OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
 
 
@@ -213,11 +219,28 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
         table.add_row(*row)
     show(table)
     out.print(_where_noise_dominates(planned))
+    if planned.indistinct:
+        out.print(
+            f"Low signal: with a blur above {INDISTINCT:g} classes can hardly be told from noise. "
+            "More records, fewer classes or a larger epsilon would help."
+        )
+    if planned.blur > _FEW and _without_pixels(feature_map):
+        out.print(
+            f"With a blur above {_FEW:g} images are better embedded with --pixels 0.9: little more "
+            "than the mean of each class can be learnt, and pixels show it with less noise."
+        )
+
+
+def _without_pixels(feature_map: FeatureMap) -> bool:
+    """Whether it is of images, and a weight of pixels may be added."""
+    return isinstance(feature_map, TangentFeatures) and isinstance(feature_map.front, Scattering)
 
 
 def _features(feature_map: FeatureMap) -> str:
     if isinstance(feature_map, JointFeatures):
         return f"{feature_map.main.spec()['features']} features, {feature_map.beside}"
+    if isinstance(feature_map, JointImageFeatures):
+        return f"ntk features, and pixels of weight {feature_map.weight:g}"
     return f"{feature_map.spec()['features']} features"
 
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ from ..signing.policy import SignedBy
 
 Figure = float | int | str | None
 """A plain value, as files and labels hold it."""
+INDISTINCT: Final = 0.1
+"""A class can hardly be told from noise if its mean feature, of length 1 at most, has more noise
+than this in any one direction: mean features of different classes of images are about 0.4 apart. At
+epsilon 1 these are classes of fewer than about 55 records."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +137,13 @@ class Release(Outlined):
     def epsilon(self) -> float:
         """Of all that the file says: bounds found with differential privacy are in it, too."""
         return self.guarantee.total_epsilon if self.schema.spent else self.guarantee.epsilon
+
+    @property
+    def indistinct(self) -> tuple[str, ...]:
+        """Names of the classes that can hardly be told from noise, as far as the release knows."""
+        noise = self.noise_per_coordinate / self.class_weights
+        names = zip(self.schema.classes, noise, strict=True)
+        return tuple(name for name, of_class in names if of_class > INDISTINCT)
 
     @property
     def noise_per_coordinate(self) -> float:

@@ -25,6 +25,8 @@ def embedding_label(opened: OpenedRelease) -> Label:
         "mechanism": f"{promise.mechanism}; {promise.accountant}",
         "features": _features(release),
     }
+    if release.indistinct:
+        rows["low signal"] = f"hardly told from noise: {', '.join(release.indistinct)}"
     if promise.epsilon_replace_one is not None:
         alone = " for the matrix alone" if release.schema.spent else ""
         rows["exchange"] = (
@@ -42,6 +44,7 @@ def embedding_label(opened: OpenedRelease) -> Label:
                 "digest": weights_digest(release.feature_map),
             },
             "embedding_shape": list(release.embedding.shape),
+            "indistinct": list(release.indistinct),
             "class_weights": dict(
                 zip(release.schema.classes, release.class_weights.tolist(), strict=True)
             ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...common.features.base import FeatureMap
 from ...embed.exact.grid import Grid
+from ..file.model import INDISTINCT
 from ..mechanism.accountant import epsilon_for
 from .parameters import PrivacyParameters, noise_on
 
@@ -76,6 +77,11 @@ class Plan:
         1, nothing can be learnt.
         """
         return self.noise_per_coordinate * self.classes
+
+    @property
+    def indistinct(self) -> bool:
+        """Whether classes can hardly be told from noise."""
+        return self.blur > INDISTINCT
 
     def epsilon_where(self, share: float) -> float:
         """The epsilon, other things equal, of a release with `share` times the noise."""

@@ -244,3 +244,19 @@ def test_numbers_of_numpy_are_plain_in_what_is_written(tmp_path: Path) -> None:
     assert len(made.sample(np.int64(3))[1]) == 3  # type: ignore[arg-type]
     with pytest.raises(OutputError, match="is a file"):
         generate(release, tmp_path / "a" / "images.npz", settings=settings)
+
+
+def test_classes_that_cannot_be_told_from_noise_are_named(
+    dpntk: Command, embedding_file: Path, tmp_path: Path
+) -> None:
+    """200 records of three classes: with epsilon 0.3 all of them, with 8 none."""
+    for epsilon, named in ((8, False), (0.3, True)):
+        assert (
+            dpntk("release", embedding_file, "--eps", epsilon, "--compose", "--overwrite").code == 0
+        )
+        assert ("hardly told from noise: a, b, c" in dpntk("inspect").stdout) is named
+        made = dpntk("generate", "--steps", 2, "--batch", 6, "-n", 6)
+        assert made.code == 0
+        assert ("says hardly more than noise does: a, b, c" in made.stderr) is named
+        origin = json.loads((tmp_path / "synthetic/provenance.json").read_text())
+        assert origin.get("indistinct") == (["a", "b", "c"] if named else None)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpntk.embed import FeatureOptions, SourceOptions, embed
-from dpntk.release import PrivacyParameters, own_key
+from dpntk.generate.images.initialisation import noisy_means
+from dpntk.release import PrivacyParameters, Release, own_key
 from dpntk.release.file.distilled_codec import save_distilled
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import CLASSES, SIDE, draw_records
@@ -44,3 +46,10 @@ def write_small_release(kind: str, path: Path) -> Path:
     embedding = embed(data, features, source)
     write_release(unrecorded_release(embedding, PrivacyParameters(20.0, 1e-3)), path, own_key())
     return path
+
+
+def class_means(release: Release) -> NDArray[np.float32]:
+    """The class means of a release as they are, cut to 0..1, float32 (c, record size)."""
+    means = noisy_means(release)
+    assert means is not None
+    return means.values.clip(0.0, 1.0).astype(np.float32)

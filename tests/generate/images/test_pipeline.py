@@ -28,12 +28,12 @@ from dpntk.generate import TrainingSettings, generate, load_generator, sample_to
 from dpntk.generate.images import export, pipeline
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.inducing_points import PointSettings
-from dpntk.generate.images.initialisation import class_means
 from dpntk.generate.images.sampling import sample
 from dpntk.generate.images.training import train
 from dpntk.release import OpenedRelease, PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
+from tests.helpers.releases import class_means
 
 BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -202,3 +203,12 @@ def test_control_characters_of_a_stranger_are_not_printed(
     shown = dpntk("inspect").stdout
     assert "harmless" in shown
     assert not any(character in shown for character in "\x1b\r\x07")
+
+
+def test_classes_of_little_signal_are_named(embedding: Embedding) -> None:
+    """The noise of a class is that of the matrix over its share."""
+    made = unrecorded_release(embedding, PrivacyParameters(30.0))
+    assert made.indistinct == ()
+    rare = replace(made, class_weights=np.array([0.998, 1e-3, 1e-3]))
+    assert rare.noise_per_coordinate / 1e-3 > 0.1 > rare.noise_per_coordinate / 0.998
+    assert rare.indistinct == ("b", "c")

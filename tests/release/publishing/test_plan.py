@@ -143,3 +143,23 @@ def test_a_grid_by_the_number_of_records_is_refused_under_add_remove(
     grid = Grid.for_capacity(255, 2_000_000)
     with pytest.raises(BudgetError, match="capacity"):
         plan(feature_map, grid, 3, 2_000_000, PrivacyParameters(1.0, 1e-8, Adjacency.ADD_REMOVE))
+
+
+@pytest.mark.parametrize(("records", "low"), [(120, True), (2000, False)])
+def test_a_plan_says_where_classes_can_hardly_be_told_from_noise(
+    dpntk: Command, records: int, low: bool
+) -> None:
+    command = ("plan", "--records", records, "--classes", 10, "--eps", 1, "--delta", "1e-4")
+    said = " ".join(dpntk(*command).stdout.split())
+    assert ("Low signal: " in said) == low
+
+
+def test_a_plan_recommends_pixels_where_they_show_more(dpntk: Command) -> None:
+    def recommended(*options: object) -> bool:
+        return "--pixels 0.9" in dpntk(
+            "plan", "--classes", 10, "--eps", 1, *options
+        ).stdout.replace("\n", " ")
+
+    assert recommended("--records", 900)
+    assert not recommended("--records", 900, "--pixels", 0.9)
+    assert not recommended("--records", 10_000)

@@ -1,0 +1,217 @@
+"""What is believed of a generator before a release is read: that classes are alike, and smooth.
+
+A release with much noise says little, and a generator that follows it to the letter learns the
+noise. So training minimises the distance to the release plus what is unlikely of the generator
+beforehand, in the noise's own units: it looks for the most probable generator (maximum a
+posteriori). The more noise, the more the prior counts; where there is next to none, it vanishes.
+
+Templates, factors and flows are what all classes share plus the deviations of each class, and both
+are Gaussian. Their variance falls with the spatial frequency f, in half waves per image width, as
+1 / (1 + (f / cutoff)^4): that is what class means of real images do. Templates, from which flows
+take the blur that is in means, fall with the square. How large deviations of templates are, and
+where they begin to fall, follows from the released class means: of some tries the likeliest is
+taken (empirical Bayes).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .generator import ConditionalGenerator
+from .initialisation import NoisyMeans
+
+_CUTOFFS: Final = (2.0, 3.0, 4.0, 6.0, 9.0)
+_AMPLITUDES: Final = tuple(float(a) for a in np.geomspace(0.02, 50.0, 30))
+"""Variances at low frequencies that are tried: of coefficients of an orthonormal transform, so a
+pixel's variance times the number of pixels, over that of coefficients below the cutoff."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Variances by spatial frequency.
+
+    Attributes:
+        amplitude: the variance at low frequencies.
+        cutoff: where it has fallen to half, in half waves per image width.
+        power: of the frequency, as which it falls behind that.
+    """
+
+    amplitude: float
+    cutoff: float
+    power: float = 4.0
+
+    def variances(self, side: int, channels: int = 1) -> NDArray[np.float64]:
+        """Of each coefficient of the cosine transform of channels, float64 (channels * side^2,)."""
+        along = np.arange(side)
+        frequency = np.hypot(along[:, None], along[None]).flatten()
+        fallen: NDArray[np.float64] = self.amplitude / (1 + (frequency / self.cutoff) ** self.power)
+        return np.tile(fallen, channels)
+
+
+_SHARED_TEMPLATE: Final = Spectrum(3.0, 2.0)
+_OWN_TEMPLATE: Final = Spectrum(0.3, 6.0)
+"""Of templates, where a release has no class means to learn it from."""
+_SHARPER: Final = 2.0
+"""Variances of templates at low frequencies over those of class means, which flows have blurred."""
+_CREDENCE: Final = 0.4
+"""Standard deviation of the logarithms of amplitude and cutoff around these, before they are
+learnt: with much noise the likeliest spectrum would be one by chance."""
+_SHARED_FACTORS: Final = Spectrum(0.05, 10.0)
+_OWN_FACTORS: Final = Spectrum(0.03, 10.0)
+_OWN_FLOWS: Final = 1e-3
+"""Variance of what a class's flows have of their own, at each control point."""
+
+
+_PLENTY: Final = 0.003
+"""With less noise than this on a class's mean feature, in any one direction, a release is believed
+more than the prior, whose spectra are guesses, would have it."""
+_LEAST: Final = 1e-12
+"""Variances of noise below this are taken for it: a release may have none."""
+
+
+class GeneratorPrior:
+    """A Gaussian prior over generators.
+
+    Guarantee:
+        Post-processing: what is learnt, is learnt from released means. (docs/privacy/proofs.md,
+        statement 10.)
+
+    Args:
+        means: the released class means, if there are any.
+        side: of an image.
+        channels: of an image.
+        noise_variance: variance of the noise on each coordinate of a class's mean feature, (c,).
+
+    Attributes:
+        shared: of the mean image of all classes, whose even grey is free.
+        own: of the deviations of a class's mean image.
+        start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
+            this prior; grey if there are none.
+    """
+
+    def __init__(
+        self, means: NoisyMeans | None, side: int, noise_variance: Tensor, channels: int = 1
+    ) -> None:
+        self._side, self._channels = side, channels
+        self._even = np.tile(np.arange(side**2) == 0, channels)
+        self._variance = noise_variance
+        self.shared, self.own = _SHARED_TEMPLATE, _OWN_TEMPLATE
+        self.start = np.full((len(noise_variance), channels * side**2), 0.5, dtype=np.float32)
+        if means is not None:
+            known = np.isfinite(means.noise)
+            self.start[known] = means.values[known].clip(0.0, 1.0)
+            if known.sum() > 1:
+                self._learn(means.values[known], means.noise[known], known)
+        self._spectra = {
+            name: torch.from_numpy(spectrum.variances(side, channels))
+            .float()
+            .to(noise_variance.device)
+            for name, spectrum in (
+                ("shared template", _sharper(self.shared)),
+                ("own template", _sharper(self.own)),
+                ("shared factors", _SHARED_FACTORS),
+                ("own factors", _OWN_FACTORS),
+            )
+        }
+        self._spectra["shared template"][torch.from_numpy(self._even)] = math.inf
+        self._cosines = torch.from_numpy(cosines(side)).float().to(noise_variance.device)
+
+    def _learn(
+        self, values: NDArray[np.float64], noise: NDArray[np.float64], known: NDArray[np.bool_]
+    ) -> None:
+        """Learn the spectra of templates, and what to begin with."""
+        waves = cosines(self._side)
+        images = values.reshape(-1, self._side, self._side)
+        seen = (waves @ images @ waves.T).reshape(len(values), -1)
+        noisy = np.maximum(noise**2, _LEAST)[:, None]
+        middle = (seen / noisy).sum(axis=0) / (1 / noisy).sum()
+        of_middle = 1 / (1 / noisy).sum()
+        # A deviation from a mean of k has lost 1/k of its variance.
+        left = 1 - 1 / len(seen)
+        every, uneven = np.ones_like(self._even), ~self._even
+        self.own = self._likeliest(seen - middle, every, noisy, left, _OWN_TEMPLATE)
+        self.shared = self._likeliest(middle[None], uneven, of_middle, 1.0, _SHARED_TEMPLATE)
+        expected = middle.copy()
+        variances = self.shared.variances(self._side, self._channels)[uneven]
+        expected[uneven] *= variances / (variances + of_middle)
+        own = self.own.variances(self._side, self._channels)
+        deviations = (seen - middle) * own / (own + noisy)
+        start = np.tile(expected, (len(known), 1))
+        start[known] += deviations
+        shaped = waves.T @ start.reshape(-1, self._side, self._side) @ waves
+        self.start = shaped.reshape(len(known), -1).clip(0.0, 1.0).astype(np.float32)
+
+    def _likeliest(
+        self,
+        seen: NDArray[np.float64],
+        looked_at: NDArray[np.bool_],
+        noise: NDArray[np.float64] | float,
+        left: float,
+        usual: Spectrum,
+    ) -> Spectrum:
+        """Of some spectra that under which coefficients with noise are most probable.
+
+        Args:
+            seen: float64 (k, channels * side^2).
+            looked_at: which of these coefficients, bool (channels * side^2,).
+            noise: the noise's variances.
+            left: of all variance this much is left in what was seen.
+            usual: what is expected beforehand.
+        """
+        squares = seen[:, looked_at] ** 2
+
+        def unlikely(spectrum: Spectrum) -> float:
+            of_signal = spectrum.variances(self._side, self._channels)[looked_at]
+            variances = left * (of_signal + noise)
+            of_noise = (squares / variances + np.log(variances)).sum() / 2
+            far = np.log([spectrum.amplitude / usual.amplitude, spectrum.cutoff / usual.cutoff])
+            return float(of_noise + np.square(far / _CREDENCE).sum() / 2)
+
+        tried = [Spectrum(amplitude, cutoff) for cutoff in _CUTOFFS for amplitude in _AMPLITUDES]
+        return min(tried, key=unlikely)
+
+    def _waves(self, images: Tensor) -> Tensor:
+        """(c, k, channels * side^2) in space to coefficients of the channels' cosine transform."""
+        shaped = images.unflatten(-1, (self._channels, self._side, self._side))
+        waves: Tensor = self._cosines @ shaped @ self._cosines.T
+        return waves.flatten(-3)
+
+    def energy(self, generator: ConditionalGenerator) -> Tensor:
+        """How unlikely a generator is, in units of the distance to the release.
+
+        The distance D is a mean over c classes of squares whose noise has variance s^2, so that
+        the logarithm of the likelihood is -c D / (2 s^2), and that of the prior is -c E / (2 s^2)
+        with E as returned; but less where there is little noise (`_PLENTY`).
+        """
+        mean, each = self._variance.mean(), self._variance[:, None, None]
+        total = torch.zeros((), device=self._variance.device)
+        for name, images in (("template", generator.template), ("factors", generator.factors)):
+            values = self._waves(images)
+            shared = values.mean(dim=0, keepdim=True)
+            total = total + mean * (shared.square() / self._spectra[f"shared {name}"]).sum()
+            own = (values - shared).square() / self._spectra[f"own {name}"]
+            total = total + (each * own).sum()
+        flows = generator.flows.flatten(1)
+        deviations = flows - flows.mean(dim=0, keepdim=True)
+        total = total + (self._variance[:, None] * deviations.square()).sum() / _OWN_FLOWS
+        energy: Tensor = total / len(self._variance) * mean / (mean + _PLENTY**2)
+        return energy
+
+
+def _sharper(spectrum: Spectrum) -> Spectrum:
+    return Spectrum(_SHARPER * spectrum.amplitude, spectrum.cutoff, power=2.0)
+
+
+def cosines(side: int) -> NDArray[np.float64]:
+    """The orthonormal cosine transform along one axis: row f is the wave of frequency f."""
+    places = (np.arange(side) + 0.5) * math.pi / side
+    waves: NDArray[np.float64] = np.cos(np.arange(side)[:, None] * places) * math.sqrt(2 / side)
+    waves[0] /= math.sqrt(2)
+    return waves

@@ -1,0 +1,63 @@
+"""Inner products of tangent features and pixels side by side, for generated records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...common.features.joint_image import JointImageFeatures
+from .base import KERNELS, FeatureMatrix
+from .tangent import Gradients, TangentKernel
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Two features of a batch, as one longer feature.
+
+    Attributes:
+        first: the gradients, not yet multiplied by `weight`.
+        weight: theirs.
+        second: what comes after them, with its weight.
+    """
+
+    first: Gradients
+    weight: float
+    second: FeatureMatrix
+
+    def inner(self, matrix: Tensor) -> Tensor:
+        """See `Features`."""
+        border = matrix.shape[1] - self.second.values.shape[-1]
+        first = self.weight * self.first.inner(matrix[:, :border])
+        return first + self.second.inner(matrix[:, border:])
+
+    def gram(self) -> Tensor:
+        """See `Features`."""
+        return self.weight**2 * self.first.gram() + self.second.gram()
+
+    def numbers(self) -> int:
+        """See `Features`."""
+        return self.first.numbers() + self.second.numbers()
+
+
+@KERNELS.add(JointImageFeatures)
+class JointImageKernel:
+    """`JointImageFeatures` in floating point."""
+
+    def __init__(
+        self,
+        feature_map: JointImageFeatures,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self._map = feature_map
+        self._main = TangentKernel(feature_map.main, device, dtype)
+
+    def features(self, records: Tensor) -> Beside:
+        """See `Kernel`."""
+        constant = self._map.constant / self._map.levels
+        extended = torch.nn.functional.pad(records, (0, 1), value=constant)
+        norm = torch.linalg.vector_norm(extended, dim=-1, keepdim=True)
+        pixels = FeatureMatrix(extended * (self._map.weight / norm))
+        return Beside(self._main.features(records), self._map.main_weight, pixels)

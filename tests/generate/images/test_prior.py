@@ -1,0 +1,183 @@
+"""What a generator takes for signal: no noise where there is much, and all where there is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+
+from dpntk.common.features.base import FeatureMap
+from dpntk.common.features.joint_image import JointImageFeatures
+from dpntk.common.features.ntk.architectures import fc_1l
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.features.ntk.scattering import Pixels
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
+from dpntk.embed import Embedding
+from dpntk.embed.exact.grid import Grid
+from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.generate import TrainingSettings
+from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
+from dpntk.generate.images.prior import GeneratorPrior, Spectrum, cosines
+from dpntk.generate.images.shares import likely_shares
+from dpntk.generate.images.training import train, usual_settings
+from dpntk.release import PrivacyParameters, Release
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.releases import class_means
+
+TANGENT = TangentFeatures.draw(Pixels(64), fc_1l(60), outputs=10, levels=255, seed=0)
+JOINT = JointImageFeatures(TANGENT, 0.9)
+DIGITS = load_digits()
+MEANS = np.stack([DIGITS.data[DIGITS.target == label].mean(axis=0) / 16 for label in range(10)])
+
+
+def digits(epsilon: float, feature_map: FeatureMap = JOINT, seed: int = 0) -> Release:
+    """A release of scikit-learn's digits; its noise has a seed here, so that tests do not vary."""
+    grid = Grid.for_capacity(255, 2**20)
+    sums = ClassSums(feature_map, 10, grid)
+    pixels = np.rint(DIGITS.data / 16 * 255).astype(np.uint8)
+    for start in range(0, len(pixels), sums.chunk_size):
+        some = slice(start, start + sums.chunk_size)
+        sums.add(pixels[some], DIGITS.target[some])
+    schema = ImageSchema(8, tuple("0123456789"), Origin.FORMAT, Origin.DECLARED)
+    embedding = Embedding(sums.sums, sums.counts, schema, feature_map, grid)
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon))
+    random = np.random.default_rng(seed)
+    noise = random.standard_normal(sums.sums.shape) * made.noise_per_coordinate
+    counts = random.standard_normal(10) * made.noise_per_coordinate / made.guarantee.count_weight
+    shares = (sums.counts / len(DIGITS.data) + counts).clip(0.01)
+    return replace(
+        made,
+        embedding=(sums.sums * (grid.unit / len(DIGITS.data)) + noise).astype(np.float32),
+        class_weights=shares / shares.sum(),
+    )
+
+
+def prior_of(release: Release) -> GeneratorPrior:
+    noise = torch.as_tensor((release.noise_per_coordinate / release.class_weights) ** 2)
+    return GeneratorPrior(noisy_means(release), 8, noise.float())
+
+
+def error(means: NDArray[np.float32]) -> float:
+    return float(np.sqrt(np.mean((means - MEANS) ** 2)))
+
+
+@pytest.mark.parametrize("feature_map", [TANGENT, JOINT], ids=["tangent", "joint"])
+def test_class_means_are_read_off_a_release(feature_map: FeatureMap) -> None:
+    assert error(class_means(digits(100.0, feature_map))) < 0.05
+
+
+def test_means_are_known_as_well_as_they_say() -> None:
+    """The noise that is claimed is that of the difference between two releases."""
+    several = [noisy_means(digits(2.0, seed=seed)) for seed in range(12)]
+    values = np.stack([means.values for means in several if means is not None])
+    claimed = np.mean([means.noise for means in several if means is not None])
+    assert values.std(axis=0, ddof=1).mean() == pytest.approx(claimed, rel=0.15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_much_noise_is_taken_for_noise(seed: int) -> None:
+    release = digits(0.3, seed=seed)
+    start = prior_of(release).start
+    assert error(start) < 0.7 * error(class_means(release))
+
+
+def test_next_to_no_noise_leaves_the_means_as_they_are() -> None:
+    release = digits(1000.0)
+    assert np.abs(prior_of(release).start - class_means(release)).max() < 0.01
+
+
+@pytest.mark.parametrize("classes", [1, 10])
+def test_means_without_noise_and_of_one_class_are_where_templates_begin(classes: int) -> None:
+    means = NoisyMeans(MEANS[:classes], np.zeros(classes))
+    start = GeneratorPrior(means, 8, torch.zeros(classes)).start
+    assert np.abs(start - MEANS[:classes]).max() < 1e-6
+
+
+def test_of_colours_each_is_an_image_by_itself() -> None:
+    """Three equal channels have the templates of one, but that more is known of the spectra."""
+    colours = NoisyMeans(np.tile(MEANS, (1, 3)), np.full(10, 0.02))
+    prior = GeneratorPrior(colours, 8, torch.full((10,), 1e-4), channels=3)
+    assert np.abs(prior.start - np.tile(prior.start[:, :64], (1, 3))).max() < 1e-6
+    assert np.abs(prior.start - colours.values).max() < 0.1
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=10, channels=3))
+    generator.share()
+    generator.start_from(torch.from_numpy(prior.start))
+    assert torch.isfinite(prior.energy(generator).detach())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_generator_does_not_learn_the_noise(seed: int) -> None:
+    release = digits(0.3, seed=seed)
+    training = train(release, TrainingSettings(steps=60, batch=100))
+    code = torch.randn(10, 200, training.generator.spec.code)
+    with torch.inference_mode():
+        made = training.generator(code, torch.arange(10)).mean(dim=1)
+    assert error(made.numpy()) < 0.7 * error(class_means(release))
+    # The floor is a mean over classes of so many squares of variance s^2.
+    variance = float(np.mean((release.noise_per_coordinate / likely_shares(release)) ** 2))
+    chance = math.sqrt(2 * training.noise_floor * variance / 10)
+    assert training.losses[-1].loss > training.noise_floor - 4 * chance
+
+
+@pytest.mark.parametrize(("epsilon", "steps"), [(1000.0, 1500), (1.0, 132), (0.01, 30)])
+def test_much_noise_is_followed_for_fewer_steps(epsilon: float, steps: int) -> None:
+    """At epsilon 1 the blur is .0303."""
+    assert usual_settings(digits(epsilon)).steps == pytest.approx(steps, abs=3)
+
+
+def test_shares_that_noise_explains_are_equal_and_others_stay() -> None:
+    release = digits(0.3, seed=1)
+    assert np.abs(release.class_weights - 0.1).max() > 0.04
+    assert np.abs(likely_shares(release) - 0.1).max() < 0.02
+    rare = np.array([0.91, *[0.01] * 9])
+    plain = replace(digits(10.0), class_weights=rare)
+    assert np.allclose(likely_shares(plain), rare, rtol=0.02)
+    declared = replace(release, guarantee=replace(release.guarantee, count_weight=0.0))
+    assert (likely_shares(declared) == release.class_weights).all()
+
+
+def test_waves_are_orthonormal_and_their_variance_falls() -> None:
+    waves = cosines(9)
+    assert np.allclose(waves @ waves.T, np.eye(9))
+    variances = Spectrum(2.0, 3.0).variances(9).reshape(9, 9)
+    assert variances[0, 0] == 2
+    assert variances[0, 3] == variances[3, 0] == 1
+    assert (np.diff(variances, axis=0) < 0).all()
+
+
+def test_the_prior_is_that_of_the_spectra() -> None:
+    """Its energy is the sum of squares over variances, times the noise's variance over classes."""
+    prior = GeneratorPrior(None, 8, torch.tensor([0.1, 0.3]))
+    torch.manual_seed(0)
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=2, factors=1, flows=1))
+    generator.share()
+    generator.factors.data.zero_()
+    generator.requires_grad_(requires_grad=False)
+    assert float(prior.energy(generator)) == pytest.approx(0, abs=1e-6)
+    wave = torch.from_numpy(np.outer(cosines(8)[1], cosines(8)[1]).flatten()).float()
+    generator.template[0, 0] += 0.5 * wave
+    generator.template[1, 0] -= 0.5 * wave
+    frequency = math.hypot(1, 1)
+    variance = 2 * prior.own.amplitude / (1 + (frequency / prior.own.cutoff) ** 2)
+    wanted = (0.1 + 0.3) * 0.25 / variance / 2
+    assert float(prior.energy(generator)) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_prior_gives_way_where_there_is_little_noise() -> None:
+    """In units of the noise's variance, in which it would count as much everywhere."""
+    torch.manual_seed(0)
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=2, factors=2, flows=1))
+    generator.requires_grad_(requires_grad=False)
+    much, some, little = (
+        float(GeneratorPrior(None, 8, torch.full((2,), variance)).energy(generator)) / variance
+        for variance in (1e-2, 9e-6, 1e-8)
+    )
+    assert some == pytest.approx(much / 2, rel=1e-2)
+    assert little < much / 500
