@@ -24,6 +24,9 @@ from .job import Job
 _PACKAGES: Final = ("dpntk", "h5py", "numpy", "pillow", "pyarrow", "torch")
 _ROOMS: Final = ("embed", "common")
 _MOST_DIFFERENCES: Final = 3
+_COLUMNS: Final = "schema.columns"
+_LONG: Final = 40
+_BEFORE: Final = 10
 
 
 @dataclass(frozen=True)
@@ -93,35 +96,58 @@ def changes(
         instead: what stands between the value that is and the one before.
     """
     old, new = _flatten(before), _flatten(now)
-    changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    changed = [name for name in {*old, *new} if old.get(name) != new.get(name)]
+    changed.sort(key=lambda name: (not name.startswith(_COLUMNS), name))  # others follow from them
     if {"feature_map.arch", "feature_map.width"} & set(changed):
         changed = [name for name in changed if name != "feature_map.layers"]  # these two name it
     if changed == ["weights"] and new.get("feature_map.features") == "perceptual":
         return ["the module computes something else here: another processor, or version of torch"]
     if changed == ["weights"]:
         return ["the random weights are others (--feature-seed)"]
-    return [
-        f"{name.replace('.', ' ').replace('_', ' ')} is {_short(new.get(name))} {instead} "
-        f"{_short(old.get(name))}"
-        for name in changed
-        if name != "weights"
-    ][:_MOST_DIFFERENCES]
+    if _COLUMNS in changed:  # some are on one side only, or elsewhere: say which, not all of them
+        changed = [name for name in changed if not name.startswith(f"{_COLUMNS}.")]
+    reasons = []
+    for name in changed:
+        if name == "weights":
+            continue
+        value, other = _shortened(new.get(name), old.get(name))
+        reasons.append(f"{_in_words(name)} is {value} {instead} {other}")
+    return reasons[:_MOST_DIFFERENCES]
 
 
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} as {"a.b": 1}."""
+    """{"a": {"b": 1}} as {"a.b": 1}; of the columns their names, and each one's entries."""
     flat: dict[str, Any] = {}
     for name, value in document.items():
-        if isinstance(value, Mapping):
+        if f"{prefix}{name}" == _COLUMNS and isinstance(value, list):
+            columns = {str(column.get("name")): column for column in value}
+            flat[_COLUMNS] = list(columns)
+            flat |= _flatten(columns, f"{_COLUMNS}.")
+        elif isinstance(value, Mapping):
             flat |= _flatten(value, f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = value
     return flat
 
 
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+def _in_words(name: str) -> str:
+    if name.startswith(f"{_COLUMNS}."):  # whose own names stay as they are
+        column, _, entry = name.removeprefix(f"{_COLUMNS}.").rpartition(".")
+        return f"{entry.replace('_', ' ')} of column {column!r}"
+    return name.replace(".", " ").replace("_", " ")
+
+
+def _shortened(*values: object) -> tuple[str, ...]:
+    """Values as JSON, of long ones a part: from a little before where they first differ."""
+    texts = [json.dumps(value) for value in values]
+    apart = (place for place, signs in enumerate(zip(*texts, strict=False)) if len(set(signs)) > 1)
+    start = max(0, next(apart, 0) - _BEFORE) if max(map(len, texts)) > _LONG else 0
+    return tuple(_cut(text, start) for text in texts)
+
+
+def _cut(text: str, start: int) -> str:
+    text = f"...{text[start:]}" if start else text
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
 
 
 def code_files() -> dict[str, Path]:

@@ -159,6 +159,40 @@ def test_another_plan_is_refused_and_named(
     assert not (tmp_path / "all.h5").exists()
 
 
+AGE = (
+    '[[columns]]\nname = "age_of_all"\nkind = "integer"\ndtype = "int64"\nlower = 0\nupper = 120\n'
+)
+JOB = """[[columns]]
+name = "job"
+kind = "categorical"
+dtype = "string"
+categories = ["a carpenter of houses", "a carpenter of ships", "a plumber"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("upper = 120", "upper = 110", "upper of column 'age_of_all' is 110 and not 120; "),
+        (
+            "a plumber", "a miner",
+            """of column 'job' is ...hips", "a miner"] and not ...hips", "a plumber"]; """,
+        ),
+        (AGE, "", """: schema columns is ["job"] and not ["age_of_all", "job"]; """),
+    ],
+)  # fmt: skip
+def test_of_two_schemas_it_is_said_what_differs(
+    tmp_path: Path, dpntk: Command, before: str, after: str, words: str
+) -> None:
+    for name, schema in {"one": AGE + JOB, "two": (AGE + JOB).replace(before, after)}.items():
+        left_out = "" if "age" in schema else 'left_out = ["age_of_all"]\n'
+        Path("schema.toml").write_text(left_out + schema)
+        Path("table.csv").write_text(f"age_of_all,job\n{len(name)},a carpenter of ships\n")
+        made = dpntk("embed", "table.csv", "--schema", "schema.toml", "-o", f"{name}.h5")
+        assert made.code == 0, made.stderr
+    refused(dpntk("merge", "one.h5", "two.h5", "-o", "all.h5"), words)
+
+
 def test_more_records_than_there_is_room_for_are_refused(tmp_path: Path, dpntk: Command) -> None:
     first = embedded(tmp_path, "first", slice(0, 100), capacity=200)
     second = embedded(tmp_path, "second", slice(100, 200), capacity=200)
