@@ -22,6 +22,7 @@ from ...common.adjacency import Adjacency
 from ...common.console import Advance, progress
 from ...common.errors import SchemaError
 from ...common.features.torchscript import PublicModule, module_for
+from ...common.schema.table import TableSchema
 from ...embed.sums.accumulate import ClassSums
 from ...embed.sums.file import Embedding, load_embedding
 from ...release.mechanism.gaussian import NoiseScale, add_noise
@@ -236,17 +237,18 @@ def _pairs(
     levels = embedding.schema.levels
     if not canaries:
         dark = np.zeros(inputs, dtype=np.uint8)
+        of_table = isinstance(embedding.schema, TableSchema)
+        called = "a row of lowest values" if of_table else "a dark image"
         if adjacency is Adjacency.ADD_REMOVE:
-            yield _pair("nothing and a dark image", embedding, module, None, (dark, 0), alone=True)
+            yield _pair(f"nothing and {called}", embedding, module, None, (dark, 0), alone=True)
         elif classes > 1:
-            name = "a dark image in the first and in the second class"
+            name = f"{called} in the first and in the second class"
             yield _pair(name, embedding, module, (dark, 0), (dark, 1), alone=True)
         else:
             point = dark.copy()
             point[0] = levels
-            yield _pair(
-                "a dark image and a point", embedding, module, (dark, 0), (point, 0), alone=True
-            )
+            name = f"{called} and one of a highest value" if of_table else f"{called} and a point"
+            yield _pair(name, embedding, module, (dark, 0), (point, 0), alone=True)
     random = np.random.default_rng()
     for _ in range(canaries):
         images = np.zeros((2, inputs), dtype=np.uint8)

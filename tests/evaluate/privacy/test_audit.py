@@ -140,3 +140,19 @@ def test_the_command_says_what_it_found(
     assert "the guarantee of epsilon 1 is refuted" in refuted.stderr
     assert embedding_file.read_bytes() == before
     assert load_embedding(embedding_file).ledger.entries == ()
+
+
+def test_an_audit_of_a_table_speaks_of_rows(dpntk: Command) -> None:
+    Path("schema.toml").write_text(
+        '[[columns]]\nname = "sex"\nkind = "boolean"\ndtype = "string"\ncategories = ["f", "m"]\n'
+    )
+    Path("table.csv").write_text("sex\n" + "f\nm\n" * 20)
+    assert dpntk("embed", "table.csv", "--schema", "schema.toml").code == 0
+    for adjacency in ("replace-one", "add-remove"):
+        audited = dpntk(
+            "audit", "--eps", 1, "--delta", 1e-3, "--runs", 500, "--adjacency", adjacency
+        )
+        assert audited.code == 0, audited.stderr
+        assert "a row of lowest values" in audited.stdout
+        assert "dark" not in audited.stdout
+        assert "point" not in audited.stdout
