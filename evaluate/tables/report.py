@@ -128,7 +128,7 @@ def notes(rows: Sequence[Row], task: Task) -> list[str]:
     if any(run.trained_with < run.usable for row in rows for run in row.runs):
         found.append(f"trained on at most {task.most_records:,} records, drawn at random")
     if task.measures and XGBOOST not in rows[0].runs[0].scores:
-        found.append("without XGBoost, which is not installed: pip install 'dpntk[evaluate]'")
+        found.append("without XGBoost, which is not installed: pip install xgboost-cpu")
     if any(KERNEL_REGRESSION in run.scores for row in rows for run in row.runs):
         found.append("kernel regression is no mean: from the points as they are, by their kernel")
     if any(len(row.runs) > 1 for row in rows):
