@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -194,6 +194,7 @@ def draft_schema(
     label: str | None = None,
     form: CsvFormat = ANY_MISSING,
     split: str = "train",
+    columns: Collection[str] | None = None,
 ) -> Draft:
     """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
 
@@ -206,6 +207,8 @@ def draft_schema(
         label: name of the column that tells a record's class.
         form: how the CSV files are written, and which texts stand for missing values.
         split: "train" or "test", where a folder has both.
+        columns: names of those to describe; all others but the label are left out, unread. All that
+            can be described if None.
 
     Returns:
         The draft: `confirm` what is publicly known, or replace it, and it can be `settled`.
@@ -214,16 +217,20 @@ def draft_schema(
         DataError: the files cannot be read.
         SchemaError: there is no such label, or nothing that a schema can describe.
     """
+    chosen = None if columns is None else {*columns, *filter(None, [label])}
     seen: dict[str, _Seen] = {}
+    unread: dict[str, None] = {}
     if isinstance(data, (str, Path)):
         where = str(data)
         for file in find_tables(Path(data), split):
-            dtypes, blocks = _opened_blocks(file, form)
-            with contextlib.closing(blocks):
+            dtypes = _dtypes_in(file, form)
+            unread |= _set_aside(dtypes, chosen)
+            with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
                 _look_at(str(file), dtypes, blocks, form, seen)
     elif is_frame(data):
         where, table = type(data).__name__, to_arrow(data)
         dtypes = _named_dtypes(where, table.schema)
+        unread |= _set_aside(dtypes, chosen)
         rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
         _look_at(where, dtypes, rows, form, seen)
     else:
@@ -233,6 +240,8 @@ def draft_schema(
         )
     if label is not None and label not in seen:
         raise SchemaError(f"--label {label}: {where} has no such column", ", ".join(seen))
+    for name in sorted((chosen or set()) - set(seen)):
+        raise SchemaError(f"--columns {name}: {where} has no such column", ", ".join(seen))
     described: dict[str, Column | None] = {}
     told: list[str] = []
     for name, column in seen.items():
@@ -244,7 +253,7 @@ def draft_schema(
             notice(f"{error}: it is left out")
             described[name] = None
             told.append(name)
-    columns = tuple(column for column in described.values() if column is not None)
+    found = tuple(column for column in described.values() if column is not None)
     if label is not None and described[label] is None:
         raise SchemaError(
             f"--label {label}: its values are no categories (1 to {_MOST_LABELS} of them)"
@@ -255,29 +264,43 @@ def draft_schema(
             "left out, because they hold neither numbers (such as 1234.5), dates without a time "
             "zone, nor a few texts: " + ", ".join(useless)
         )
-    if not columns:
+    if not found:
         raise SchemaError(f"{where}: no column has numbers, dates, or texts that are few")
-    schema = TableSchema(columns, label, left_out, csv=form)
-    names = tuple(column.name for column in columns)
+    schema = TableSchema(found, label, (*left_out, *unread), csv=form)
+    names = tuple(column.name for column in found)
     return Draft(schema, names, left_out_confirmed=not left_out)
 
 
-def _opened_blocks(
-    file: Path, form: CsvFormat
-) -> tuple[dict[str, str | None], Generator[pa.RecordBatch, None, None]]:
-    """How the columns of a file are stored, and its rows, block by block."""
+def _dtypes_in(file: Path, form: CsvFormat) -> dict[str, str | None]:
+    """How the columns of a file are stored."""
+    if not is_csv(file):
+        with reading_parquet(file), opened(file) as parquet:
+            return _named_dtypes(str(file), parquet.schema_arrow)
+    header = read_header(file, form)
+    _require_names(header, str(file))
+    if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+        raise SchemaError(
+            f"{file}: the header is one column: say with --separator what separates values",
+            header[0],
+        )
+    return dict.fromkeys(header, None)
+
+
+def _set_aside(dtypes: dict[str, str | None], chosen: set[str] | None) -> dict[str, None]:
+    """Take all columns but those that are chosen out of `dtypes`."""
+    others = [] if chosen is None else [name for name in dtypes if name not in chosen]
+    for name in others:
+        del dtypes[name]
+    return dict.fromkeys(others)
+
+
+def _blocks(
+    file: Path, dtypes: Mapping[str, str | None], form: CsvFormat
+) -> Generator[pa.RecordBatch, None, None]:
+    """Some columns of a file, block by block."""
     if is_csv(file):
-        header = read_header(file, form)
-        _require_names(header, str(file))
-        if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
-            raise SchemaError(
-                f"{file}: the header is one column: say with --separator what separates values",
-                header[0],
-            )
-        return dict.fromkeys(header, None), read_csv(file, header, header, form)
-    with reading_parquet(file), opened(file) as parquet:
-        dtypes = _named_dtypes(str(file), parquet.schema_arrow)
-    return dtypes, (rows for _, rows in read_rows(file, _readable(dtypes), _ROWS))
+        return read_csv(file, read_header(file, form), tuple(dtypes), form)
+    return (rows for _, rows in read_rows(file, _readable(dtypes), _ROWS))
 
 
 def _named_dtypes(where: str, schema: pa.Schema) -> dict[str, str | None]:

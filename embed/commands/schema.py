@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import click
@@ -18,6 +19,11 @@ from ..schema_inference import MISSING_TEXTS, draft_schema
 @click.command("schema", short_help="Draft what is publicly known of a table.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", metavar="COLUMN", help="The column that tells a record's class.")
+@click.option(
+    "--columns", metavar="NAMES",
+    help="Describe these columns and the label alone, such as age,sex,pay, and leave all others "
+    "out; a name with a comma stands in double quotes.",
+)  # fmt: skip
 @click.option(
     "--separator", default=",", show_default=True, help="Character between values of a CSV file."
 )
@@ -37,6 +43,7 @@ from ..schema_inference import MISSING_TEXTS, draft_schema
 def command(
     data: Path,
     label: str | None,
+    columns: str | None,
     separator: str,
     encoding: str,
     missing: tuple[str, ...],
@@ -56,7 +63,8 @@ def command(
         begins=SCHEMA_BEGINS.encode(),
     )
     form = CsvFormat("\t" if separator == "\\t" else separator, encoding, missing or MISSING_TEXTS)
-    draft = draft_schema(data, label, form, split)
+    names = None if columns is None else next(csv.reader([columns], skipinitialspace=True), [])
+    draft = draft_schema(data, label, form, split, names)
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
     warning(

@@ -192,3 +192,25 @@ def test_a_schema_may_begin_with_a_mark_and_its_missing_texts_can_be_written(
         dpntk("embed", "a.csv", "--schema", "schema.toml", "-o", "b.h5"),
         "missing: latin-1 cannot write '\u2013', which stands for missing values",
     )
+
+
+def test_columns_that_are_chosen_are_drafted_and_all_others_left_out(dpntk: Command) -> None:
+    Path("table.csv").write_text(
+        'age,"pay, gross",name,ill,city\n'
+        + "".join(f"{20 + n},{n}.5,N{n},{'ny'[n % 2]},{'abc'[n % 3]}\n" for n in range(60))
+    )
+    for chosen in ("age,city", 'age, "pay, gross", city'):
+        drafted = dpntk("schema", "table.csv", "--label", "ill", "--columns", chosen, "--overwrite")
+        assert "left out" not in drafted.stderr  # nothing that the data decided
+        assert "left_out_confirmed" not in Path("schema.toml").read_text()
+        schema = read_schema(Path("schema.toml"), accept_from_data=True)
+        used = {"age", "ill", "city"} | ({"pay, gross"} if '"' in chosen else set())
+        assert {column.name for column in schema.columns} == used
+        assert set(schema.left_out) == {"age", "pay, gross", "name", "ill", "city"} - used
+        confirm(Path("schema.toml"))
+        embedded = dpntk("embed", "table.csv", "--schema", "schema.toml", "--overwrite")
+        assert embedded.code == 0, embedded.stderr
+    refused(
+        dpntk("schema", "table.csv", "--columns", "age,no", "--overwrite"),
+        "--columns no: table.csv has no such column",
+    )
