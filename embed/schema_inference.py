@@ -23,10 +23,11 @@ from ..common.schema.column import (
     Missing,
     Transform,
 )
-from ..common.schema.table import CsvFormat, TableSchema
+from ..common.schema.table import POINT, CsvFormat, TableSchema
 from ..common.schema.toml import Draft
 from ..common.sources.parquet import opened, read_rows, reading_parquet
 from ..common.sources.tables.csv import is_csv, read_csv, read_header
+from ..common.sources.tables.decimals import with_points
 from ..common.sources.tables.frames import Frame, is_frame, to_arrow
 from ..common.sources.tables.table import find_tables, require_distinct
 from .date_inference import SeenDates
@@ -41,6 +42,7 @@ _MOST_LABELS: Final = 100
 _MANY: Final = 20
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """How texts begin that look like numbers and are written as no program writes numbers."""
+_WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
 _ROWS: Final = 1 << 14
 _MOST_DECIMALS: Final = 4
 _SPREAD: Final = 20
@@ -55,6 +57,7 @@ class _Seen(Outlined):
 
     dtype: str | None
     """As the file says; None for CSV, which says nothing."""
+    form: CsvFormat
     numeric: bool = True
     whole: bool = True
     missing: bool = False
@@ -70,7 +73,7 @@ class _Seen(Outlined):
     decimals: int = 0
     """How many digits behind the point all numbers have at the most; too many stand for any."""
 
-    def look_at(self, column: pa.Array, form: CsvFormat) -> None:
+    def look_at(self, column: pa.Array) -> None:
         import pyarrow
         from pyarrow import compute, types
 
@@ -79,7 +82,7 @@ class _Seen(Outlined):
         texts = column.cast(pyarrow.string())
         absent = column.is_null(nan_is_null=True)
         if self.dtype in (None, "string"):
-            stand_ins = pyarrow.array(form.missing, pyarrow.string())
+            stand_ins = pyarrow.array(self.form.missing, pyarrow.string())
             absent = compute.or_(absent, compute.is_in(texts, value_set=stand_ins))
         there = compute.invert(absent)
         self.missing = self.missing or bool(compute.any(absent).as_py())
@@ -93,7 +96,10 @@ class _Seen(Outlined):
         if not self.numeric:
             return
         try:
-            known = compute.utf8_trim_whitespace(texts.filter(there)).cast(pyarrow.float64())
+            known = texts.filter(there)
+            if self.dtype is None:
+                known = with_points(known, self.form)
+            known = known.cast(pyarrow.float64())
         except pyarrow.ArrowInvalid:
             self.numeric = False
             return
@@ -120,12 +126,21 @@ class _Seen(Outlined):
         return self.dtype not in ("string", "bool", *DATE_DTYPES)
 
     @property
+    def needs_commas(self) -> bool:
+        """Whether the values of a CSV file are no numbers, but look so with a decimal comma."""
+        if self.dtype is not None or self.numeric or self.form.decimal != POINT:
+            return False
+        return bool(self.values) and all(_WITH_COMMA.fullmatch(text) for text in self.values)
+
+    @property
     def stored(self) -> str:
         if self.dtype is not None:
             return self.dtype
         if not self.numeric:
             return "string"
-        integral = self.whole and not any("." in v or "e" in v.lower() for v in self.values)
+        integral = self.whole and not any(
+            self.form.decimal in v or "e" in v.lower() for v in self.values
+        )
         return "int64" if integral and not self.missing else "float64"
 
     def describe(self, name: str, is_label: bool) -> Column | None:
@@ -135,7 +150,7 @@ class _Seen(Outlined):
             if self.dates.ambiguous:
                 notice(f"{name}: day or month first? The draft says {dates.format}")
             return dates
-        if self.dtype in DATE_DTYPES:
+        if self.dtype in DATE_DTYPES or (self.needs_commas and not is_label):
             return None
         few = len(self.values) <= (_MOST_LABELS if is_label else 2)
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
@@ -170,7 +185,7 @@ class _Seen(Outlined):
         """How they are stored, and their texts: one for each number, where they are numbers."""
         if self.stored in ("string", "bool"):
             return self.stored, self.values
-        texts = {text.strip() for text in self.values}
+        texts = {text.strip().replace(self.form.decimal, POINT) for text in self.values}
         if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
             return "string", self.values
         # Of 1 and 1.0, the shorter one stands for both.
@@ -259,6 +274,12 @@ def draft_schema(
             f"--label {label}: its values are no categories (1 to {_MOST_LABELS} of them)"
         )
     left_out = tuple(name for name, column in described.items() if column is None)
+    if commas := [name for name in left_out if seen[name].needs_commas]:
+        told += commas
+        notice(
+            "left out, because they look like numbers with a decimal comma (if they are, say "
+            "--decimal ,): " + ", ".join(commas)
+        )
     if useless := [name for name in left_out if name not in told]:
         notice(
             "left out, because they hold neither numbers (such as 1234.5), dates without a time "
@@ -320,7 +341,7 @@ def _look_at(
     seen: dict[str, _Seen],
 ) -> None:
     for name, dtype in dtypes.items():
-        before = seen.setdefault(name, _Seen(dtype))
+        before = seen.setdefault(name, _Seen(dtype, form))
         if "null" in (before.dtype, dtype):  # of this type are columns in which all values lack
             before.missing = True
             before.dtype = dtype if before.dtype == "null" else before.dtype
@@ -328,7 +349,7 @@ def _look_at(
             raise DataError(f"{where}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
     for rows in blocks:
         for name in rows.schema.names:
-            seen[name].look_at(rows.column(name), form)
+            seen[name].look_at(rows.column(name))
 
 
 def _require_names(names: Sequence[str], where: str) -> None:

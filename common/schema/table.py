@@ -24,6 +24,9 @@ from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
 from .text_encodings import require_encoding
 
+POINT: Final = "."
+COMMA: Final = ","
+"""What stands in numbers of a CSV file before the digits behind the point."""
 BINS: Final = 20
 """Soft bins of a numeric column, unless it is of integers that are fewer."""
 LEVELS: Final = 255
@@ -42,13 +45,18 @@ class CsvFormat:
         separator: one character between values.
         encoding: of the texts, such as "utf-8" or "latin-1"; see `text_encodings`.
         missing: the texts that stand for a value that is not there; the first one is written.
+        decimal: what comes before the digits behind the point: "." or ",". A point groups digits in
+            no number.
     """
 
     separator: str = ","
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ("",)
+    decimal: str = POINT
 
     def __post_init__(self) -> None:
+        if self.decimal not in (POINT, COMMA):
+            raise SchemaError(f"decimal {self.decimal!r}: it is a point or a comma")
         if len(self.separator) != 1 or self.separator in '"\r\n' or ord(self.separator) > 127:
             raise SchemaError(f"separator {self.separator!r}: it is one character, such as ;")
         require_encoding(self.encoding)
@@ -70,6 +78,7 @@ class CsvFormat:
             "separator": self.separator,
             "encoding": self.encoding,
             "missing": list(self.missing),
+            **({} if self.decimal == POINT else {"decimal": self.decimal}),
         }
 
     @classmethod
@@ -80,13 +89,13 @@ class CsvFormat:
             SchemaError: something is unknown, of the wrong type, or out of range.
         """
         if not isinstance(document, Mapping) or set(document) - {f.name for f in fields(cls)}:
-            raise SchemaError("csv: it has the entries separator, encoding and missing")
+            raise SchemaError("csv: it has the entries separator, encoding, missing and decimal")
         values = dict(document)
         missing = values.pop("missing", [""])
         if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
             raise SchemaError("csv: missing is a list of texts")
         if not all(isinstance(text, str) for text in values.values()):
-            raise SchemaError("csv: separator and encoding are texts")
+            raise SchemaError("csv: separator, encoding and decimal are texts")
         return cls(**values, missing=tuple(missing))
 
 

@@ -9,7 +9,7 @@ import click
 
 from ...common.cli.options import output_option, overwrite_option, quiet_values_option
 from ...common.console import console, warning
-from ...common.schema.table import CsvFormat
+from ...common.schema.table import COMMA, POINT, CsvFormat
 from ...common.schema.toml import COST, SCHEMA_BEGINS
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ...common.text import counted, typed
@@ -27,6 +27,10 @@ from ..schema_inference import MISSING_TEXTS, draft_schema
 @click.option(
     "--separator", default=",", show_default=True, help="Character between values of a CSV file."
 )
+@click.option(
+    "--decimal", type=click.Choice([POINT, COMMA]), default=POINT, show_default=True,
+    help="What stands in numbers of a CSV file before the digits behind the point.",
+)  # fmt: skip
 @click.option("--encoding", default="utf-8", show_default=True, help="Of the texts of a CSV file.")
 @click.option(
     "--missing", multiple=True, metavar="TEXT",
@@ -45,6 +49,7 @@ def command(
     label: str | None,
     columns: str | None,
     separator: str,
+    decimal: str,
     encoding: str,
     missing: tuple[str, ...],
     split: str,
@@ -62,7 +67,8 @@ def command(
         cost=COST,
         begins=SCHEMA_BEGINS.encode(),
     )
-    form = CsvFormat("\t" if separator == "\\t" else separator, encoding, missing or MISSING_TEXTS)
+    separator = "\t" if separator == "\\t" else separator
+    form = CsvFormat(separator, encoding, missing or MISSING_TEXTS, decimal)
     names = None if columns is None else next(csv.reader([columns], skipinitialspace=True), [])
     draft = draft_schema(data, label, form, split, names)
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)

@@ -138,7 +138,7 @@ def write_rows(
 
 
 def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = False) -> None:
-    """Write the table as the source was written: separator, encoding, text for missing values.
+    """Write the table as the source was written: separator, encoding, missing values, decimals.
 
     Args:
         table: the rows.
@@ -157,11 +157,11 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
     needs_quotes = set(f'{separator}"\r\n')
 
     def values(name: str) -> list[str]:
-        return texts_of(table.column(name), columns[name], schema.csv.missing[0])
+        return texts_of(table.column(name), columns[name], schema.csv)
 
     def written(text: str) -> str:
         if safe:
-            text = shown_as_text(text)
+            text = shown_as_text(text, schema.csv.decimal)
         if not needs_quotes.isdisjoint(text) or (not text and len(names) == 1):
             escaped = text.replace('"', '""')
             return f'"{escaped}"'

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from ...common.schema.column import NUMBER
+from ...common.schema.table import POINT
 
 SIGNS: Final = "=+-@"
 """How formulas begin."""
@@ -23,9 +24,10 @@ a formula (or its full-width form) follows, maybe after what some programs skip.
 
 
 @lru_cache(1 << 12)  # most are categories
-def shown_as_text(cell: str) -> str:
+def shown_as_text(cell: str, decimal: str = POINT) -> str:
     """A cell that a spreadsheet shows and does not compute: a single quote comes first, if need be.
 
     Numbers stay as they are, with a sign, too.
     """
-    return cell if NUMBER.fullmatch(cell) else _BEFORE_A_FORMULA.sub(r"\1'", cell)
+    is_number = NUMBER.fullmatch(cell.replace(decimal, POINT))
+    return cell if is_number else _BEFORE_A_FORMULA.sub(r"\1'", cell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from dpntk.common.schema.column import ColumnKind
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
@@ -214,3 +216,42 @@ def test_columns_that_are_chosen_are_drafted_and_all_others_left_out(dpntk: Comm
         dpntk("schema", "table.csv", "--columns", "age,no", "--overwrite"),
         "--columns no: table.csv has no such column",
     )
+
+
+def test_numbers_with_decimal_commas_are_numbers_and_come_back_so(dpntk: Command) -> None:
+    heights = [f"{150 + n / 4:.2f}".replace(".", ",") for n in range(120)]
+    rows = [f"{h};{-n};{n % 3},5;{n % 2}" for n, h in enumerate(heights)]
+    Path("table.csv").write_text("\n".join(["height;n;dose;ill", *rows]) + "\n")
+    drafted = dpntk("schema", "table.csv", "--separator", ";")
+    note = "a decimal comma (if they are, say --decimal ,): height, dose\n"
+    assert drafted.stderr.count("note: ") == 1
+    assert note in drafted.stderr
+    assert "150,25" not in Path("schema.toml").read_text()  # as a category
+    options = ("--separator", ";", "--decimal", ",", "--overwrite")
+    go_through(dpntk, "table.csv", *options)
+    height, n, dose = read_schema(Path("schema.toml")).columns[:3]
+    assert (height.lower, height.upper, height.decimals) == (150.0, 179.75, 2)
+    assert (n.kind, dose.kind) == (ColumnKind.INTEGER, ColumnKind.CONTINUOUS)
+    lines = Path("synthetic/table.csv").read_text().splitlines()
+    assert lines[0] == "height;n;dose;ill"
+    assert all(
+        re.fullmatch(r"1[5-7][0-9],[0-9]{2};-?[0-9]+;[0-2],[0-9];[01]", x) for x in lines[1:]
+    )
+    Path("pointed.csv").write_text("height;n;dose;ill\n1.500;1;1,5;0\n")
+    refused(
+        dpntk("embed", "pointed.csv", "--schema", "schema.toml", "-o", "other.h5"),
+        "row 1, column 'height': the value is not a number ('1.500')",
+    )
+
+
+def test_categories_may_have_decimal_commas(dpntk: Command) -> None:
+    Path("table.csv").write_text(
+        "dose,n\n" + "".join(f'"0,5",{n}\n"-1,0",{n}\n' for n in range(30))
+    )
+    go_through(dpntk, "table.csv", "--decimal", ",")
+    assert read_schema(Path("schema.toml")).columns[0].categories == ("-1.0", "0.5")
+    made = dpntk("generate", "release.h5", "--steps", 2, "--safe-csv", "-o", "safe")
+    assert made.code == 0, made.stderr
+    for folder in ("synthetic", "safe"):
+        lines = Path(folder, "table.csv").read_text().splitlines()[1:]
+        assert {line.rpartition(",")[0] for line in lines} == {'"0,5"', '"-1,0"'}

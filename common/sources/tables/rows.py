@@ -16,10 +16,11 @@ from ...errors import DataError, SchemaError
 from ...schema.column import LARGEST, NUMBER, Column, ColumnKind, Missing
 from ...schema.dates import DAY
 from ...schema.encoding import MISSING, blocks_of
-from ...schema.table import TableSchema
+from ...schema.table import CsvFormat, TableSchema
 from ...text import counted
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead
+from .decimals import with_points
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +114,7 @@ class RowReader:
 
         absent = self._absent(values)
         if types.is_string(values.type):
-            texts = compute.utf8_trim_whitespace(values)
+            texts = with_points(values, self._schema.csv)
             texts = compute.if_else(pyarrow.array(absent), None, texts)
             try:
                 numbers = compute.cast(texts, pyarrow.float64())
@@ -171,7 +172,7 @@ class RowReader:
             listed = compute.coalesce(
                 listed,
                 compute.index_in(
-                    _as_numbers(values, column),
+                    _as_numbers(values, column, self._schema.csv),
                     value_set=pyarrow.array(map(float, column.numbers), pyarrow.float64()),
                 ),
             )
@@ -267,7 +268,7 @@ def _as_texts(values: pa.Array, at: _Place) -> pa.Array:
     return values.cast(pyarrow.string())
 
 
-def _as_numbers(values: pa.Array, column: Column) -> pa.Array:
+def _as_numbers(values: pa.Array, column: Column, form: CsvFormat) -> pa.Array:
     """Values as float64, null where they are no numbers.
 
     Numbers are the same however they are written: programs store whole ones as floats where one of
@@ -279,7 +280,7 @@ def _as_numbers(values: pa.Array, column: Column) -> pa.Array:
     if types.is_boolean(values.type):
         return pyarrow.nulls(len(values), pyarrow.float64())
     if types.is_string(values.type):
-        values = compute.utf8_trim_whitespace(values)
+        values = with_points(values, form)
         number = compute.match_substring_regex(values, f"^(?:{NUMBER.pattern})$")
         values = compute.if_else(number, values, None)
     numbers = values.cast(pyarrow.float64(), safe=False)

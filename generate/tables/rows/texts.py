@@ -8,18 +8,19 @@ import numpy as np
 
 from ....common.schema.column import Column
 from ....common.schema.made import MadeColumn
+from ....common.schema.table import POINT, CsvFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, missing: str) -> list[str]:
+def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvFormat) -> list[str]:
     """The texts of a column's values, as its source would write them.
 
     Args:
         values: of the column's type.
         column: its description.
-        missing: what stands for a value that is not there.
+        form: how the file writes numbers, and a value that is not there.
     """
     from pyarrow import types
 
@@ -35,7 +36,9 @@ def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, missing: str)
         said = [None if x is None else f"{x + 0.0:.{digits}f}" for x in values.to_pylist()]
     else:
         said = _plain(values)
-    return [missing if text is None else text for text in said]
+    if types.is_floating(values.type):
+        said = [None if text is None else text.replace(POINT, form.decimal) for text in said]
+    return [form.missing[0] if text is None else text for text in said]
 
 
 def _dates(values: pa.ChunkedArray, column: Column) -> list[str | None]:
