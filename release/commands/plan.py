@@ -13,10 +13,9 @@ from ...common.adjacency import Adjacency
 from ...common.cli.options import json_option, schema_option
 from ...common.console import TextTable, out, show, show_json
 from ...common.features.base import FeatureMap
+from ...common.features.few_records import FEW, may_have_pixels
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
-from ...common.features.ntk.map import TangentFeatures
-from ...common.features.ntk.scattering import Scattering
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
@@ -35,8 +34,6 @@ from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from .options import promise_options
 
-_FEW: Final = 0.03
-"""A blur above which pixels beside a network's features show more than these alone."""
 _OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
 
 
@@ -224,16 +221,11 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
             f"Low signal: with a blur above {INDISTINCT:g} classes can hardly be told from noise. "
             "More records, fewer classes or a larger epsilon would help."
         )
-    if planned.blur > _FEW and _without_pixels(feature_map):
+    if planned.blur > FEW and may_have_pixels(feature_map):
         out.print(
-            f"With a blur above {_FEW:g} images are better embedded with --pixels 0.9: little more "
+            f"With a blur above {FEW:g} images are better embedded with --pixels 0.9: little more "
             "than the mean of each class can be learnt, and pixels show it with less noise."
         )
-
-
-def _without_pixels(feature_map: FeatureMap) -> bool:
-    """Whether it is of images, and a weight of pixels may be added."""
-    return isinstance(feature_map, TangentFeatures) and isinstance(feature_map.front, Scattering)
 
 
 def _features(feature_map: FeatureMap) -> str:

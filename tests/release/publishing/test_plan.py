@@ -163,3 +163,27 @@ def test_a_plan_recommends_pixels_where_they_show_more(dpntk: Command) -> None:
     assert recommended("--records", 900)
     assert not recommended("--records", 900, "--pixels", 0.9)
     assert not recommended("--records", 10_000)
+
+
+@pytest.mark.parametrize(("records", "few"), [(340, True), (390, False)])
+def test_embed_recommends_pixels_where_a_plan_does(
+    dpntk: Command, tmp_path: Path, records: int, few: bool
+) -> None:
+    images = np.zeros((records, 8, 8), np.uint8)
+    np.savez(tmp_path / "images.npz", x=images, y=np.arange(records) % 2)
+    command = (
+        "embed",
+        "images.npz",
+        "--classes",
+        2,
+        "--image-size",
+        8,
+        "--width",
+        5,
+        "--overwrite",
+    )
+    made = dpntk(*command)
+    assert made.code == 0, made.stderr
+    assert ("--pixels 0.9" in made.stderr) == few
+    assert ("--pixels 0.9" in dpntk("plan", "embedding.h5", "--eps", 1).stdout) == few
+    assert "--pixels" not in dpntk(*command, "--pixels", 0.9).stderr
