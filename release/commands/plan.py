@@ -261,8 +261,8 @@ def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
     return (
         "Bounds: a magnitude, numbers to a factor of about 1.8, stands out of the noise from "
         f"{least:,.0f} rows on, and what is beyond those that do is clipped: a column of ten "
-        f"magnitudes needs about {10 * round(least):,} rows. There are {planned.records:,}; with too "
-        "few, declare the bounds, spend more, or find those of fewer columns."
+        f"magnitudes needs about {10 * round(least):,} rows. There are {planned.records:,}; with "
+        "too few, declare the bounds, spend more, or find those of fewer columns."
     )
 
 
