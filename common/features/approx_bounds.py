@@ -48,8 +48,8 @@ def bounds_from(
 
     Args:
         column: as in `approx_bounds_schema`.
-        counts: how many records are in each cell, about, float64 (at least 128,); what follows,
-            missing values, is passed over.
+        counts: how many records are in each cell, about, float64 (at least 128,); what follows are
+            missing values.
         least: how many are enough.
         rows: how many records there are, about, those whose value is missing included.
     """
