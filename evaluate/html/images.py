@@ -21,6 +21,7 @@ _LARGEST: Final = 48
 """Pixels: larger ones are made smaller, so that the file stays small."""
 _APART: Final = 2
 """Pixels between two images."""
+_BETWEEN: Final = "grey"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _png(records: NDArray[np.uint8], channels: int) -> str:
     """
     images = [Image.fromarray(one) for one in pictures(records, channels)]
     side = min(images[0].width, _LARGEST)
-    row = Image.new(images[0].mode, (len(images) * (side + _APART) - _APART, side), "white")
+    row = Image.new(images[0].mode, (len(images) * (side + _APART) - _APART, side), _BETWEEN)
     for place, image in enumerate(images):
         row.paste(image.resize((side, side)), (place * (side + _APART), 0))
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""From what is known to HTML: names of strangers come out as text, and nothing is fetched or run."""
+"""The page: names of strangers come out as text, and nothing is fetched or run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _pages() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"short": _short, "percent": _percent, "signed": "{:.2f}".format}
+    pages.filters |= {"short": _short, "percent": _percent, "signed": "{:z.2f}".format}
     return pages
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -119,4 +120,4 @@ def _ranges(column: Column) -> list[str]:
         texts = [iso_text(math.floor(end) * column.seconds, with_time=with_time) for end in ends]
     else:
         texts = [f"{end:,.4g}" if abs(end) < 1000 else f"{end:,.0f}" for end in ends]
-    return [f"{first} to {last}" for first, last in zip(texts, texts[1:], strict=False)]
+    return [f"{first} to {last}" for first, last in pairwise(texts)]
