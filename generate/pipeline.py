@@ -117,7 +117,6 @@ def generate(
     require_replaceable(folder)
     if points is not None:
         require_points(points, len(opened.release.schema.classes))
-    warn_of_indistinct(opened.release)
     training: Training[Any]
     generator: SavedGenerator
     if isinstance(chosen, TableSettings):
@@ -132,6 +131,7 @@ def generate(
         made = sample_to(
             folder, generator, count=count, seed=chosen.seed, where=where, safe_csv=safe_csv
         )
+    warn_of_indistinct(opened.release)
     return replace(made, losses=training.losses, noise_floor=training.noise_floor)
 
 

@@ -36,7 +36,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
 def command(
     embedding: Path,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     adjacency: Adjacency,
     runs: int,
     canaries: int,

@@ -160,7 +160,7 @@ def audit(
     path: Path,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None = None,
     adjacency: Adjacency,
     runs: int = DEFAULT_RUNS,
     canaries: int = 0,
@@ -176,7 +176,7 @@ def audit(
     Args:
         path: the embedding, for its feature map, grid and sums.
         epsilon: of the guarantee to be audited.
-        delta: of the guarantee.
+        delta: of the guarantee; what a release would have if None.
         adjacency: of the guarantee.
         runs: of the mechanism on each of the two data sets.
         canaries: 0 for a pair that is far apart by construction, in an otherwise empty data set;
@@ -191,7 +191,8 @@ def audit(
         BudgetError: the terms make no sense for this embedding.
     """
     embedding = load_embedding(path)
-    scale = noise_for(embedding, PrivacyParameters(epsilon, delta, adjacency))
+    parameters = PrivacyParameters(epsilon, delta, adjacency)
+    scale, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
     opened = module_for(embedding.feature_map, module)
     pair = _farthest(_pairs(embedding, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
