@@ -14,6 +14,7 @@ from ..common.storage.plain import parse_json
 from ..common.storage.synthetic_folder import PROVENANCE
 from ..common.text import promised
 from ..release.file.citation import citation_of, contradictions
+from ..release.file.distilled import AnyOpened
 from ..release.file.reader import open_any
 from ..release.signing.policy import Acceptance
 
@@ -82,17 +83,27 @@ def confirmed(
         DataError: they say that they come from elsewhere, or something that is not true of it.
         ReleaseError: the release cannot be accepted.
     """
-    opened = open_any(path, acceptance)
+    return confirmed_by(open_any(path, acceptance), provenance, classes)
+
+
+def confirmed_by(
+    opened: AnyOpened, provenance: Mapping[str, Any], classes: tuple[str, ...]
+) -> dict[str, Any]:
+    """As `confirmed`, by a release that is open.
+
+    Raises:
+        DataError: the records say that they come from elsewhere, or something that is not true.
+    """
     cited = provenance.get("release")
     if not isinstance(cited, dict) or cited.get("digest") != opened.digest:
-        raise DataError(f"the synthetic records do not say that they come from {path}")
+        raise DataError(f"the synthetic records do not say that they come from {opened.path}")
     schema = opened.release.schema
     wrong = contradictions(cited, opened)
     if classes != schema.classes or provenance.get("schema", schema.to_json()) != schema.to_json():
         wrong.append("schema")
     if wrong:
         raise DataError(
-            f"what the synthetic records say of {path} is not true of it: {', '.join(wrong)}"
+            f"what the synthetic records say of {opened.path} is not true of it: {', '.join(wrong)}"
         )
-    console.print(f"said to be made from {path}, {opened.signed_by}")
+    console.print(f"said to be made from {opened.path}, {opened.signed_by}")
     return {**provenance, "release": citation_of(opened)}

@@ -44,6 +44,10 @@ COMMANDS = {
         "Train a generator from a release and sample (stage three).",
     ),
     "evaluate": ("evaluate.commands.evaluate", "Measure how good the synthetic records are."),
+    "report": (
+        "evaluate.commands.report",
+        "Write all that there is to see of synthetic records into one HTML file.",
+    ),
     "audit": ("evaluate.commands.audit", "Try to refute the guarantee by attacking the mechanism."),
     "trust": ("release.commands.trust", "Choose whose releases to accept."),
     "keygen": ("release.commands.keygen", "Make a key to sign releases with."),

@@ -8,11 +8,9 @@ import click
 
 from ...common.cli.options import json_option
 from ...common.console import out, show_label, warning
-from ..file.distilled import holds_points
 from ..file.reader import open_any
 from ..file.statement import NOT_PRIVATE
-from ..label.distilled import distilled_label
-from ..label.embedding import embedding_label
+from ..label.kinds import label_of
 from ..signing.policy import Acceptance
 from .options import acceptance_options
 
@@ -33,7 +31,7 @@ def command(release: Path, as_json: bool, registry: bool, acceptance: Acceptance
     private = opened.release.guarantee.private
     if not private:
         warning(f"{release} is {NOT_PRIVATE}")
-    label = distilled_label(opened) if holds_points(opened) else embedding_label(opened)
+    label = label_of(opened)
     if as_json:
         out.print(*label.as_json().splitlines())
     elif registry:

@@ -31,11 +31,18 @@ def association_error(table: Table, other: Table) -> float | None:
         for i, j in some_combinations(len(columns), 2, MOST_PAIRS)
         if not (columns[i].kind.numeric and columns[j].kind.numeric)
     ]
-    differences = [abs(_association(table, *pair) - _association(other, *pair)) for pair in pairs]
+    differences = [abs(association(table, *pair) - association(other, *pair)) for pair in pairs]
     return float(np.mean(differences)) if differences else None
 
 
-def _association(table: Table, first: Column, second: Column) -> float:
+def association(table: Table, first: Column, second: Column) -> float:
+    """Of two columns of which one at least has categories, 0 to 1.
+
+    Args:
+        table: rows under a schema.
+        first: a column of it.
+        second: another.
+    """
     if first.kind.numeric:
         first, second = second, first
     codes = binned(table, first)

@@ -26,12 +26,20 @@ def correlation_error(table: Table, other: Table) -> float | None:
     pairs = [(names[i], names[j]) for i, j in some_combinations(len(names), 2, MOST_PAIRS)]
     if not pairs:
         return None
-    first, second = (_rank_correlations(one, pairs) for one in (table, other))
+    first, second = (rank_correlations(one, pairs) for one in (table, other))
     return float(np.abs(first - second).mean())
 
 
-def _rank_correlations(table: Table, pairs: list[tuple[str, str]]) -> Numbers:
-    """Spearman's, of each pair over the rows where neither is missing; 0 if one is constant."""
+def rank_correlations(table: Table, pairs: list[tuple[str, str]]) -> Numbers:
+    """Spearman's, of each pair over the rows where neither is missing; 0 if one is constant.
+
+    Args:
+        table: rows under a schema.
+        pairs: names of numeric columns.
+
+    Returns:
+        float64 (len(pairs),), -1 to 1.
+    """
     names = {name for pair in pairs for name in pair}
     absent = {name: np.isnan(table.columns[name]) for name in names}
     ranks = {name: _ranks(table.columns[name]) for name in names if not absent[name].any()}

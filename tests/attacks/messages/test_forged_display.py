@@ -387,6 +387,22 @@ def evaluate(dpntk: Command) -> list[Outcome]:
 
 
 @scenario
+def report(dpntk: Command) -> list[Outcome]:
+    hostile = strangers_release(dpntk)
+    dpntk("generate", hostile, "--steps", 2, "-n", 40, "-o", named(".out"))
+    shows = dpntk("report", hostile, named(".out"), "-o", named(".html"))
+    page = named(".html").read_text()
+    assert FORGED in page
+    assert not hidden(page)
+    return [
+        shows,
+        dpntk("report", hostile, named(".out"), "--public", "--test", named(".images")),
+        dpntk("report", named(".missing"), named(".out")),
+        dpntk("report", hostile, named(".out"), "-o", named(".images")),
+    ]
+
+
+@scenario
 def audit(dpntk: Command) -> list[Outcome]:
     embedded(dpntk)
     return [

@@ -1,0 +1,65 @@
+"""The command `dpntk report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...common.cli.options import output_option, quiet_values_option
+from ...common.console import console
+from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
+from ...release.commands.options import acceptance_options
+from ...release.signing.policy import Acceptance
+from ..html.page import BEGINS
+from ..html.report import report
+
+
+@click.command("report", short_help="Write what there is to see of synthetic records as HTML.")
+@click.argument("release", type=click.Path(path_type=Path), default="release.h5")
+@click.argument("synthetic", type=click.Path(path_type=Path), default="synthetic")
+@click.option(
+    "--test", type=click.Path(path_type=Path), metavar="DATA",
+    help="Real records to compare with, that were not embedded; their test part, where they have "
+    "one.",
+)  # fmt: skip
+@click.option(
+    "--evaluation", type=click.Path(path_type=Path), metavar="FILE",
+    help="Show the figures that 'dpntk evaluate' wrote of SYNTHETIC.",
+)  # fmt: skip
+@click.option(
+    "--public", is_flag=True,
+    help="Write a report that anybody may see: of RELEASE and SYNTHETIC alone.",
+)  # fmt: skip
+@quiet_values_option
+@acceptance_options
+@output_option("Where to write the report; an earlier one is replaced.", "report.html")
+def command(
+    release: Path,
+    synthetic: Path,
+    test: Path | None,
+    evaluation: Path | None,
+    public: bool,
+    acceptance: Acceptance,
+    output: Path,
+) -> None:
+    """Write one HTML file that shows what RELEASE promises, and what SYNTHETIC looks like.
+
+    RELEASE is release.h5, and SYNTHETIC synthetic/, if nothing else is said. SYNTHETIC has to say
+    that it comes from RELEASE. The file fetches nothing and has no scripts. Without --public it is
+    for the owner of the records alone.
+    """
+    require_absent(output, overwrite=True, cost="", begins=BEGINS)
+    content = report(
+        release,
+        synthetic,
+        test=test,
+        evaluation=evaluation,
+        public=public,
+        acceptance=acceptance,
+    )
+    write_atomically(output, content, mode=PUBLIC_MODE if public else SENSITIVE_MODE)
+    if public:
+        console.print(f"{output} is public: it holds nothing beyond the release")
+    else:
+        console.print(f"{output} is SENSITIVE: only you can read it (0600)")

@@ -1,0 +1,85 @@
+"""The figures of an `evaluation.json`, as a report shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...common.errors import DataError
+from ...common.storage import door
+from ...common.storage.plain import parse_json
+
+_LARGEST_FILE: Final = 1 << 26
+_MEANINGS: Final = ("measure", "distances", "attacks", "classifiers")
+"""Where an evaluation says what its figures are."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Utility and privacy in figures.
+
+    Attributes:
+        trained_on: what each column of figures is about.
+        rows: name of a figure, its values (empty where there is none), and what it is.
+        notes: what a reader of the figures has to know.
+        test_records: how many real ones they are measured on.
+    """
+
+    trained_on: list[str]
+    rows: list[tuple[str, list[str], str]]
+    notes: list[str]
+    test_records: int
+
+
+def read_figures(path: Path, digest: str) -> Figures:
+    """Read what `dpntk evaluate` wrote.
+
+    Args:
+        path: of `evaluation.json`.
+        digest: of the release whose synthetic records it has to be about.
+
+    Raises:
+        DataError: it cannot be read, or is about another release.
+    """
+    damaged = DataError(f"{path}: not an evaluation.json; 'dpntk evaluate' writes one")
+    try:
+        document = parse_json(door.read(path, _LARGEST_FILE, refusal=DataError))
+        cited = document["synthetic"]
+        releases = [
+            one["release"]["digest"] for one in ([cited] if isinstance(cited, dict) else cited)
+        ]
+        figures = _understood(document)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise damaged from error
+    if set(releases) != {digest}:
+        raise DataError(f"{path}: about synthetic records of another release")
+    return figures
+
+
+def _understood(document: dict[str, Any]) -> Figures:
+    rows: list[dict[str, Any]] = document["rows"]
+    said = [part for name in _MEANINGS if isinstance(part := document.get(name), dict)]
+    meanings = {name: text for part in said for name, text in part.items()}
+    names = dict.fromkeys(
+        name for row in rows for name, value in row.items() if isinstance(value, int | float)
+    )
+    return Figures(
+        trained_on=[str(row["trained_on"]) for row in rows],
+        rows=[
+            (name, [_written(row.get(name)) for row in rows], _text(meanings.get(name)))
+            for name in names
+        ],
+        notes=[str(note) for note in document.get("notes", [])],
+        test_records=int(document["test_records"]),
+    )
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else ""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

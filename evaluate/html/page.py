@@ -1,0 +1,45 @@
+"""The page: names of strangers come out as text, and nothing is fetched or run."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ...common.foreign import shown
+
+BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk report"
+"""Beginning of every report."""
+_LONGEST_NAME: Final = 60
+
+
+def rendered(**what: Any) -> bytes:  # noqa: ANN401 - whatever the template shows
+    """The report, in UTF-8.
+
+    Args:
+        **what: is known, by the names that `templates/report.html` has for it.
+    """
+    return _pages().get_template("report.html").render(what).encode()
+
+
+def _pages() -> Environment:
+    """Templates that escape every text, and show what is hidden in it."""
+    pages = Environment(
+        loader=PackageLoader("dpntk.evaluate.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: shown(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters |= {"short": _short, "percent": _percent, "signed": "{:z.2f}".format}
+    return pages
+
+
+def _short(name: str) -> str:
+    """A name that has room in a table."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"

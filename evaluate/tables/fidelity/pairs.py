@@ -1,0 +1,31 @@
+"""How strongly columns go together, pair by pair."""
+
+from __future__ import annotations
+
+from ..table import Table
+from .associations import association
+from .combinations import MOST_PAIRS, some_combinations
+from .correlations import rank_correlations
+
+Pair = tuple[str, str]
+
+
+def strengths(table: Table) -> dict[Pair, float]:
+    """Rank correlations of numeric columns, associations of all others.
+
+    Args:
+        table: rows under a schema.
+
+    Returns:
+        Names of two columns, in the order of the schema, to -1..1, or 0..1 where one has
+        categories; some pairs that are drawn at random if there are very many.
+    """
+    columns = table.schema.columns
+    chosen = some_combinations(len(columns), 2, MOST_PAIRS)
+    pairs = [(columns[i], columns[j]) for i, j in chosen]
+    numeric = [(a.name, b.name) for a, b in pairs if a.kind.numeric and b.kind.numeric]
+    found = dict(zip(numeric, rank_correlations(table, numeric).tolist(), strict=True))
+    for first, second in pairs:
+        if (first.name, second.name) not in found:
+            found[first.name, second.name] = association(table, first, second)
+    return found
