@@ -478,7 +478,7 @@ def test_attacks_are_shown_beside_controls(
     baseline = ("--baseline", "train.csv")
     done = dpntk("evaluate", "--test", "test.csv", *baseline, "--members", "train.csv")
     assert done.code == 0, done.stderr
-    assert "attacks check the implementation" in done.stdout
+    assert "attacks check the implementation" in " ".join(done.stdout.split())
     report = json.loads((files / "evaluation.json").read_text())
     assert list(report["attacks"]) == list(METHODS)
     ours, real, *_ = report["rows"]
