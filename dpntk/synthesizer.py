@@ -148,8 +148,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
-            Of a table a DataFrame with the declared types; of images uint8 (n, side, side) and
-            their labels, int64 (n,).
+            Of a table a DataFrame with the declared types; of images uint8 (n, side, side), or
+            (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
             GeneratorError: it was not fitted, or the numbers make no sense.

@@ -110,12 +110,10 @@ class ProductFeatures(Outlined):
 
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
-        numbers = self.numbers[rows]
+        numbers, factors = self.numbers[rows], self.factors[rows]
         # Of each factor, few enough digits at a time that sums of products are below 2^53.
-        for shift in (_DIGITS, 0):
-            digits = self.factors[rows] >> shift
-            if not shift:
-                digits = digits & ((1 << _DIGITS) - 1)
+        high, low = factors >> _DIGITS, factors & ((1 << _DIGITS) - 1)
+        for digits, shift in ((high, _DIGITS), (low, 0)):
             sums = numbers.T @ (numbers * digits[:, None])
             column += sums.to(torch.int64).flatten() << shift
 

@@ -227,8 +227,8 @@ class IsMissing(Condition):
 
 
 @dataclass(frozen=True)
-class All(Condition):
-    """Several conditions at once."""
+class _Several(Condition):
+    """Conditions that are taken together."""
 
     parts: tuple[Condition, ...]
 
@@ -236,6 +236,11 @@ class All(Condition):
     def names(self) -> frozenset[str]:
         """See `Condition`."""
         return frozenset().union(*(part.names for part in self.parts))
+
+
+@dataclass(frozen=True)
+class All(_Several):
+    """Several conditions at once."""
 
     @property
     def negated(self) -> Condition:
@@ -256,15 +261,8 @@ class All(Condition):
 
 
 @dataclass(frozen=True)
-class Either(Condition):
+class Either(_Several):
     """At least one of several conditions."""
-
-    parts: tuple[Condition, ...]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """See `Condition`."""
-        return frozenset().union(*(part.names for part in self.parts))
 
     @property
     def negated(self) -> Condition:
