@@ -135,6 +135,7 @@ def command(
         if not isinstance(schema_path, Path):
             raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
+        draft = draft if (unit := source.privacy_unit) is None else draft.with_unit(unit)
         table = draft.approx_bounds_schema(str(schema_path), accept_from_data=accept_from_data)
         features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
         source, chosen = replace(source, schema=table), approx_bounds_map(table)
@@ -180,13 +181,15 @@ def command(
             "what a release shows of such a class is noise alone"
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
+    adjacency = "" if schema.privacy_unit is None else " --adjacency add-remove"
     if private_bounds:
         assert isinstance(schema_path, Path)  # or it would have been refused
-        console.print(f"next: dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1")
+        bounds = f"dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1"
+        console.print(f"next: {bounds}{adjacency}")
     else:
         console.print(
-            f"next: dpntk release {typed(output)} --eps 1",
-            f"how noisy that would be: dpntk plan {typed(output)} --eps 1",
+            f"next: dpntk release {typed(output)} --eps 1{adjacency}",
+            f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}",
         )
         few = few_at_epsilon_one(embedding.records, len(schema.classes))
         if few and may_have_pixels(embedding.feature_map):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from ...common.cli.options import schema_option, threads_option
+from ...common.cli.options import schema_option, threads_option, unit_options
 from ...common.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
@@ -83,13 +83,16 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(
         split: str, image_size: int | None, channels: int | None, classes: int | None,
-        class_names: tuple[str, ...] | None, schema: Path | None,
+        class_names: tuple[str, ...] | None, schema: Path | None, unit: str | None,
+        rows_per_unit: int | None,
         **given: Any,  # noqa: ANN401 - handed on
     ) -> None:  # fmt: skip
-        source = SourceOptions(schema, split, image_size, classes, class_names, channels)
+        source = SourceOptions(
+            schema, split, image_size, classes, class_names, channels, unit, rows_per_unit
+        )
         command(source=source, **given)
 
-    whole: Callable[..., None] = with_options
+    whole: Callable[..., None] = unit_options(with_options)
     for option in reversed(_OPTIONS):
         whole = option(whole)
     return whole
@@ -102,7 +105,9 @@ def with_schema(source: SourceOptions, *, accept_from_data: bool) -> SourceOptio
         SchemaError: it cannot be used as it is, or there is nothing to accept.
     """
     if isinstance(source.schema, Path):
-        return replace(source, schema=read_schema(source.schema, accept_from_data=accept_from_data))
+        unit = source.privacy_unit
+        schema = read_schema(source.schema, accept_from_data=accept_from_data, unit=unit)
+        return replace(source, schema=schema)
     if accept_from_data:
         raise SchemaError("--accept-from-data means nothing without --schema")
     return source

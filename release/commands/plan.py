@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import json_option, schema_option
+from ...common.cli.options import json_option, schema_option, unit_options
 from ...common.console import TextTable, out, show, show_json
 from ...common.features.base import FeatureMap
 from ...common.features.few_records import FEW, may_have_pixels
@@ -21,6 +21,7 @@ from ...common.schema import Schema
 from ...common.schema.classes import numbered
 from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
+from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
 from ...common.schema.toml import read_schema
 from ...common.text import counted, rounded_down, rounded_up
 from ...embed.commands.feature_options import OF_THE_MAP, feature_options
@@ -34,7 +35,9 @@ from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from .options import promise_options
 
-_OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
+_OF_THE_EMBEDDING: Final = (
+    "classes", "image_size", "colour", "schema", "unit", "rows_per_unit", *OF_THE_MAP,
+)  # fmt: skip
 
 
 @click.command("plan", short_help="Say how much noise a release would have.")
@@ -65,6 +68,7 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE
 @json_option()
 @click.option("--colour", is_flag=True, help="Images have three channels.")
 @schema_option("The data are a table, and this says what is publicly known of it.")
+@unit_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -80,6 +84,8 @@ def command(
     image_size: int | None,
     colour: bool,
     schema: Path | None,
+    unit: str | None,
+    rows_per_unit: int | None,
     as_json: bool,
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
@@ -95,14 +101,15 @@ def command(
         loaded = load_embedding(embedding)
         number = _public_number(loaded, parameters, records)
         feature_map, grid = loaded.feature_map, loaded.grid
-        planned = plan(feature_map, grid, len(loaded.schema.classes), number, parameters)
+        known = loaded.schema
     else:
-        known = _known(schema, classes, image_size, colour=colour)
+        protected = declared_unit(unit, rows_per_unit)
+        known = _known(schema, classes, image_size, protected, colour=colour)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        feature_map = features.draw(known)
+        number, feature_map = records, features.draw(known)
         grid = Grid.for_capacity(known.levels, max(records, DEFAULT_CAPACITY))
-        planned = plan(feature_map, grid, len(known.classes), records, parameters)
+    planned = plan(feature_map, grid, len(known.classes), number, parameters, known.privacy_unit)
     if as_json:
         spent = None if embedding is None else _budget(loaded.ledger, planned)
         show_json({**_document(planned, feature_map), "budget": spent})
@@ -113,10 +120,17 @@ def command(
 
 
 def _known(
-    path: Path | None, classes: int | None, image_size: int | None, *, colour: bool
+    path: Path | None,
+    classes: int | None,
+    image_size: int | None,
+    unit: PrivacyUnit | None,
+    *,
+    colour: bool,
 ) -> Schema:
     """What is known of the records; a draft will do, for nothing of it is released."""
     if path is None:
+        if unit is not None:
+            raise click.UsageError("--unit is for tables: say with --schema what is known of one")
         if classes is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         channels = COLOUR if colour else GREY
@@ -127,7 +141,7 @@ def _known(
     for option, value in of_images.items():
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")
-    return read_schema(path, accept_from_data=True)
+    return read_schema(path, accept_from_data=True, unit=unit)
 
 
 def _refuse_feature_options(context: click.Context) -> None:
@@ -165,6 +179,7 @@ def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
         "noise_multiplier": planned.noise_multiplier,
         "sensitivity": planned.sensitivity,
         "sigma": planned.sigma,
+        "privacy_unit": None if planned.unit is None else planned.unit.to_json(),
         "noise_per_coordinate": planned.noise_per_coordinate,
         "noise_norm": planned.noise_norm,
         "signal_bound": planned.signal_bound,
@@ -204,6 +219,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
             _features(feature_map),
         ),
         ("noise multiplier", f"{planned.noise_multiplier:.4g}", "noise at sensitivity 1"),
+        *_unit_row(planned.unit),
         ("sensitivity", f"{planned.sensitivity:.4g}", "of the sums, one record's feature being 1"),
         ("sigma", f"{planned.sigma:.4g}", "noise on every sum"),
         ("noise per coordinate", f"{planned.noise_per_coordinate:.3g}", "of the released matrix"),
@@ -226,6 +242,11 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
             f"With a blur above {FEW:g} images are better embedded with --pixels 0.9: little more "
             "than the mean of each class can be learnt, and pixels show it with less noise."
         )
+
+
+def _unit_row(unit: PrivacyUnit | None) -> list[tuple[str, str, str]]:
+    """What is protected, if it is more than a record."""
+    return [] if unit is None else [("unit", f"{unit.rows:,}", f"rows count of {unit.whole}")]
 
 
 def _features(feature_map: FeatureMap) -> str:

@@ -13,7 +13,7 @@ from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
 from .rows import RowReader, RowsInPlace, encoded_batches
-from .table import require_columns, require_distinct
+from .table import require_column, require_columns, require_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ class FrameSource(Outlined):
 
     Attributes:
         schema: what is publicly known of it.
-        table: its columns.
+        table: its columns, and that of the privacy unit.
         where: what messages call it.
     """
 
@@ -60,8 +60,11 @@ class FrameSource(Outlined):
             SchemaError: the columns are not those of the schema.
         """
         where, held = type(frame).__name__, _held(frame)
-        require_columns(_names(held), schema, where)
-        table = _columns(held, [column.name for column in schema.columns], where)
+        names, wanted = _names(held), [column.name for column in schema.columns]
+        require_columns(names, schema, where)
+        if schema.privacy_unit is not None and schema.privacy_unit.column in names:
+            wanted.append(schema.privacy_unit.column)
+        table = _columns(held, wanted, where)
         require_records(table.num_rows, where)
         return cls(schema, table, where)
 
@@ -79,6 +82,16 @@ class FrameSource(Outlined):
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """See `Source`. How many values were beyond their bounds is shown at the end."""
         yield from encoded_batches(self.schema, self._rows(start, stop), size)
+
+    def only(self, name: str) -> RowsInPlace:
+        """Yield one column of all rows, that of the privacy unit or of the schema.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
+        require_column(name, self.table.column_names, self.where)
+        for where, first, rows in self._rows(0, None):
+            yield where, first, rows.select([name])
 
     def _rows(self, start: int, stop: int | None) -> RowsInPlace:
         wanted = self.table.slice(start, (len(self) if stop is None else stop) - start)
