@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from ...common.cli.options import schema_option, threads_option, unit_options
+from ...common.cli.options import schema_option, threads_option
 from ...common.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
@@ -83,16 +83,13 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(
         split: str, image_size: int | None, channels: int | None, classes: int | None,
-        class_names: tuple[str, ...] | None, schema: Path | None, unit: str | None,
-        rows_per_unit: int | None,
+        class_names: tuple[str, ...] | None, schema: Path | None,
         **given: Any,  # noqa: ANN401 - handed on
     ) -> None:  # fmt: skip
-        source = SourceOptions(
-            schema, split, image_size, classes, class_names, channels, unit, rows_per_unit
-        )
+        source = SourceOptions(schema, split, image_size, classes, class_names, channels)
         command(source=source, **given)
 
-    whole: Callable[..., None] = unit_options(with_options)
+    whole: Callable[..., None] = with_options
     for option in reversed(_OPTIONS):
         whole = option(whole)
     return whole
