@@ -454,7 +454,7 @@ def test_a_record_counts_once_for_each_column() -> None:
 def test_bounds_hold_the_numbers_that_were_counted(
     first: float, second: float, kind: ColumnKind, dtype: str
 ) -> None:
-    if not kind.numeric or kind.temporal or (kind is ColumnKind.CONTINUOUS and "int" in dtype):
+    if not kind.numeric or kind.timed or (kind is ColumnKind.CONTINUOUS and "int" in dtype):
         return
     lower, upper = widest_bounds(kind, dtype, Transform.NONE)
     column = Column("x", kind, dtype, lower, upper, transform=Transform.SIGNED_LOG)
