@@ -44,7 +44,7 @@ imports: $(READY) tree
 	cd build/typed && ../../$(BIN)/lint-imports --config ../../pyproject.toml
 
 pytest: $(READY)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 docs: $(DOCS_READY)
 	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs

@@ -367,7 +367,7 @@ def test_a_round_that_finds_nothing_is_counted_too(
 def test_noise_alone_passes_for_no_magnitude(
     dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """100 draws for 40 columns; 4 standard deviations are passed in about 15 of them."""
+    """30 draws for 40 columns; 4 standard deviations are passed in about 5 of them."""
     random = np.random.default_rng(0)
     drawn = []
 
@@ -385,10 +385,10 @@ def test_noise_alone_passes_for_no_magnitude(
     rows = [",".join(f"x{n}" for n in range(40)), *[",".join(["7"] * 40)] * 3]
     Path("many.csv").write_text("\n".join(rows) + "\n")
     assert dpntk("embed", "many.csv", "--schema", "many.toml", "--private-bounds").code == 0
-    for _ in range(100):
+    for _ in range(30):
         with pytest.raises(BudgetError, match="column 'x0': no magnitude has"):
             find_bounds(Path("magnitudes.h5"), many, PrivacyParameters(1.0), lambda _: True)
-    assert 5 < sum(draw.max() > 4 for draw in drawn) < 30
+    assert 1 < sum(draw.max() > 4 for draw in drawn) < 15
 
 
 @pytest.mark.parametrize("columns", [1, 7, 100, 2000])
