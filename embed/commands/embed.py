@@ -182,7 +182,10 @@ def command(
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     if private_bounds:
         assert isinstance(schema_path, Path)  # or it would have been refused
-        console.print(f"next: dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1")
+        console.print(
+            f"next: dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1",
+            f"how many rows that needs: dpntk plan {typed(output)} --eps 0.1",
+        )
     else:
         console.print(
             f"next: dpntk release {typed(output)} --eps 1",
