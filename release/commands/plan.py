@@ -28,6 +28,7 @@ from ...common.text import counted, rounded_down, rounded_up
 from ...embed.commands.feature_options import OF_THE_MAP, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options import FeatureOptions
+from ...embed.sums.data_sets import spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding
 from ..file.model import INDISTINCT
 from ..mechanism.composition import remaining, total_of
@@ -108,7 +109,7 @@ def command(
         parameters = replace(parameters, class_counts=ClassCounts.UNIFORM)  # as `dpntk bounds` does
     planned = plan(feature_map, grid, len(known.classes), number, parameters)
     if as_json:
-        spent = None if embedding is None else _budget(loaded.ledger, planned)
+        spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
         show_json({**_document(planned, feature_map), "budget": spent})
         return
     _show(planned, feature_map)
@@ -117,7 +118,7 @@ def command(
     else:
         _say_what_noise_hides(planned, feature_map)
     if embedding is not None:
-        _show_budget(loaded.ledger, planned)
+        _show_budget(spent_on_records_of(loaded), planned)
 
 
 def _known(
