@@ -36,6 +36,7 @@ from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from ..publishing.private_bounds import rows_to_stand_out
+from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
 _OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
@@ -88,6 +89,9 @@ def command(
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
+    Of a table it says what could be learnt of it, by simulations of rows that are made up from the
+    schema, for several epsilons.
+
     Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
     that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
     """
@@ -108,15 +112,19 @@ def command(
     if for_bounds := is_approx_bounds(known, feature_map):
         parameters = replace(parameters, class_counts=ClassCounts.UNIFORM)  # as `dpntk bounds` does
     planned = plan(feature_map, grid, len(known.classes), number, parameters)
+    expected = forecasts_around(planned, known, feature_map, grid)
     if as_json:
         spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
-        show_json({**_document(planned, feature_map), "budget": spent})
+        told = forecast_document(expected)
+        show_json({**_document(planned, feature_map), "budget": spent, "forecast": told})
         return
     _show(planned, feature_map)
     if for_bounds:
         out.print(_where_bounds_are_found(planned, feature_map))
     else:
         _say_what_noise_hides(planned, feature_map)
+    if expected is not None:
+        show_forecast(expected, epsilon)
     if embedding is not None:
         _show_budget(spent_on_records_of(loaded), planned)
 
