@@ -201,9 +201,11 @@ def bounds(dpntk: Command) -> list[Outcome]:
         newline="",
     )
     counted = ("embed", data, "--schema", secret, "--private-bounds", "-o", named(".h5"))
-    found = ("bounds", named(".h5"), "--schema", secret, "--delta", 1e-3)
+    promise = ("bounds", named(".h5"), "--schema", secret, "--delta", 1e-3)
+    found = (*promise, "--adjacency", "add-remove")
     return [
         dpntk(*counted),
+        dpntk(*promise, "--eps", 0.001, "-o", named("2.toml")),
         dpntk(*found, "--eps", 50, "-o", named("2.toml")),
         dpntk(*found, "--eps", 0.001, "--compose", "-o", named("3.toml")),
         dpntk(*found, "--eps", 1, "-o", named("4.toml")),
