@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -533,7 +534,7 @@ def test_bounds_hold_the_numbers_that_were_counted(
     if kind is ColumnKind.INTEGER:
         numbers = np.rint(numbers)
     encoded = NumericEncoding(column, 2).encode(numbers, np.zeros(2, dtype=bool))
-    places = approx_bounds_map(schema).hits(encoded)[:, 0]
+    places = approx_bounds_map(schema).hits(torch.from_numpy(encoded))[:, 0].numpy()
     found = bounds_from(column, np.bincount(places, minlength=128).astype(float), 0.5, 2)
     assert found is not None
     assert lower <= found[0] <= numbers.min()
