@@ -38,6 +38,9 @@ class Activations(nn.Module):
         last: whether only the last part is listened to, as it is, averaged over all places.
     """
 
+    mean: Tensor
+    deviation: Tensor
+
     def __init__(
         self,
         parts: Sequence[nn.Module],

@@ -43,4 +43,5 @@ class PerceptualKernel:
 
 def _of_length_one(vectors: Tensor) -> Tensor:
     size = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
-    return vectors / size.clamp_min(torch.finfo(torch.float32).tiny)
+    shortened: Tensor = vectors / size.clamp_min(torch.finfo(torch.float32).tiny)
+    return shortened

@@ -329,7 +329,8 @@ def _values(
         SchemaError: a list is of another length.
     """
     _require_all_there(column, first, where, "image")
-    values, found, in_a_record = column, (), 1
+    values, in_a_record = column, 1
+    found: tuple[int, ...] = ()
     while _is_list(values.type):
         lengths = np.asarray(values.value_lengths())
         wanted = int(shape[len(found)] if shape else lengths[0] if len(lengths) else 0)

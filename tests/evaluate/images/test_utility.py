@@ -71,8 +71,8 @@ def test_a_linear_classifier_learns_from_features_of_any_scale() -> None:
     labels = random.integers(0, 3, 300)
     features = random.normal(0, 1, (300, 5)) * 1e-6 + 1e3
     features[:, 0] += 1e-5 * labels
-    parts = [(features[part], labels[part]) for part in (slice(200), slice(200, None))]
-    assert linear_on_features(*parts, seed=0) > 0.95
+    train, test = ((features[part], labels[part]) for part in (slice(200), slice(200, None)))
+    assert linear_on_features(train, test, 0) > 0.95
 
 
 def test_same_seed_gives_the_same_figures(
