@@ -465,7 +465,7 @@ def bad_parquet_rows_length(folder: Path) -> Path:
 
 
 def bad_parquet_rows_null(folder: Path) -> Path:
-    rows = IMAGES.tolist()
+    rows: list[list[list[int] | None]] = IMAGES.tolist()
     rows[3][7] = None
     lists = pa.array(rows, pa.list_(pa.list_(pa.uint8())))
     return write_parquet(folder.with_suffix(".parquet"), lists)

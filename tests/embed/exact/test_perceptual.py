@@ -95,7 +95,7 @@ def test_class_sums_equal_the_definition(
 
 
 WITH_SQUARES = {"squares": 0.6}
-RECTIFIED = {"squares": 0.6, "rectified": True}
+RECTIFIED: dict[str, Any] = {"squares": 0.6, "rectified": True}
 
 
 @pytest.mark.parametrize("changed", [{}, WITH_SQUARES, RECTIFIED], ids=["", "squares", "rectified"])
@@ -267,7 +267,7 @@ def test_it_travels_in_the_release_without_the_module(
     assert weights_digest(again) == weights_digest(feature_map)
     assert again.spec() == spec
     longer = {"probe": np.append(feature_map.probe, np.float32(0))}
-    for other, kept in (
+    wrong: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({**spec, "module": "0" * 63}, weights),
         ({**spec, "module": 5}, weights),
         ({**spec, "shape": [1, SIDE, SIDE, 1]}, weights),
@@ -284,7 +284,8 @@ def test_it_travels_in_the_release_without_the_module(
         (spec, {"probe": feature_map.probe * np.float32(2)}),
         (spec, {"probe": feature_map.probe * np.float32("nan")}),
         (spec, {**weights, "module": feature_map.probe}),
-    ):
+    ]
+    for other, kept in wrong:
         with pytest.raises(SchemaError, match=r"^feature map: "):
             feature_map_from_spec(other, kept)
 
