@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -60,6 +61,8 @@ def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nn.Module:
     made: nn.Module = __import__(code).EfficientNet()
     for module in made.modules():
         if isinstance(module, nn.BatchNorm2d):  # as after training
+            assert module.running_mean is not None
+            assert module.running_var is not None
             nn.init.normal_(module.running_mean)
             nn.init.uniform_(module.running_var, 0.5, 2)
     (tmp_path / "site" / weights / "models").mkdir()
@@ -79,8 +82,7 @@ def test_a_module_says_what_the_network_does(
         images = torch.rand(5, channels, side, side)
         said = load_module(path, (channels, side, side))(images.flatten(1))
         large = nn.functional.interpolate(images, (16, 16), mode="bilinear", align_corners=False)
-        extract = network.extract_features
-        assert callable(extract)
+        extract: Any = network.extract_features
         expected = extract((large * 255 - 127).expand(-1, 3, -1, -1) / 128).mean(dim=(2, 3))
         assert torch.allclose(said, expected, atol=1e-5)
 
