@@ -9,6 +9,7 @@ import struct
 import tarfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -465,7 +466,7 @@ def bad_parquet_rows_length(folder: Path) -> Path:
 
 
 def bad_parquet_rows_null(folder: Path) -> Path:
-    rows: list[list[list[int] | None]] = IMAGES.tolist()
+    rows: list[Any] = IMAGES.tolist()
     rows[3][7] = None
     lists = pa.array(rows, pa.list_(pa.list_(pa.uint8())))
     return write_parquet(folder.with_suffix(".parquet"), lists)
