@@ -28,6 +28,7 @@ def test_the_wheel_holds_every_module_and_its_types(tmp_path: Path) -> None:
     } | {f"dpntk/{room}/py.typed" for room in ROOMS}
     expected |= {str(file.relative_to(ROOT)) for file in (ROOT / "dpntk").glob("*.py")}
     expected.add("dpntk/py.typed")
-    templates = (ROOT / "evaluate/html/templates").iterdir()
-    expected |= {f"dpntk/{file.relative_to(ROOT)}" for file in templates}
+    for folder in ("evaluate/html", "release/label"):
+        templates = (ROOT / folder / "templates").iterdir()
+        expected |= {f"dpntk/{file.relative_to(ROOT)}" for file in templates}
     assert packed == expected
