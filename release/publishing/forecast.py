@@ -32,8 +32,8 @@ _SHARED: Final = 0.6
 """and how much of a column's variance that is."""
 _OF_CLASS: Final = 0.85
 """How much of what makes a class it is."""
-_SPREAD: Final = 0.15
-"""Standard deviation of numbers, the way from bound to bound being 1."""
+_SPREAD: Final = (0.06, 0.2)
+"""Standard deviations of numbers, the way from bound to bound being 1: least and largest."""
 _SEED: Final = 0
 _LEAST_DEVIATION: Final = 0.5
 """Factors that vary less are as good as constant: as in `generate`."""
@@ -265,10 +265,11 @@ def _made_up_rows(
     shared = np.full(len(blocks) + 1, _SHARED)
     shared[-1] = _OF_CLASS
     latent = common @ loadings * np.sqrt(shared) + own * np.sqrt(1 - shared)
+    spreads = np.exp(random.uniform(*np.log(_SPREAD), len(blocks)))
     records = np.zeros((rows, schema.record_size), dtype=np.uint8)
-    for block, values in zip(blocks, latent.T, strict=False):
+    for block, values, spread in zip(blocks, latent.T, spreads, strict=False):
         if isinstance(block.encoding, NumericEncoding):
-            numbers = block.encoding.at((0.5 + _SPREAD * values).clip(0, 1))
+            numbers = block.encoding.at((0.5 + spread * values).clip(0, 1))
             records[:, block.place] = block.encode(numbers)
         else:
             frequency = 1 / np.arange(1, block.column.choices + 1)
