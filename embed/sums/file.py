@@ -98,8 +98,8 @@ class Embedding(Outlined):
         protected = None if unit is None else unit.column
         if any(entry.privacy_unit != protected for entry in self.ledger.all_entries):
             raise SchemaError(
-                "embedding: its ledger has releases for another privacy unit, and what these "
-                "promise cannot be added up: write it to another file"
+                "embedding: releases from it, or from others of its data set, protect another "
+                "privacy unit, and what unlike ones promise cannot be added up: keep to one of them"
             )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,27 +12,32 @@ import click
 from ...common.adjacency import Adjacency
 from ...common.cli.options import json_option, schema_option, unit_options
 from ...common.console import TextTable, out, show, show_json
+from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
 from ...common.features.few_records import FEW, may_have_pixels
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
+from ...common.features.marginals import MarginalFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
 from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
-from ...common.schema.toml import read_schema
+from ...common.schema.toml import read_draft
 from ...common.text import counted, rounded_down, rounded_up
 from ...embed.commands.feature_options import OF_THE_MAP, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options import FeatureOptions
+from ...embed.sums.data_sets import spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding
 from ..file.model import INDISTINCT
 from ..mechanism.composition import remaining, total_of
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
+from ..publishing.private_bounds import rows_to_stand_out
+from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
 _OF_THE_EMBEDDING: Final = (
@@ -90,6 +95,9 @@ def command(
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
+    Of a table it says what could be learnt of it, by simulations of rows that are made up from the
+    schema, for several epsilons.
+
     Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
     that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
     """
@@ -100,23 +108,32 @@ def command(
         _refuse_feature_options(context)
         loaded = load_embedding(embedding)
         number = _public_number(loaded, parameters, records)
-        feature_map, grid = loaded.feature_map, loaded.grid
-        known = loaded.schema
+        known, feature_map, grid = loaded.schema, loaded.feature_map, loaded.grid
     else:
         protected = declared_unit(unit, rows_per_unit)
-        known = _known(schema, classes, image_size, protected, colour=colour)
+        known, feature_map = _known(schema, classes, image_size, protected, features, colour=colour)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        number, feature_map = records, features.draw(known)
+        number = records
         grid = Grid.for_capacity(known.levels, max(records, DEFAULT_CAPACITY))
+    if for_bounds := is_approx_bounds(known, feature_map):
+        parameters = replace(parameters, class_counts=ClassCounts.UNIFORM)  # as `dpntk bounds` does
     planned = plan(feature_map, grid, len(known.classes), number, parameters, known.privacy_unit)
+    expected = forecasts_around(planned, known, feature_map, grid)
     if as_json:
-        spent = None if embedding is None else _budget(loaded.ledger, planned)
-        show_json({**_document(planned, feature_map), "budget": spent})
+        spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
+        told = forecast_document(expected)
+        show_json({**_document(planned, feature_map), "budget": spent, "forecast": told})
         return
     _show(planned, feature_map)
+    if for_bounds:
+        out.print(_where_bounds_are_found(planned, feature_map))
+    else:
+        _say_what_noise_hides(planned, feature_map)
+    if expected is not None:
+        show_forecast(expected, epsilon)
     if embedding is not None:
-        _show_budget(loaded.ledger, planned)
+        _show_budget(spent_on_records_of(loaded), planned)
 
 
 def _known(
@@ -124,24 +141,37 @@ def _known(
     classes: int | None,
     image_size: int | None,
     unit: PrivacyUnit | None,
+    features: FeatureOptions,
     *,
     colour: bool,
-) -> Schema:
-    """What is known of the records; a draft will do, for nothing of it is released."""
+) -> tuple[Schema, FeatureMap]:
+    """What is known of the records, and how they would be embedded.
+
+    A draft will do, for nothing of it is released. Where it has bounds that are to be found, that
+    comes first.
+    """
     if path is None:
         if unit is not None:
             raise click.UsageError("--unit is for tables: say with --schema what is known of one")
         if classes is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         channels = COLOUR if colour else GREY
-        return ImageSchema(
+        images = ImageSchema(
             image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED, channels
         )
+        return images, features.draw(images)
     of_images = {"--classes": classes, "--image-size": image_size, "--colour": colour or None}
     for option, value in of_images.items():
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")
-    return read_schema(path, accept_from_data=True, unit=unit)
+    draft = read_draft(path)
+    draft = draft if unit is None else draft.with_unit(unit)
+    if draft.private:
+        features.refuse_all('the schema has bounds = "private": these are found first, without it')
+        magnitudes = draft.approx_bounds_schema(str(path), accept_from_data=True)
+        return magnitudes, approx_bounds_map(magnitudes)
+    table = draft.settled(str(path), accept_from_data=True)
+    return table, features.draw(table)
 
 
 def _refuse_feature_options(context: click.Context) -> None:
@@ -231,6 +261,9 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
     for row in rows:
         table.add_row(*row)
     show(table)
+
+
+def _say_what_noise_hides(planned: Plan, feature_map: FeatureMap) -> None:
     out.print(_where_noise_dominates(planned))
     if planned.indistinct:
         out.print(
@@ -247,6 +280,17 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
 def _unit_row(unit: PrivacyUnit | None) -> list[tuple[str, str, str]]:
     """What is protected, if it is more than a record."""
     return [] if unit is None else [("unit", f"{unit.rows:,}", f"rows count of {unit.whole}")]
+
+
+def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
+    assert isinstance(feature_map, MarginalFeatures)  # it is a map of magnitudes
+    least = rows_to_stand_out(feature_map, planned.sigma)
+    return (
+        "Bounds: a magnitude, numbers to a factor of about 1.8, stands out of the noise from "
+        f"{least:,.0f} rows on, and what is beyond those that do is clipped: a column of ten "
+        f"magnitudes needs about {10 * round(least):,} rows. There are {planned.records:,}; with "
+        "too few, declare the bounds, spend more, or find those of fewer columns."
+    )
 
 
 def _features(feature_map: FeatureMap) -> str:

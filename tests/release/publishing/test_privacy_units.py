@@ -32,9 +32,11 @@ from dpntk.embed import (
 )
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.run.work_folder import NothingLeft, WorkFolder
+from dpntk.embed.sums.data_sets import joint_ledger
 from dpntk.embed.sums.file import Embedding
 from dpntk.release import PrivacyParameters, open_any
 from dpntk.release.file.validation import require_consistent
+from dpntk.release.mechanism.composition import total_of
 from dpntk.release.publishing.parameters import noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import Command
@@ -336,6 +338,22 @@ def test_releases_for_unlike_units_are_never_added_up(
                       "-o", "b.h5")  # fmt: skip
         assert again.code == 0, again.stderr
         assert open_any(Path("b.h5")).release.guarantee.total_releases == 2
+
+
+def test_nor_are_those_of_other_embeddings_of_the_records(dpntk: Command, tmp_path: Path) -> None:
+    rows = dataclasses.replace(SCHEMA, privacy_unit=None)
+    for name, schema in (("a", SCHEMA), ("b", rows)):
+        save_embedding(embedded(visits(), schema), tmp_path / f"{name}.h5", data_set=name)
+        released = dpntk("release", f"{name}.h5", "--eps", 1, "--adjacency", "add-remove",
+                         "-o", f"{name}.r")  # fmt: skip
+        assert released.code == 0, released.stderr
+    ledgers = [load_embedding(tmp_path / f"{name}.h5").ledger for name in "ab"]
+    with pytest.raises(BudgetError, match="another privacy unit"):
+        total_of(joint_ledger(ledgers), 1e-5)
+    one = load_embedding(tmp_path / "a.h5")
+    save_embedding(one, tmp_path / "c.h5", data_set="b")
+    again = ("release", "c.h5", "--eps", 1, "--adjacency", "add-remove", "--compose", "-o", "c.r")
+    require_refused(dpntk(*again), "another privacy unit")
 
 
 def test_bounds_are_found_for_the_same_unit(dpntk: Command, tmp_path: Path) -> None:
