@@ -217,6 +217,10 @@ def test_from_the_commands_to_a_label(dpntk: Command, tmp_path: Path) -> None:
     left_out = len(visits()) - len(by_hand(visits()))
     assert str(left_out) not in statement
     assert "at most 3 of them count" in " ".join(dpntk("inspect").stdout.split())
+    assert dpntk("inspect", "--page", "page.html").code == 0
+    page = " ".join(Path("page.html").read_text().split())
+    assert "knows all rows but those of one patient, and" in page
+    assert "Is one patient one person?" in page
     registry = dpntk("inspect", "--registry").stdout
     assert "All rows of one patient; at most 3 of them count" in " ".join(registry.split())
     assert dpntk("generate", "release.h5", "-n", 20).code == 0
