@@ -1,5 +1,6 @@
 # make demo    set up and run the whole path on scikit-learn's digits
 # make test    set up and run lint, types, import contracts and tests
+# make notebooks    execute those of the documentation again
 # make docs    set up and build the documentation site; a warning is an error
 # Everything goes into .venv and build; remove them to begin anew.
 
@@ -11,7 +12,7 @@ DOCS_READY := $(VENV)/.ready-docs
 DEMO := build/demo
 ROOMS := common embed release generate evaluate
 
-.PHONY: setup test lint tree types imports pytest docs demo clean
+.PHONY: setup test lint tree types imports pytest notebooks docs demo clean
 
 test: lint types imports pytest
 
@@ -45,6 +46,9 @@ imports: $(READY) tree
 
 pytest: $(READY)
 	$(BIN)/pytest -n auto
+
+notebooks: $(READY)
+	for notebook in docs/examples/*.ipynb; do $(BIN)/python docs/examples/execute.py $$notebook; done
 
 docs: $(DOCS_READY)
 	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
