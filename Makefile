@@ -1,7 +1,8 @@
-# make demo    set up and run the whole path on scikit-learn's digits
-# make test    set up and run lint, types, import contracts and tests
-# make notebooks    execute those of the documentation again
-# make docs    set up and build the documentation site; a warning is an error
+# make demo        set up and run the whole path on scikit-learn's digits
+# make test        set up and run lint, types, import contracts and tests
+# make test-cuda   set up and run every test that has a device on CUDA
+# make notebooks   execute those of the documentation again
+# make docs        set up and build the documentation site; a warning is an error
 # Everything goes into .venv and build; remove them to begin anew.
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ DOCS_READY := $(VENV)/.ready-docs
 DEMO := build/demo
 ROOMS := common embed release generate evaluate
 
-.PHONY: setup test lint tree types imports pytest notebooks docs demo clean
+.PHONY: setup test lint tree types imports pytest test-cuda notebooks docs demo clean
 
 test: lint types imports pytest
 
@@ -45,7 +46,14 @@ imports: $(READY) tree
 	cd build/typed && ../../$(BIN)/lint-imports --config ../../pyproject.toml
 
 pytest: $(READY)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
+
+# Without a card it says so and runs nothing; DEVICE=cpu runs the same tests on the processor.
+test-cuda: DEVICE := cuda
+test-cuda: $(READY)
+	@if $(BIN)/python -c 'import sys, torch; torch.zeros(1, device=sys.argv[1])' $(DEVICE) 2> /dev/null; \
+	then DPNTK_DEVICE=$(DEVICE) $(BIN)/pytest -m device; \
+	else echo "test-cuda: nothing was run: torch $$($(BIN)/python -c 'import torch; print(torch.__version__)') finds no CUDA device here"; fi
 
 notebooks: $(READY)
 	for notebook in docs/examples/*.ipynb; do $(BIN)/python docs/examples/execute.py $$notebook; done

@@ -16,12 +16,12 @@ from ..common.schema.table import TableSchema
 from ..common.sources.tables.frames import Frame, is_frame
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
-from .images.classifiers import CLASSIFIERS, in_words
+from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
 from .images.distilled import classifiers_of
 from .images.frechet import Metric
 from .images.records import LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
-from .images.utility import measure
+from .images.utility import LINEAR, measure
 from .provenance import confirmed, described, is_private
 from .report import Evaluation
 from .tables.attacks import Attackers
@@ -66,8 +66,9 @@ def evaluate(
         acceptance: whose releases to open; those of trusted signers if not given.
         seed: of the classifiers.
         metric_module: of images: a TorchScript archive, as `--features perceptual` takes it; the
-            Frechet distance to the test records is measured in what it says. Without labels it is
-            measured in pixels if no module is given.
+            Frechet distance to the test records, precision and recall are measured in what it
+            says, and a linear classifier learns from that. Without labels distances are measured in
+            pixels if no module is given.
 
     Returns:
         The figures. They are of real records, without noise.
@@ -195,7 +196,8 @@ def _of_images(
         notice("all records are of one class, so there is nothing to classify")
     further = classifiers_of(folder, records)
     rows = measure(training_sets, held_out, seed, further, metric)
-    said = in_words({**CLASSIFIERS, **further} if records.classes > 1 else {})
+    known = in_words({**CLASSIFIERS, **IN_COLOUR, **further, LINEAR: linear_on_features})
+    said = {name: known[name] for name in rows[0].accuracy}
     provenance = records.provenance
     return ImageEvaluation(tuple(rows), len(held_out), seed, said, provenance, metric)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ...common.features.base import FeatureMap
@@ -168,7 +169,7 @@ class _MadeUp:
         cls, schema: TableSchema, moments: MomentFeatures, rows: int, random: np.random.Generator
     ) -> _MadeUp:
         records, labels = _made_up_rows(schema, 2 * rows, random)
-        z = moments.steps(records).astype(np.float64)
+        z = moments.steps(torch.from_numpy(records)).numpy().astype(np.float64)
         seen, kept = z[:rows], z[rows:]
         weight = 1 / np.square(seen).sum(axis=1)
         share = weight / weight.sum()

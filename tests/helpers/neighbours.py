@@ -13,7 +13,6 @@ import functools
 import io
 import itertools
 import json
-import os
 import re
 import secrets
 import zlib
@@ -353,7 +352,6 @@ class Owner:
         self._held = Held(monkeypatch)
         own_key()  # made now, so that no command says that it has made one
         # What takes long and has nothing to do with the records.
-        monkeypatch.setattr(os, "fsync", lambda _: None)
         monkeypatch.setattr(accountant, "log_delta", _log_delta)
         monkeypatch.setattr(run_plan, "version", _version)
         monkeypatch.setattr(sandbox, "parse_in_child", _parse_here)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -438,7 +439,7 @@ def test_a_round_that_finds_nothing_is_counted_too(
 def test_noise_alone_passes_for_no_magnitude(
     dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """100 draws for 40 columns; 4 standard deviations are passed in about 15 of them."""
+    """30 draws for 40 columns; 4 standard deviations are passed in about 5 of them."""
     random = np.random.default_rng(0)
     drawn = []
 
@@ -456,10 +457,10 @@ def test_noise_alone_passes_for_no_magnitude(
     rows = [",".join(f"x{n}" for n in range(40)), *[",".join(["7"] * 40)] * 400]
     Path("many.csv").write_text("\n".join(rows) + "\n")
     assert dpntk("embed", "many.csv", "--schema", "many.toml", "--private-bounds").code == 0
-    for _ in range(100):
+    for _ in range(30):
         with pytest.raises(BudgetError, match="column 'x0': no magnitude has"):
             find_bounds(Path("magnitudes.h5"), many, PrivacyParameters(1.0), lambda _: True)
-    assert 5 < sum(draw.max() > 4 for draw in drawn) < 30
+    assert 1 < sum(draw.max() > 4 for draw in drawn) < 15
 
 
 @pytest.mark.parametrize("columns", [1, 7, 100, 2000])
@@ -533,7 +534,7 @@ def test_bounds_hold_the_numbers_that_were_counted(
     if kind is ColumnKind.INTEGER:
         numbers = np.rint(numbers)
     encoded = NumericEncoding(column, 2).encode(numbers, np.zeros(2, dtype=bool))
-    places = approx_bounds_map(schema).hits(encoded)[:, 0]
+    places = approx_bounds_map(schema).hits(torch.from_numpy(encoded))[:, 0].numpy()
     found = bounds_from(column, np.bincount(places, minlength=128).astype(float), 0.5, 2)
     assert found is not None
     assert lower <= found[0] <= numbers.min()
