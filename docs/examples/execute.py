@@ -60,7 +60,8 @@ def of_command(line: str) -> list[dict[str, Any]]:
 def of_python(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     """What a cell prints, and what its last line is worth."""
     body = ast.parse(source).body
-    last = body.pop() if isinstance(body[-1], ast.Expr) else None
+    last = body[-1] if isinstance(body[-1], ast.Expr) else None
+    body = body[:-1] if last else body
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(compile(ast.Module(body, []), "cell", "exec"), names)  # noqa: S102

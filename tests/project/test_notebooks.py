@@ -53,7 +53,7 @@ def test_its_cells_can_be_typed(path: Path) -> None:
 
 def test_what_cells_show_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"cell_type": "markdown", "source": ["# Text"]},
         {"cell_type": "code", "source": ["!dpntk --help"]},
         {"cell_type": "code", "source": ["x = 3\n", "print(x)\n", "object()"]},
