@@ -78,16 +78,16 @@ class FeatureOptions:
             these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
         pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
             (`dpntk.common.features.joint_image`), for few records; none if None or 0.
+        squares: of "perceptual": weight of the squares of what the module says beside it
+            (`dpntk.common.features.perceptual`); none if None or 0.
+        rectified: of "perceptual": whether what the module says below 0 counts as 0, for which
+            there is less noise.
         seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, channels, side, side), values 0..1, to a tensor (b, ...). It always runs on the
             processor.
         module_is_public: of "perceptual": the owner's word that the module was trained on public
             data alone. The guarantee does not cover what it was trained on.
-        squares: of "perceptual": weight of the squares of what the module says beside it
-            (`dpntk.common.features.perceptual`); none if None or 0.
-        rectified: of "perceptual": whether what the module says below 0 counts as 0, for which
-            there is less noise.
 
     Guarantee:
         None of this may be chosen by looking at the records: a release says what was chosen, and no
@@ -108,11 +108,11 @@ class FeatureOptions:
     pairs: Sequence[str] = ()
     moments: float | None = None
     pixels: float | None = None
+    squares: float | None = None
+    rectified: bool = False
     seed: int = 0
     module: Path | str | None = None
     module_is_public: bool = False
-    squares: float | None = None
-    rectified: bool = False
 
     def __post_init__(self) -> None:
         absent = type(None)
@@ -127,12 +127,12 @@ class FeatureOptions:
             ("marginals", self.marginals, (float, int, absent), "a weight from 0 to below 1"),
             ("moments", self.moments, (float, int, absent), "a weight from 0 to below 1"),
             ("pixels", self.pixels, (float, int, absent), "a weight from 0 to below 1"),
+            ("squares", self.squares, (float, int, absent), "a weight from 0 to below 1"),
+            ("rectified", self.rectified, bool, "True or False"),
             ("pairs", self.pairs, (tuple, list), "a tuple, such as ('age,pay',) or ('all',)"),
             ("seed", self.seed, int, "a number"),
             ("module", self.module, (str, Path, absent), "the path of a file"),
             ("module_is_public", self.module_is_public, bool, "True or False"),
-            ("squares", self.squares, (float, int, absent), "a weight from 0 to below 1"),
-            ("rectified", self.rectified, bool, "True or False"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
         for pair in self.pairs:
