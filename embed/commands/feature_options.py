@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -13,6 +12,7 @@ from ...common.cli.options import FiniteRange
 from ...common.console import notice
 from ...common.features.ntk.architectures import ARCHITECTURES
 from ...common.features.ntk.layers import ACTIVATIONS
+from ...common.features.ntk.presets import PRESETS
 from ...common.features.ntk.scattering import FRONTS
 from ...common.features.registry import FEATURES
 from ..feature_options import (
@@ -21,7 +21,6 @@ from ..feature_options import (
     DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
     DEFAULT_MOMENTS,
-    PRESETS,
     FeatureOptions,
 )
 
@@ -105,17 +104,16 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     )  # fmt: skip
     @click.option(
         "--preset", type=click.Choice(list(PRESETS)),
-        help="The network that DP-NTK's authors tuned on that data set, instead of --arch, --width "
-        "and --front. For these data no guarantee covers the choice.",
+        help="The network that DP-NTK's authors tuned on that data set, for records of its shape, "
+        "instead of --arch, --width and --front; of tables without marginals. For these data no "
+        "guarantee covers the choice. 'dpntk generate --recipe paper' goes on from there.",
     )  # fmt: skip
     @functools.wraps(command)
     def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on
         said = {name: given.pop(name) for name in OF_THE_MAP}
-        kind, preset = said.pop("features"), said.pop("preset")
+        kind, preset = said.pop("features"), said["preset"]
         features = FeatureOptions(kind, **said)
         if preset:
-            features.refuse_network(f"--preset {preset} says which network")
-            features = replace(features, **PRESETS[preset])
             notice(f"--preset {preset}: tuned on that data set, for which no guarantee covers it")
         command(features=features, **given)
 

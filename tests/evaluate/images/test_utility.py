@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from dpntk.common.errors import DataError, SchemaError
+from dpntk.evaluate.images import classifiers
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.evaluate.images.utility import measure
@@ -30,6 +31,13 @@ def test_part() -> LabelledImages:
     return digits(slice(1300, None))
 
 
+@pytest.fixture(autouse=True)
+def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as digits of 8x8 pixels take: no test here is of how many the protocol has."""
+    monkeypatch.setattr(classifiers, "_MLP_STEPS", 600)
+    monkeypatch.setattr(classifiers, "_CNN_STEPS", 300)
+
+
 def test_real_records_score_high_and_permuted_labels_at_chance(test_part: LabelledImages) -> None:
     train = digits(slice(0, 1300))
     permuted = digits(slice(0, 1300), np.random.default_rng(0))
@@ -42,7 +50,11 @@ def test_real_records_score_high_and_permuted_labels_at_chance(test_part: Labell
     assert max(chance.accuracy.values()) < 0.25
 
 
-def test_same_seed_gives_the_same_figures(test_part: LabelledImages) -> None:
+def test_same_seed_gives_the_same_figures(
+    test_part: LabelledImages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(classifiers, "_MLP_STEPS", 50)
+    monkeypatch.setattr(classifiers, "_CNN_STEPS", 50)
     train = digits(slice(0, 200))
     first, second = (measure({"x": train}, test_part, seed=3)[0].accuracy for _ in range(2))
     assert first == second
