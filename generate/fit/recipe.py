@@ -9,16 +9,17 @@ from typing import Any, Final
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.numbers import whole
-from ...common.schema.image import ImageSchema
+from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from .settings import TrainingSettings
 
 IMAGES: Final = "images"
 TABLES: Final = "tables"
-TEMPLATES, CONVOLUTIONAL = "template", "cnn"
+IN_COLOUR: Final = "images in colour"
+TEMPLATES, CONVOLUTIONAL, RESIDUAL = "template", "cnn", "resnet"
 KNOTS, PERCEPTRON = "knots", "mlp"
 WHITENED, WEIGHTED, PLAIN = "whitened", "weighted", "mmd"
-GENERATORS: Final = {IMAGES: (TEMPLATES, CONVOLUTIONAL), TABLES: (KNOTS, PERCEPTRON)}
+GENERATORS: Final = {IMAGES: (TEMPLATES, CONVOLUTIONAL, RESIDUAL), TABLES: (KNOTS, PERCEPTRON)}
 OBJECTIVES: Final = {IMAGES: (WHITENED, PLAIN), TABLES: (WEIGHTED, PLAIN)}
 """Of each kind of records what there is; the first one is taken if nothing is said."""
 USUAL_CODE: Final = 10
@@ -30,10 +31,11 @@ class ComposedSettings(TrainingSettings):
     """Choices of stage three that name their parts.
 
     Attributes:
-        generator: of images "template" or "cnn", of tables "knots" or "mlp".
+        generator: of images "template", "cnn" or "resnet", of tables "knots" or "mlp".
         objective: "mmd", the plain loss of the paper's equation 6; of images "whitened", of tables
             "weighted": what dpntk minimises if nothing is said.
-        code: length of the latent code, of "cnn" and "mlp"; 0 of the others, which have their own.
+        code: length of the latent code, of "cnn", "resnet" and "mlp"; 0 of the others, which have
+            their own.
         recipe: name of the bundle that the choices come from; none if empty.
         presets: names of those that the release's features may have been made by, if the recipe's
             numbers come from them.
@@ -88,7 +90,7 @@ class Recipe:
 
     Attributes:
         name: of the recipe.
-        generator: by the kind of records.
+        generator: by the kind of records; images in colour are one.
         objective: of both.
         learning_rate: at the start.
     """
@@ -111,7 +113,7 @@ class Recipe:
         return {
             "recipe": self.name,
             "presets": names,
-            "generator": self.generator[kind_of(release)],
+            "generator": self.generator[IN_COLOUR if _in_colour(release) else kind_of(release)],
             "objective": self.objective,
             "code": row.code,
             "steps": row.steps,
@@ -120,7 +122,12 @@ class Recipe:
         }
 
 
-PAPER: Final = Recipe("paper", {IMAGES: CONVOLUTIONAL, TABLES: PERCEPTRON}, PLAIN, LEARNING_RATE)
+PAPER: Final = Recipe(
+    "paper",
+    {IMAGES: CONVOLUTIONAL, IN_COLOUR: RESIDUAL, TABLES: PERCEPTRON},
+    PLAIN,
+    LEARNING_RATE,
+)
 """Algorithm 1 of Yang et al., arXiv 2303.01687."""
 RECIPES: Final = {recipe.name: recipe for recipe in (PAPER,)}
 
@@ -150,7 +157,7 @@ def composed(
     generator = chosen.setdefault("generator", GENERATORS[kind][0])
     require_generator(generator, release)
     chosen.setdefault("objective", OBJECTIVES[kind][0])
-    if generator in (CONVOLUTIONAL, PERCEPTRON):
+    if generator not in (TEMPLATES, KNOTS):
         chosen.setdefault("code", USUAL_CODE)
     elif "code" not in given:
         chosen.pop("code", None)
@@ -161,6 +168,10 @@ def composed(
 def kind_of(release: Release) -> str:
     """`IMAGES` or `TABLES`."""
     return IMAGES if isinstance(release.schema, ImageSchema) else TABLES
+
+
+def _in_colour(release: Release) -> bool:
+    return isinstance(release.schema, ImageSchema) and release.schema.channels > GREY
 
 
 def require_generator(name: str, release: Release) -> None:

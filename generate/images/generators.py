@@ -6,21 +6,39 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...common.errors import GeneratorError
+from ...common.schema.image import ImageSchema
+from ..fit.recipe import CONVOLUTIONAL, RESIDUAL
 from ..output import generator_file
 from .convolutional import ConvolutionalGenerator, ConvolutionalSpec
 from .generator import ConditionalGenerator, GeneratorSpec
+from .resnet import ResidualGenerator, ResidualSpec
 
-ImageGenerator = ConditionalGenerator | ConvolutionalGenerator
+Network = ConvolutionalGenerator | ResidualGenerator
+ImageGenerator = ConditionalGenerator | Network
 _WHICH: Final = "generator"
-_CONVOLUTIONAL: Final = "cnn"
+
+
+def new_network(which: str, schema: ImageSchema, code: int) -> Network:
+    """A network with random weights: of the names of generators "cnn" or "resnet".
+
+    Args:
+        which: its name.
+        schema: of the images that it is to make.
+        code: length of its latent code.
+    """
+    form = schema.side, len(schema.classes), code, schema.channels
+    if which == RESIDUAL:
+        return ResidualGenerator(ResidualSpec(*form))
+    return ConvolutionalGenerator(ConvolutionalSpec(*form))
 
 
 def described(generator: ImageGenerator) -> dict[str, Any]:
     """What is needed beside its weights to rebuild a generator; a template's says no more."""
     spec = {"spec": generator.spec.to_json()}
-    if isinstance(generator, ConvolutionalGenerator):
-        return {_WHICH: _CONVOLUTIONAL, **spec}
-    return spec
+    if isinstance(generator, ConditionalGenerator):
+        return spec
+    residual = isinstance(generator, ResidualGenerator)
+    return {_WHICH: RESIDUAL if residual else CONVOLUTIONAL, **spec}
 
 
 def generator_from(
@@ -31,11 +49,14 @@ def generator_from(
     Raises:
         GeneratorError: there is no such generator.
     """
-    which = description.get(_WHICH)
+    which, spec = description.get(_WHICH), description["spec"]
     if which is None:
-        spec = generator_file.spec_from(GeneratorSpec, description["spec"])
-        return lambda: ConditionalGenerator(spec), spec.classes
-    if which != _CONVOLUTIONAL:
-        raise GeneratorError("its generator is not one that this dpntk knows")
-    other = generator_file.spec_from(ConvolutionalSpec, description["spec"])
-    return lambda: ConvolutionalGenerator(other), other.classes
+        template = generator_file.spec_from(GeneratorSpec, spec)
+        return lambda: ConditionalGenerator(template), template.classes
+    if which == CONVOLUTIONAL:
+        convolutional = generator_file.spec_from(ConvolutionalSpec, spec)
+        return lambda: ConvolutionalGenerator(convolutional), convolutional.classes
+    if which == RESIDUAL:
+        residual = generator_file.spec_from(ResidualSpec, spec)
+        return lambda: ResidualGenerator(residual), residual.classes
+    raise GeneratorError("its generator is not one that this dpntk knows")

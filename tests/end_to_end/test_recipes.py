@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from dpntk.common.schema.classes import numbered
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.embed import Column, FeatureOptions, SourceOptions, TableSchema, embed, save_embedding
 from dpntk.generate import load_generator
 from dpntk.generate.fit.recipe import PAPER
 from dpntk.generate.images.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.resnet import ResidualGenerator
 from dpntk.generate.pipeline import chosen_settings
 from dpntk.generate.tables.perceptron import PerceptronGenerator
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
@@ -111,6 +116,31 @@ def test_each_part_is_an_option_of_its_own(
     assert settings["recipe"] == ("paper" if "--recipe" in options else "")
 
 
+def test_colour_images_come_out_of_a_residual_network(dpntk: Command, tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
+    options, source = FeatureOptions(width=5), SourceOptions(classes=2)
+    embedding = embed((images, np.arange(40) % 2), options, source)
+    release = unrecorded_release(embedding, PrivacyParameters(math.inf, not_private=True))
+    write_release(release, tmp_path / "release.h5", own_key())
+    made = dpntk("generate", "release.h5", "--generator", "resnet", *BRIEF, "-o", "s")
+    assert made.code == 0, made.stderr
+    assert training("s")["generator"] == "resnet"
+    with np.load("s/images.npz") as written:
+        assert written["x"].shape == (30, 8, 8, 3)
+        first = written["x"]
+    saved = load_generator(Path("s"))
+    assert isinstance(saved.generator, ResidualGenerator)
+    assert np.array_equal(saved.sample(30, seed=0)[0], first)
+
+
+def test_the_paper_takes_it_for_colour() -> None:
+    schema = ImageSchema(32, numbered(10), Origin.FORMAT, Origin.DECLARED, channels=3)
+    feature_map = FeatureOptions(preset="cifar-10-no-noise").draw(schema)
+    chosen = PAPER.choices(replace(released(), feature_map=feature_map, schema=schema))
+    assert (chosen["generator"], chosen["code"], chosen["steps"]) == ("resnet", 31, 20_000)
+    assert PAPER.choices(released())["generator"] == "cnn"
+
+
 def test_what_is_not_said_stays_as_it_was(dpntk: Command, of_digits: Path) -> None:
     assert dpntk("generate", of_digits, *BRIEF, "-o", "s").code == 0
     assert training("s") == {"steps": 2, "batch": 20, "seed": 0, "learning_rate": 0.01}
@@ -162,7 +192,7 @@ def test_what_does_not_fit_gets_one_line_that_says_what_would(
         ("release.h5", "--recipe paper", "is embedded with --preset mnist or fashion-mnist"),
         ("images.h5", "--recipe paper", "take --generator cnn --objective mmd"),
         ("table.h5", "--recipe paper", "take --generator mlp --objective mmd"),
-        ("images.h5", "--generator mlp", "of images, which take template or cnn"),
+        ("images.h5", "--generator mlp", "of images, which take template or cnn or resnet"),
         ("table.h5", "--generator cnn", "of tables, which take knots or mlp"),
         ("table.h5", "--objective whitened", "it is weighted or mmd"),
         ("images.h5", "--code 3", "--code 3: it goes with --generator cnn"),
