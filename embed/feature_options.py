@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from ..common.features.ntk.architectures import (
 )
 from ..common.features.ntk.layers import ACTIVATIONS, Shape
 from ..common.features.ntk.map import TangentFeatures
+from ..common.features.ntk.presets import PRESETS, fitting, shape_of
 from ..common.features.ntk.scattering import FRONTS, Front, Pixels, make_front
 from ..common.features.registry import FEATURES
 from ..common.features.rff import RandomFourierFeatures
@@ -42,18 +43,9 @@ DEFAULT_MOMENTS: Final = 0.3
 """Weight of products of columns, in a table that has at least two."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Widths for tables, where they differ from those for images."""
+_OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 """DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
-PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "mnist": {"arch": "fc_1l", "width": "800", "front": "pixels"},
-    "fashion-mnist": {"arch": "fc_1l", "width": "800", "front": "pixels"},
-    "adult": {"arch": "cnn_2l", "width": "30_200"},
-}
-"""Networks that the paper's authors chose for their data sets, by the name of the set: options of
-`FeatureOptions`, where they differ from the defaults (Yang et al., arXiv 2303.01687, Table 5; these
-three are also in the commands that come with their code). They were tuned on the records of those
-sets: no guarantee covers what the choice of a preset says about them. For any other data they are
-public."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +76,13 @@ class FeatureOptions:
             processor.
         module_is_public: of "perceptual": the owner's word that the module was trained on public
             data alone. The guarantee does not cover what it was trained on.
+        squares: of "perceptual": weight of the squares of what the module says beside it
+            (`dpntk.common.features.perceptual`); none if None or 0.
+        rectified: of "perceptual": whether what the module says below 0 counts as 0, for which
+            there is less noise.
+        preset: the network that the paper's authors tuned on a data set, one of `PRESETS`, instead
+            of `arch`, `width`, `activation` and `front`; of tables alone, without marginals. For
+            that data set no guarantee covers the choice.
 
     Guarantee:
         None of this may be chosen by looking at the records: a release says what was chosen, and no
@@ -107,6 +106,9 @@ class FeatureOptions:
     seed: int = 0
     module: Path | str | None = None
     module_is_public: bool = False
+    squares: float | None = None
+    rectified: bool = False
+    preset: str | None = None
 
     def __post_init__(self) -> None:
         absent = type(None)
@@ -125,6 +127,9 @@ class FeatureOptions:
             ("seed", self.seed, int, "a number"),
             ("module", self.module, (str, Path, absent), "the path of a file"),
             ("module_is_public", self.module_is_public, bool, "True or False"),
+            ("squares", self.squares, (float, int, absent), "a weight from 0 to below 1"),
+            ("rectified", self.rectified, bool, "True or False"),
+            ("preset", self.preset, (str, absent), f"one of {', '.join(PRESETS)}"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
         for pair in self.pairs:
@@ -135,10 +140,12 @@ class FeatureOptions:
             raise SchemaError("--frequencies: there are from 1 to 1048576 of them")
         if self.length_scale is not None and not 0 < self.length_scale < math.inf:
             raise SchemaError("--length-scale: it is a positive number")
-        for name in ("marginals", "moments", "pixels"):
+        for name in ("marginals", "moments", "pixels", "squares"):
             weight = getattr(self, name)
             if weight is not None and not 0 <= weight < 1:
                 raise SchemaError(f"--{name}: the weight is from 0 to below 1")
+        if self.preset is not None and self.preset not in PRESETS:
+            raise SchemaError(f"--preset {self.preset}: known are {', '.join(PRESETS)}")
 
     def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule | None]:
         """Draw the map, or find out what the module is.
@@ -171,7 +178,8 @@ class FeatureOptions:
             )
         shape = (schema.channels, schema.side, schema.side)
         opened = load_module(Path(self.module), shape, schema.levels)
-        return opened.feature_map, opened
+        squares = float(self.squares or 0)
+        return replace(opened.feature_map, squares=squares, rectified=self.rectified), opened
 
     def draw(self, schema: Schema) -> FeatureMap:
         """Draw the map, if it needs no module.
@@ -182,6 +190,8 @@ class FeatureOptions:
         Raises:
             SchemaError: there is no such map.
         """
+        if self.preset is not None:
+            return self._of_preset(self.preset, schema).draw(schema)
         tangent = self.kind == "ntk"
         if self.kind != "rff":
             self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
@@ -234,7 +244,7 @@ class FeatureOptions:
         Raises:
             SchemaError: there is one.
         """
-        for name in ("arch", "width", "activation", "front"):
+        for name in ("preset", *_OF_A_NETWORK):
             if getattr(self, name) is not None:
                 raise SchemaError(f"--{name} {getattr(self, name)}: {why}")
 
@@ -276,6 +286,10 @@ class FeatureOptions:
             raise SchemaError(f"--module {self.module}: {why}")
         if self.module_is_public:
             raise SchemaError(f"--module-is-public: {why}")
+        if self.squares:
+            raise SchemaError(f"--squares {self.squares:g}: {why}")
+        if self.rectified:
+            raise SchemaError(f"--rectified: {why}")
 
     def _fourier(self, schema: Schema) -> FeatureMap:
         """Of images all values; of tables numbers, and categories beside them in one-hot form."""
@@ -300,6 +314,28 @@ class FeatureOptions:
         if categories is None:
             return numbers
         return JointFeatures(numbers, categories, math.sqrt(0.5))  # both kernels are at most 1
+
+    def _of_preset(self, name: str, schema: Schema) -> FeatureOptions:
+        """The options of the network that a preset names, for records of its form alone."""
+        preset = PRESETS[name]
+        if self.kind != "ntk":
+            raise SchemaError(f"--preset {name}: it goes with --features ntk, not {self.kind}")
+        chosen = replace(self, preset=None)
+        chosen.refuse_network(f"--preset {name} says which network")
+        network: dict[str, Any] = {"arch": preset.arch, "width": preset.width, "front": "pixels"}
+        by_hand = f"--arch {preset.arch} --width {preset.width} --front pixels"
+        if isinstance(schema, TableSchema):
+            by_hand += " --marginals 0"
+            if self.marginals is None:
+                network["marginals"] = 0.0
+        if preset.shape == shape_of(schema):
+            return replace(chosen, **network)
+        others = fitting(schema)
+        instead = f"--preset {' or '.join(others)} is" if others else "no preset is"
+        raise SchemaError(
+            f"--preset {name}: it is for {preset.shape}; this is {shape_of(schema)}, and "
+            f"{instead} for that; the network itself is {by_hand}"
+        )
 
     def _network(self, schema: Schema) -> TangentFeatures:
         arch = self.arch or DEFAULT_ARCH

@@ -18,12 +18,13 @@ from ..release.file.model import Opened, OpenedRelease
 from ..release.file.reader import open_any
 from .distilled import export_points
 from .fit.descent import Training
+from .fit.recipe import ComposedSettings, Recipe, composed, require_generator
 from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
 from .images.training import usual_settings
 from .output.folder import require_replaceable
-from .output.provenance import warn_of_indistinct
+from .output.provenance import warn_of_noise
 from .synthetic import (
     SavedGenerator,
     Synthetic,
@@ -70,7 +71,8 @@ def generate(
             `generator.safetensors` and `provenance.json`.
         count: how many records; as many as the release was made from if None, at most 60,000
             images or 1,000,000 rows.
-        settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
+        settings: how to train: `TrainingSettings` for images, `TableSettings` for a table; for
+            either `ComposedSettings`, which names generator and objective.
         points: of images: if they are given, such points are written instead of records.
         module: of "perceptual" features: the file that they were made with.
         where: of a table: a condition that all rows are to fulfil; none if empty.
@@ -119,7 +121,7 @@ def generate(
         require_points(points, len(opened.release.schema.classes))
     training: Training[Any]
     generator: SavedGenerator
-    if isinstance(chosen, TableSettings):
+    if isinstance(chosen, TableSettings | ComposedSettings) and is_table:
         training, generator = fit_table(opened, chosen, device=device)
     else:
         training, generator = fit_images(opened, chosen, module=module, device=device)
@@ -131,7 +133,7 @@ def generate(
         made = sample_to(
             folder, generator, count=count, seed=chosen.seed, where=where, safe_csv=safe_csv
         )
-    warn_of_indistinct(opened.release)
+    warn_of_noise(opened.release)
     return replace(made, losses=training.losses, noise_floor=training.noise_floor)
 
 
@@ -139,6 +141,23 @@ def default_settings(opened: OpenedRelease) -> TrainingSettings:
     """How to train on a release if nobody says: `TableSettings` if it is of a table."""
     is_table = isinstance(opened.release.schema, TableSchema)
     return TableSettings() if is_table else usual_settings(opened.release)
+
+
+def chosen_settings(
+    opened: OpenedRelease, recipe: Recipe | None, given: Mapping[str, Any]
+) -> TrainingSettings:
+    """How to train on a release by what was said.
+
+    Args:
+        opened: the release.
+        recipe: a bundle of choices; None if there is none.
+        given: single ones, by their names in `ComposedSettings`; they go before the recipe's.
+
+    Raises:
+        GeneratorError: what was said does not go together, or not with the release.
+    """
+    usual = default_settings(opened)
+    return composed(opened.release, usual, recipe, given) or replace(usual, **given)
 
 
 def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
@@ -168,6 +187,9 @@ def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> Traini
     usual = default_settings(opened)
     if settings is None or type(settings) is type(usual):
         return settings or usual
+    if isinstance(settings, ComposedSettings):
+        require_generator(settings.generator, opened.release)
+        return settings
     kind = "a table" if isinstance(usual, TableSettings) else "images"
     raise GeneratorError(
         f"settings: the release is of {kind}, which takes {type(usual).__name__}, not "

@@ -30,6 +30,8 @@ CONSTANT: Final = 15
 """Beside the numbers of a record. Without it, only their ratios would count."""
 INDICATOR: Final = 20
 """Of the category that a record has; 0 of the others."""
+_USUAL_DEVIATION: Final = 9.0
+"""Of a number, in steps: 15 % of the way from bound to bound. Indicators have about the same."""
 MOST_CATEGORIES: Final = 32
 """Columns with more categories take no part: their products would be too many and too small."""
 MOST_FACTORS: Final = 1 << 10
@@ -109,6 +111,16 @@ class MomentFeatures:
     def columns(self) -> int:
         """How many there are."""
         return len(self.numbers) + len(self.categories)
+
+    def noise_on_correlations(self, noise: float) -> float:
+        """About how far noise on products moves correlations, if numbers are spread as usual.
+
+        Args:
+            noise: standard deviation of that on a product.
+        """
+        square = CONSTANT**2 + _USUAL_DEVIATION**2 * len(self.numbers)
+        square += INDICATOR**2 * len(self.categories)
+        return noise * square / _USUAL_DEVIATION**2
 
     @property
     def largest_square(self) -> int:

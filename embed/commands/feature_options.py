@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -13,6 +12,7 @@ from ...common.cli.options import FiniteRange
 from ...common.console import notice
 from ...common.features.ntk.architectures import ARCHITECTURES
 from ...common.features.ntk.layers import ACTIVATIONS
+from ...common.features.ntk.presets import PRESETS
 from ...common.features.ntk.scattering import FRONTS
 from ...common.features.registry import FEATURES
 from ..feature_options import (
@@ -21,14 +21,13 @@ from ..feature_options import (
     DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
     DEFAULT_MOMENTS,
-    PRESETS,
     FeatureOptions,
 )
 
 _OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
 OF_THE_MAP: Final = (
     "features", *_OF_A_NETWORK, "frequencies", "length_scale", "marginals", "pairs", "moments",
-    "pixels", "preset",
+    "pixels", "squares", "rectified", "preset",
 )  # fmt: skip
 """Names of the parameters that `feature_options` adds."""
 _WIDTHS: Final = ", ".join(
@@ -94,18 +93,27 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
         "much noise leave most of; 'dpntk plan' says when [default: 0]",
     )  # fmt: skip
     @click.option(
+        "--squares", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
+        help="For perceptual: weight of the squares of what the module says in each feature "
+        "[default: 0]",
+    )  # fmt: skip
+    @click.option(
+        "--rectified", is_flag=True,
+        help="For perceptual: what the module says below 0 counts as 0, as behind a ReLU; such "
+        "features get less noise.",
+    )  # fmt: skip
+    @click.option(
         "--preset", type=click.Choice(list(PRESETS)),
-        help="The network that DP-NTK's authors tuned on that data set, instead of --arch, --width "
-        "and --front. For these data no guarantee covers the choice.",
+        help="The network that DP-NTK's authors tuned on that data set, for records of its shape, "
+        "instead of --arch, --width and --front; of tables without marginals. For these data no "
+        "guarantee covers the choice. 'dpntk generate --recipe paper' goes on from there.",
     )  # fmt: skip
     @functools.wraps(command)
     def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on
         said = {name: given.pop(name) for name in OF_THE_MAP}
-        kind, preset = said.pop("features"), said.pop("preset")
+        kind, preset = said.pop("features"), said["preset"]
         features = FeatureOptions(kind, **said)
         if preset:
-            features.refuse_network(f"--preset {preset} says which network")
-            features = replace(features, **PRESETS[preset])
             notice(f"--preset {preset}: tuned on that data set, for which no guarantee covers it")
         command(features=features, **given)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from ...release.commands.options import acceptance_options
 from ...release.file.distilled import holds_points
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
+from ..fit.recipe import GENERATORS, IMAGES, OBJECTIVES, PLAIN, RECIPES, TABLES, USUAL_CODE
 from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
@@ -31,7 +31,7 @@ from ..output.provenance import first_seed
 from ..pipeline import (
     MOST_IMAGES,
     MOST_ROWS,
-    default_settings,
+    chosen_settings,
     generate,
     require_nothing_to_train,
 )
@@ -62,6 +62,27 @@ _FOR_TABLES = TableSettings()
     "--points", "per_class", type=count_from(1), metavar="N",
     help="For images: instead of records, N points of each class from which kernel regression "
     "learns what it would learn from them.",
+)  # fmt: skip
+@click.option(
+    "--recipe", type=click.Choice(list(RECIPES)),
+    help="Train as the paper printed it: --generator cnn (mlp for tables), --objective mmd, and "
+    "--code, --steps, --batch and --lr of its table 5. Each of them may be given beside it. For "
+    "releases of what --preset of 'dpntk embed' has made.",
+)  # fmt: skip
+@click.option(
+    "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
+    help="Of images: a deformable template of each class, or the paper's convolutional network; of "
+    "tables: dpntk's own, or the paper's fully connected one "
+    f"[default: {GENERATORS[IMAGES][0]}; for tables {GENERATORS[TABLES][0]}]",
+)  # fmt: skip
+@click.option(
+    "--objective", type=click.Choice([PLAIN, *(of[0] for of in OBJECTIVES.values())]),
+    help="What is made small: the paper's plain distance (equation 6), or what dpntk has in its "
+    f"place [default: {OBJECTIVES[IMAGES][0]}; for tables {OBJECTIVES[TABLES][0]}]",
+)  # fmt: skip
+@click.option(
+    "--code", type=count_from(1),
+    help=f"Length of the latent code of cnn and mlp [default: {USUAL_CODE}]",
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),
@@ -102,6 +123,10 @@ def command(
     count: int | None,
     where: str,
     per_class: int | None,
+    recipe: str | None,
+    part: str | None,
+    objective: str | None,
+    code: int | None,
     steps: int | None,
     batch: int | None,
     learning_rate: float | None,
@@ -120,20 +145,31 @@ def command(
     images.npz (x, y) and preview.png, or table.csv and table.parquet, and generator.safetensors
     and provenance.json. With --points, points.npz holds the points as they are beside their images.
     """
+    of_training = {
+        "recipe": recipe,
+        "generator": part,
+        "objective": objective,
+        "code": code,
+        "steps": steps,
+        "batch": batch,
+        "lr": learning_rate,
+    }
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
     if module is not None and generator is not None:
         raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
     if generator is not None:
-        for option, said in (("--steps", steps), ("--batch", batch), ("--lr", learning_rate)):
+        for option, said in of_training.items():
             if said is not None:
-                raise click.UsageError(f"{option} is for training, and --from GENERATOR does none")
+                raise click.UsageError(
+                    f"--{option} is for training, and --from GENERATOR does none"
+                )
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
     if per_class is not None and where:
         raise click.UsageError("--where is for records: points have no conditions")
-    of_training = _DEFAULTS.seed if seed is None else seed
-    points = None if per_class is None else PointSettings(per_class, seed=of_training)
+    first = _DEFAULTS.seed if seed is None else seed
+    points = None if per_class is None else PointSettings(per_class, seed=first)
     require_replaceable(output)
     if generator is not None:
         count = count or MOST_IMAGES
@@ -142,11 +178,16 @@ def command(
     opened = open_any(release or Path("release.h5"), acceptance)
     settings: TrainingSettings | None = None
     if holds_points(opened):
-        require_nothing_to_train({"steps": steps, "batch": batch, "lr": learning_rate})
+        require_nothing_to_train(of_training)
     else:
-        given = {"steps": steps, "batch": batch, "learning_rate": learning_rate}
-        chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        settings = replace(default_settings(opened), seed=of_training, **chosen)
+        names = {"lr": "learning_rate"}
+        given: dict[str, Any] = {
+            names.get(option, option): said
+            for option, said in of_training.items()
+            if said is not None and option != "recipe"
+        }
+        bundle = None if recipe is None else RECIPES[recipe]
+        settings = chosen_settings(opened, bundle, {"seed": first, **given})
     made = generate(
         opened,
         output,

@@ -14,6 +14,7 @@ from ...common.console import progress
 from ...common.errors import GeneratorError
 
 G = TypeVar("G", bound=nn.Module)
+G_co = TypeVar("G_co", bound=nn.Module, covariant=True)
 _AVERAGED: Final = 20
 """Steps over which the reported loss is averaged."""
 
@@ -40,7 +41,7 @@ class Loss:
 
 
 @dataclass(frozen=True, eq=False)
-class Training(Generic[G]):
+class Training(Generic[G_co]):
     """A trained generator and how it came about.
 
     Attributes:
@@ -49,7 +50,7 @@ class Training(Generic[G]):
         noise_floor: what the release's noise alone adds to it, in expectation.
     """
 
-    generator: G
+    generator: G_co
     losses: tuple[LossPoint, ...]
     noise_floor: float
 

@@ -20,7 +20,7 @@ from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
-from .generator import ConditionalGenerator, GeneratorSpec
+from .generators import ImageGenerator, described, generator_from
 from .inducing_points import InducingPoints
 from .sampling import sample
 
@@ -40,7 +40,7 @@ class SavedImageGenerator(Outlined):
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
     """
 
-    generator: ConditionalGenerator
+    generator: ImageGenerator
     classes: tuple[str, ...]
     class_weights: NDArray[np.float64]
     origin: dict[str, Any]
@@ -153,18 +153,18 @@ def understand_image_generator(
     description: generator_file.Description, weights: generator_file.Weights
 ) -> SavedImageGenerator:
     """The generator in a file that `write_synthetic` wrote; for `generator_file.read`."""
-    spec = generator_file.spec_from(GeneratorSpec, description["spec"])
+    make, count = generator_from(description)
     classes = tuple(map(str, description["classes"]))
-    class_weights = generator_file.class_shares(description["class_weights"], spec.classes)
-    if len(classes) != spec.classes:
+    class_weights = generator_file.class_shares(description["class_weights"], count)
+    if len(classes) != count:
         raise GeneratorError("its classes and weights contradict each other")
-    generator = generator_file.restored(lambda: ConditionalGenerator(spec), weights)
+    generator = generator_file.restored(make, weights)
     return SavedImageGenerator(generator, classes, class_weights, dict(description["origin"]))
 
 
 def _serialise(saved: SavedImageGenerator) -> bytes:
     description = {
-        "spec": saved.generator.spec.to_json(),
+        **described(saved.generator),
         "classes": list(saved.classes),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,

@@ -25,7 +25,7 @@ from ...common.features.kernel_ridge import class_targets
 from ...common.numbers import MOST_SEED, positive, whole
 from ...common.schema.image import pictures
 from ..fit.descent import require_finite
-from .generator import ConditionalGenerator
+from .generators import ImageGenerator
 
 MOST_POINTS: Final = 5000
 """Of all classes: a step solves a system of as many equations."""
@@ -116,7 +116,7 @@ class InducingPoints:
         return pictures(np.rint(self.values.clip(0, 1) * 255).astype(np.uint8), channels)
 
 
-def find_points(generator: ConditionalGenerator, settings: PointSettings) -> InducingPoints:
+def find_points(generator: ImageGenerator, settings: PointSettings) -> InducingPoints:
     """Find the points that teach kernel regression what a generator's records would.
 
     They begin as generated records. The loss is 1/2 mean || y - k_x A^-1 Y ||^2 over fresh ones, of
@@ -205,7 +205,7 @@ def _pulled_back(given: Tensor, slopes: Slopes, records: Tensor, points: Tensor)
 
 
 @torch.no_grad()
-def _records(generator: ConditionalGenerator, each: int, random: torch.Generator) -> Tensor:
+def _records(generator: ImageGenerator, each: int, random: torch.Generator) -> Tensor:
     """Records of all classes, one class after the other, float64 (classes each, D)."""
     code = torch.randn(generator.spec.classes, each, generator.spec.code, generator=random)
     made: Tensor = generator(code, torch.arange(generator.spec.classes))

@@ -7,10 +7,12 @@ from pathlib import Path
 from ...common.runtime.device import AUTO
 from ...release.file.model import OpenedRelease
 from ..fit.descent import Training
+from ..fit.recipe import ComposedSettings
 from ..fit.settings import TrainingSettings
 from ..output.provenance import origin_of
+from .composed import train_composed
 from .export import SavedImageGenerator
-from .generator import ConditionalGenerator
+from .generators import ImageGenerator
 from .shares import likely_shares
 from .training import train
 
@@ -21,7 +23,7 @@ def fit_images(
     *,
     module: Path | None = None,
     device: str = AUTO,
-) -> tuple[Training[ConditionalGenerator], SavedImageGenerator]:
+) -> tuple[Training[ImageGenerator], SavedImageGenerator]:
     """Train on a release of images.
 
     Args:
@@ -39,7 +41,11 @@ def fit_images(
         DeviceError: there is no such device here.
     """
     release = opened.release
-    training = train(release, settings, module=module, device=device)
+    training: Training[ImageGenerator]
+    if isinstance(settings, ComposedSettings):
+        training = train_composed(release, settings, module=module, device=device)
+    else:
+        training = train(release, settings, module=module, device=device)
     saved = SavedImageGenerator(
         generator=training.generator,
         classes=release.schema.classes,

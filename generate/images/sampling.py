@@ -10,13 +10,13 @@ from ...common.console import progress
 from ...common.schema.image import pictures
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
-from .generator import ConditionalGenerator
+from .generators import ImageGenerator
 
 _BATCH = 1000
 
 
 def sample(
-    generator: ConditionalGenerator, count: int, class_weights: NDArray[np.float64], seed: int
+    generator: ImageGenerator, count: int, class_weights: NDArray[np.float64], seed: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Draw images and labels, in random order.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -15,14 +16,15 @@ from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend
 from ..fit.settings import TrainingSettings
+from .distance import ImageDistance
 from .generator import ConditionalGenerator, GeneratorSpec
 from .initialisation import noisy_means
 from .prior import GeneratorPrior
 from .shares import likely_shares
 from .whitening import WhitenedDistance
 
-_LOOK_EVERY = 200
-_LOOKED_AT = 100
+LOOK_EVERY = 200
+LOOKED_AT = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
 _CLEAR: Final = 0.006
 """Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
@@ -47,6 +49,7 @@ def train(
     *,
     module: Path | None = None,
     device: str = AUTO,
+    distance_to: Callable[..., ImageDistance] = WhitenedDistance,
 ) -> Training[ConditionalGenerator]:
     """Train a generator so that its mean embedding comes close to the released one.
 
@@ -59,6 +62,7 @@ def train(
         settings: how to train; `usual_settings` if None.
         module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
+        distance_to: makes what is to become small, of a release, a device and a module.
 
     Raises:
         ModuleError: the module is missing, is another one, or failed.
@@ -68,7 +72,7 @@ def train(
     settings = settings or usual_settings(release)
     place = choose_device(device)
     release = replace(release, class_weights=likely_shares(release))
-    objective = WhitenedDistance(release, place, module_for(release.feature_map, module))
+    objective = distance_to(release, place, module_for(release.feature_map, module))
     classes = len(release.schema.classes)
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)
@@ -85,8 +89,8 @@ def train(
         return torch.randn(shape, generator=random, device=place)
 
     def loss_at(step: int) -> Loss:
-        if step % _LOOK_EVERY == 1:
-            objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
+        if step % LOOK_EVERY == 1:
+            objective.look_at(generator(codes(LOOKED_AT), every_class).detach())
         distance = objective(generator(codes(size), every_class))
         return Loss(distance + prior.energy(generator), distance)
 

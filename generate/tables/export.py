@@ -18,7 +18,7 @@ from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
 from .dataframe import to_dataframe
-from .generator import TableGenerator, TableGeneratorSpec
+from .generators import RowGenerator, described, generator_from
 from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
 from .reweighting import Reweighting
@@ -51,7 +51,7 @@ class SavedTableGenerator(Outlined):
         refinement: how to put them together anew; None if they stay as they are.
     """
 
-    generator: TableGenerator
+    generator: RowGenerator
     class_weights: NDArray[np.float64]
     marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
@@ -177,7 +177,6 @@ def understand_table_generator(
     description: generator_file.Description, weights: generator_file.Weights
 ) -> SavedTableGenerator:
     """The generator in a file that `write_table` wrote; for `generator_file.read`."""
-    spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
     schema = TableSchema.from_json(description["schema"])
     classes = len(schema.classes)
     class_weights = generator_file.class_shares(description["class_weights"], classes)
@@ -189,7 +188,7 @@ def understand_table_generator(
     if arrays := generator_file.taken(_REFINEMENT, weights):
         feature_map = None if reweighting is None else reweighting.feature_map
         refinement = Refinement.from_arrays(arrays, feature_map, schema)
-    generator = generator_file.restored(lambda: TableGenerator(spec, schema), weights)
+    generator = generator_file.restored(generator_from(description, schema), weights)
     origin = dict(description["origin"])
     return SavedTableGenerator(generator, class_weights, marginals, origin, reweighting, refinement)
 
@@ -197,7 +196,7 @@ def understand_table_generator(
 def _serialise(saved: SavedTableGenerator) -> bytes:
     description = {
         "kind": KIND,
-        "spec": saved.generator.spec.to_json(),
+        **described(saved.generator),
         "schema": saved.generator.schema.to_json(),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,

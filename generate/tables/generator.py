@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ...common.errors import GeneratorError
-from ...common.schema.column import ColumnKind
+from ...common.schema.column import Column, ColumnKind
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
 from ...common.schema.table import TableSchema
 
@@ -107,12 +107,7 @@ def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> 
     block = outputs.block
     chosen = _drawn(made[..., outputs.choices], random)
     if not isinstance(block.encoding, NumericEncoding):
-        if block.column.kind is not ColumnKind.ORDINAL:
-            return chosen
-        last = max(1, len(block.column.categories) - 1)
-        ranks = torch.arange(chosen.shape[-1], device=made.device, dtype=made.dtype) / last
-        ranks[len(block.column.categories) :] = 0
-        return torch.cat([(chosen * ranks).sum(-1, keepdim=True), chosen], dim=-1)
+        return ranked(block.column, chosen)
     knots = block.encoding.knots
     chosen, missing = chosen[..., :knots], chosen[..., knots:]
     offset = 0.5 * made[..., outputs.offsets].tanh()
@@ -125,6 +120,16 @@ def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> 
     bins = bins + nn.functional.pad((chosen * up)[..., :-1], (1, 0))
     bins = bins + nn.functional.pad((chosen * down)[..., 1:], (0, 1))
     return torch.cat([value, bins, missing], dim=-1)
+
+
+def ranked(column: Column, chosen: Tensor) -> Tensor:
+    """Categories as a record has them, (..., categories): of an ordinal column the rank before."""
+    if column.kind is not ColumnKind.ORDINAL:
+        return chosen
+    last = max(1, len(column.categories) - 1)
+    ranks = torch.arange(chosen.shape[-1], device=chosen.device, dtype=chosen.dtype) / last
+    ranks[len(column.categories) :] = 0
+    return torch.cat([(chosen * ranks).sum(-1, keepdim=True), chosen], dim=-1)
 
 
 def _drawn(logits: Tensor, random: torch.Generator | None) -> Tensor:

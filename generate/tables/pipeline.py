@@ -8,12 +8,14 @@ from ...common.runtime.device import AUTO
 from ...common.schema.table import TableSchema
 from ...release.file.model import OpenedRelease
 from ..fit.descent import Training
+from ..fit.recipe import PERCEPTRON, ComposedSettings
 from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..output.provenance import origin_of
 from .columns import likely_columns
+from .composed import train_composed
 from .export import SavedTableGenerator
-from .generator import TableGenerator
+from .generators import RowGenerator
 from .marginals import marginals_of
 from .refinement import refinement_of
 from .reweighting import Reweighting, reweighting_of
@@ -22,8 +24,8 @@ from .training import train_table
 
 
 def fit_table(
-    opened: OpenedRelease, settings: TableSettings, *, device: str = AUTO
-) -> tuple[Training[TableGenerator], SavedTableGenerator]:
+    opened: OpenedRelease, settings: TableSettings | ComposedSettings, *, device: str = AUTO
+) -> tuple[Training[RowGenerator], SavedTableGenerator]:
     """Train on a release of a table.
 
     Args:
@@ -39,8 +41,17 @@ def fit_table(
         DeviceError: there is no such device here.
     """
     release = opened.release
-    training = train_table(release, settings, device=device)
+    training: Training[RowGenerator]
+    if isinstance(settings, ComposedSettings):
+        training = train_composed(release, settings, device=device)
+    else:
+        training = train_table(release, settings, device=device)
     assert isinstance(release.schema, TableSchema)  # or it would not have been trained on
+    origin = origin_of(opened, settings, training, training.generator.spec)
+    if isinstance(settings, ComposedSettings) and settings.generator == PERCEPTRON:
+        # Its rows are taken as they come.
+        as_it_is = SavedTableGenerator(training.generator, release.class_weights, (), origin)
+        return training, as_it_is
     refinement = refinement_of(release)
     if refinement is not None:  # rows begin as independent columns, and none are chosen
         marginals = likely_columns(release, settings.seed)
@@ -55,6 +66,6 @@ def fit_table(
         marginals=marginals,
         reweighting=reweighting,
         refinement=refinement,
-        origin=origin_of(opened, settings, training, training.generator.spec),
+        origin=origin,
     )
     return training, saved

@@ -14,7 +14,7 @@ from ...common.outline import Outlined
 from ...common.schema.table import TableSchema
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
-from .generator import TableGenerator
+from .generators import RowGenerator
 from .marginal_matching import independent_rows, match_marginals, spread
 from .marginals import ColumnMarginal
 from .refinement import Refinement
@@ -46,7 +46,7 @@ class Drawn(Outlined):
 
 
 def sample_rows(
-    generator: TableGenerator,
+    generator: RowGenerator,
     count: int,
     class_weights: NDArray[np.float64],
     seed: int,
@@ -61,7 +61,7 @@ def sample_rows(
 
 
 def draw_rows(
-    generator: TableGenerator,
+    generator: RowGenerator,
     count: int,
     class_weights: NDArray[np.float64],
     seed: int,
@@ -105,7 +105,7 @@ def draw_rows(
 
 
 def _encoded_rows(
-    generator: TableGenerator,
+    generator: RowGenerator,
     count: int,
     class_weights: NDArray[np.float64],
     seed: int,
@@ -150,7 +150,7 @@ def _encoded_rows(
 
 
 def corrected_rows(
-    generator: TableGenerator, marginals: tuple[ColumnMarginal, ...], random: torch.Generator
+    generator: RowGenerator, marginals: tuple[ColumnMarginal, ...], random: torch.Generator
 ) -> Rows:
     """Rows as they come from a generator, corrected.
 

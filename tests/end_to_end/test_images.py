@@ -111,7 +111,6 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
         (["--arch", "cnn_1l", "--width", "3"], "cnn_1l, width 3, on pixels"),
         (["--arch", "cnn_2l", "--width", "3_4"], "cnn_2l, width 3_4, on pixels"),
         (["--width", "9", "--activation", "softsign"], "fc_1l, width 9, on scattering"),
-        (["--preset", "mnist"], "fc_1l, width 800, on pixels"),
     ],
     ids=str,
 )

@@ -136,7 +136,6 @@ def test_what_was_looked_up_is_said_in_every_release(dpntk: Command, tmp_path: P
         ["--arch", "fc_2l", "--width", "9_5"],
         ["--arch", "cnn_1l", "--width", "3"],
         ["--arch", "cnn_2l", "--width", "3_4"],
-        ["--preset", "adult"],
         ["--width", "9", "--marginals", "0"],
         ["--width", "9", "--pairs", "age,town", "--pairs", "pay,age"],
         ["--width", "9", "--pairs", "all"],

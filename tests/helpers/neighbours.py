@@ -17,7 +17,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -284,6 +284,11 @@ class Held:
             self.noised.append((exact, scale.sensitivity))
             return add_noise(sums, counts, scale)
 
+        def watched_magnitudes(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
+            """Sums that are counts, all of them."""
+            noisy = watched_add(sums, counts, scale)
+            return replace(noisy, sums=np.abs(noisy.sums))
+
         def watched_sum(*arguments: Any, **options: Any) -> Integers:  # noqa: ANN401
             self._counts = 0
             sums = clipped_sum(*arguments, **options)
@@ -318,7 +323,7 @@ class Held:
             (parameters, "datetime", Clock),
             (mechanism, "discrete_gaussian", held_noise),
             (publishing, "add_noise", watched_add),
-            (private_bounds, "add_noise", watched_add),
+            (private_bounds, "add_noise", watched_magnitudes),
             (distilling, "_now", lambda: _NOW),
             (distilling, "_read", watched_read),
             (distilling, "poisson_sample", held_batch),

@@ -15,7 +15,8 @@ from dpntk.common.features.rff import RandomFourierFeatures
 from dpntk.embed import Embedding
 from dpntk.embed.exact.reference import features
 from dpntk.generate.images import whitening
-from dpntk.generate.images.whitening import WhitenedDistance, factors_of
+from dpntk.generate.images.whitening import WhitenedDistance
+from dpntk.generate.kernels.factors import factors_of
 from dpntk.generate.kernels.registry import kernel_of
 from dpntk.generate.kernels.scattering import SmoothFront
 from dpntk.release import PrivacyParameters, Release

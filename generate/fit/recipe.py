@@ -1,0 +1,189 @@
+"""Choices of generator and objective, and the bundle of them that the paper printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from ...common.errors import GeneratorError
+from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
+from ...common.numbers import whole
+from ...common.schema.image import ImageSchema
+from ...release.file.model import Release
+from .settings import TrainingSettings
+
+IMAGES: Final = "images"
+TABLES: Final = "tables"
+TEMPLATES, CONVOLUTIONAL = "template", "cnn"
+KNOTS, PERCEPTRON = "knots", "mlp"
+WHITENED, WEIGHTED, PLAIN = "whitened", "weighted", "mmd"
+GENERATORS: Final = {IMAGES: (TEMPLATES, CONVOLUTIONAL), TABLES: (KNOTS, PERCEPTRON)}
+OBJECTIVES: Final = {IMAGES: (WHITENED, PLAIN), TABLES: (WEIGHTED, PLAIN)}
+"""Of each kind of records what there is; the first one is taken if nothing is said."""
+USUAL_CODE: Final = 10
+_MOST_CODE: Final = 1000
+
+
+@dataclass(frozen=True)
+class ComposedSettings(TrainingSettings):
+    """Choices of stage three that name their parts.
+
+    Attributes:
+        generator: of images "template" or "cnn", of tables "knots" or "mlp".
+        objective: "mmd", the plain loss of the paper's equation 6; of images "whitened", of tables
+            "weighted": what dpntk minimises if nothing is said.
+        code: length of the latent code, of "cnn" and "mlp"; 0 of the others, which have their own.
+        recipe: name of the bundle that the choices come from; none if empty.
+        presets: names of those that the release's features may have been made by, if the recipe's
+            numbers come from them.
+
+    Raises:
+        GeneratorError: there is no such part, or a number makes no sense.
+    """
+
+    generator: str = TEMPLATES
+    objective: str = WHITENED
+    code: int = 0
+    recipe: str = ""
+    presets: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kind = self.kind
+        if self.objective not in OBJECTIVES[kind]:
+            known = " or ".join(OBJECTIVES[kind])
+            raise GeneratorError(
+                f"--objective {self.objective}: with --generator {self.generator}, of {kind}, it "
+                f"is {known}"
+            )
+        if self.generator in (TEMPLATES, KNOTS):
+            if self.code:
+                other = GENERATORS[kind][1]
+                raise GeneratorError(f"--code {self.code}: it goes with --generator {other}")
+        else:
+            code = whole(self.code, "code", GeneratorError, least=1, most=_MOST_CODE)
+            vars(self).update(code=code)
+
+    @property
+    def kind(self) -> str:
+        """Of which kind of records the generator is.
+
+        Raises:
+            GeneratorError: there is no such generator.
+        """
+        for kind, names in GENERATORS.items():
+            if self.generator in names:
+                return kind
+        known = ", ".join(name for names in GENERATORS.values() for name in names)
+        raise GeneratorError(f"--generator {self.generator}: known are {known}")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A bundle of choices, each of which can be made by itself.
+
+    How long the code is, and how many steps and records there are, is read off table 5 by the
+    network that the release was made with.
+
+    Attributes:
+        name: of the recipe.
+        generator: by the kind of records.
+        objective: of both.
+        learning_rate: at the start.
+    """
+
+    name: str
+    generator: Mapping[str, str]
+    objective: str
+    learning_rate: float
+
+    def choices(self, release: Release) -> dict[str, Any]:
+        """What the recipe chooses for a release: fields of `ComposedSettings`.
+
+        Raises:
+            GeneratorError: the release was not made by one of the paper's presets.
+        """
+        names = presets_of(release.feature_map, release.schema)
+        if not names:
+            raise GeneratorError(f"--recipe {self.name}: {_none_fits(release)}")
+        row = PRESETS[names[0]]  # those that share a network share the rest
+        return {
+            "recipe": self.name,
+            "presets": names,
+            "generator": self.generator[kind_of(release)],
+            "objective": self.objective,
+            "code": row.code,
+            "steps": row.steps,
+            "batch": row.batch,
+            "learning_rate": self.learning_rate,
+        }
+
+
+PAPER: Final = Recipe("paper", {IMAGES: CONVOLUTIONAL, TABLES: PERCEPTRON}, PLAIN, LEARNING_RATE)
+"""Algorithm 1 of Yang et al., arXiv 2303.01687."""
+RECIPES: Final = {recipe.name: recipe for recipe in (PAPER,)}
+
+
+def composed(
+    release: Release,
+    usual: TrainingSettings,
+    recipe: Recipe | None,
+    given: Mapping[str, Any],
+) -> ComposedSettings | None:
+    """How to train by what was said; None if none of it names a part.
+
+    Args:
+        release: to train on.
+        usual: how, if nothing is said.
+        recipe: a bundle; None if there is none.
+        given: fields of `ComposedSettings` by themselves; they go before the recipe's.
+
+    Raises:
+        GeneratorError: what was said does not go together, or not with the release.
+    """
+    kind = kind_of(release)
+    parts = {"generator", "objective", "code"} & given.keys()
+    chosen = dict(given) if recipe is None else {**recipe.choices(release), **given}
+    if recipe is None and not parts:
+        return None
+    generator = chosen.setdefault("generator", GENERATORS[kind][0])
+    require_generator(generator, release)
+    chosen.setdefault("objective", OBJECTIVES[kind][0])
+    if generator in (CONVOLUTIONAL, PERCEPTRON):
+        chosen.setdefault("code", USUAL_CODE)
+    elif "code" not in given:
+        chosen.pop("code", None)
+    numbers = {field.name: getattr(usual, field.name) for field in fields(TrainingSettings)}
+    return ComposedSettings(**{**numbers, **chosen})
+
+
+def kind_of(release: Release) -> str:
+    """`IMAGES` or `TABLES`."""
+    return IMAGES if isinstance(release.schema, ImageSchema) else TABLES
+
+
+def require_generator(name: str, release: Release) -> None:
+    """Refuse a generator of another kind of records.
+
+    Raises:
+        GeneratorError: it is one.
+    """
+    kind = kind_of(release)
+    if name not in GENERATORS[kind]:
+        known = " or ".join(GENERATORS[kind])
+        raise GeneratorError(f"--generator {name}: the release is of {kind}, which take {known}")
+
+
+def _none_fits(release: Release) -> str:
+    """Why a release is none of the paper's, and what would be."""
+    schema = release.schema
+    made = f"the release has {release.feature_map.describe(schema)}"
+    names = fitting(schema)
+    if names:
+        return f"{made}; what fits is embedded with --preset {' or '.join(names)}"
+    generator = GENERATORS[kind_of(release)][1]
+    return (
+        f"{made}, and the paper has no settings for {shape_of(schema)}: take --generator "
+        f"{generator} --objective {PLAIN}, and --code, --steps and --batch of your own"
+    )

@@ -1,0 +1,95 @@
+"""Stage three with parts that were chosen: a generator and an objective, by their names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ...common.errors import GeneratorError
+from ...common.features.torchscript import module_for
+from ...common.runtime.device import AUTO, choose_device
+from ...common.schema.image import ImageSchema
+from ...release.file.model import Release
+from ..fit.descent import Loss, Training, descend
+from ..fit.recipe import PLAIN, TEMPLATES, ComposedSettings
+from ..kernels.plain_mmd import PlainMMD
+from .convolutional import ConvolutionalGenerator, ConvolutionalSpec
+from .distance import ImageDistance
+from .generators import ImageGenerator
+from .shares import likely_shares
+from .training import LOOK_EVERY, LOOKED_AT, train
+from .whitening import WhitenedDistance
+
+
+def train_composed(
+    release: Release,
+    settings: ComposedSettings,
+    *,
+    module: Path | None = None,
+    device: str = AUTO,
+) -> Training[ImageGenerator]:
+    """Train the generator that was chosen, by the distance that was chosen.
+
+    With "cnn" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
+    batch, as many of each class, and the gradient of equation 6. The learning rate falls to 0 along
+    a cosine.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+        (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        release: an opened release of images.
+        settings: which parts, and how.
+        module: of "perceptual" features: the file that they were made with.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        ModuleError: the module is missing, is another one, or failed.
+        GeneratorError: the training diverged, or the release is of a table.
+        DeviceError: there is no such device here.
+    """
+    if not isinstance(release.schema, ImageSchema):
+        raise GeneratorError("the release is of a table, not of images")
+    schema, classes = release.schema, len(release.schema.classes)
+    plain = settings.objective == PLAIN
+    if settings.generator == TEMPLATES:
+        # In the units of the whitened distance, in which the prior is.
+        distance_to = partial(PlainMMD, scale=float(classes)) if plain else WhitenedDistance
+        return train(release, settings, module=module, device=device, distance_to=distance_to)
+    place = choose_device(device)
+    release = replace(release, class_weights=likely_shares(release))
+    computed_by = module_for(release.feature_map, module)
+    objective: ImageDistance = (PlainMMD if plain else WhitenedDistance)(
+        release, place, computed_by
+    )
+    size = max(2, settings.batch // classes)
+    every_class = torch.arange(classes, device=place)
+    random = torch.Generator(device=place).manual_seed(settings.seed)
+    spec = ConvolutionalSpec(schema.side, classes, settings.code, schema.channels)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        generator = ConvolutionalGenerator(spec).to(place)
+
+    def made(count: int) -> Tensor:
+        code = torch.randn((classes, count, spec.code), generator=random, device=place)
+        images: Tensor = generator(code, every_class)
+        return images
+
+    def loss_at(step: int) -> Loss:
+        if step % LOOK_EVERY == 1:
+            objective.look_at(made(LOOKED_AT).detach())
+        found = objective(made(size))
+        return Loss(found, found)
+
+    return descend(
+        generator,
+        loss_at,
+        lambda: objective.noise_floor,
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
+    )

@@ -1,0 +1,27 @@
+"""What training of images makes small."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+
+class ImageDistance(Protocol):
+    """How far generated images are from a release."""
+
+    noise_variance: Tensor
+    """Of an entry of each class's mean feature, (c,)."""
+
+    @property
+    def noise_floor(self) -> float:
+        """What the release's noise alone adds to the distance, in expectation."""
+        ...
+
+    def look_at(self, records: Tensor) -> None:
+        """Choose directions and weights by generated records, if there is something to choose."""
+        ...
+
+    def __call__(self, records: Tensor) -> Tensor:
+        """The distance of a batch (c, b, record size), a scalar."""
+        ...

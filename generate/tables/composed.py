@@ -1,0 +1,99 @@
+"""Stage three with parts that were chosen: a generator of rows and an objective, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ...common.errors import GeneratorError
+from ...common.features.joint import parts_of
+from ...common.runtime.device import AUTO, choose_device
+from ...common.schema.table import TableSchema
+from ...release.file.model import Release
+from ..fit.descent import Loss, Training, descend
+from ..fit.recipe import PERCEPTRON, PLAIN, ComposedSettings
+from ..kernels.mean_embedding import pooled_mean
+from ..kernels.plain_mmd import PlainMMD
+from .generator import TableGenerator, TableGeneratorSpec
+from .generators import RowGenerator
+from .objective import TableDistance
+from .perceptron import PerceptronGenerator, PerceptronSpec
+
+
+def train_composed(
+    release: Release, settings: ComposedSettings, *, device: str = AUTO
+) -> Training[RowGenerator]:
+    """Train the generator that was chosen, by the distance that was chosen.
+
+    With "mlp" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
+    batch, as many of each class, and the gradient of equation 6. The learning rate falls to 0 along
+    a cosine.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+        (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        release: an opened release of a table.
+        settings: which parts, and how.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        GeneratorError: the training diverged, the release is not of a table, or it holds marginals,
+            which the plain loss does not know.
+        DeviceError: there is no such device here.
+    """
+    schema = release.schema
+    if not isinstance(schema, TableSchema):
+        raise GeneratorError("the release is of images, not of a table")
+    place = choose_device(device)
+    distance, noise_floor = _distance(release, schema, settings, place)
+    classes = len(schema.classes)
+    size = max(2, settings.batch // classes)
+    every_class = torch.arange(classes, device=place)
+    random = torch.Generator(device=place).manual_seed(settings.seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        generator = _untrained(schema, settings).to(place)
+
+    def loss_at(step: int) -> Loss:
+        shape = (classes, size, generator.spec.code)
+        code = torch.randn(shape, generator=random, device=place)
+        return distance(generator(code, every_class, random))
+
+    return descend(
+        generator,
+        loss_at,
+        lambda: noise_floor,
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
+    )
+
+
+def _untrained(schema: TableSchema, settings: ComposedSettings) -> RowGenerator:
+    if settings.generator == PERCEPTRON:
+        return PerceptronGenerator(PerceptronSpec.of(schema, settings.code), schema)
+    return TableGenerator(TableGeneratorSpec(), schema)
+
+
+def _distance(
+    release: Release, schema: TableSchema, settings: ComposedSettings, place: torch.device
+) -> tuple[Callable[[Tensor], Loss], float]:
+    """What is made small, and what the release's noise alone adds to it."""
+    if settings.objective == PLAIN:
+        if parts_of(release.feature_map).marginals is not None:
+            raise GeneratorError(
+                f"--objective {PLAIN}: the release has {release.feature_map.describe(schema)}, and "
+                "the plain loss knows the network's alone: embed with --marginals 0"
+            )
+        plain = PlainMMD(release, place)
+
+        def by_equation_6(records: Tensor) -> Loss:
+            found = plain(records)
+            return Loss(found, found)
+
+        return by_equation_6, plain.noise_floor
+    weighted = TableDistance(pooled_mean(release), release.feature_map, schema, place)
+    return lambda records: Loss(*weighted(records)), weighted.noise_floor

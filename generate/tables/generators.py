@@ -1,0 +1,42 @@
+"""The generators of rows that there are, and how a file says which one it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ...common.errors import GeneratorError
+from ...common.schema.table import TableSchema
+from ..output import generator_file
+from .generator import TableGenerator, TableGeneratorSpec
+from .perceptron import PerceptronGenerator, PerceptronSpec
+
+RowGenerator = TableGenerator | PerceptronGenerator
+_WHICH: Final = "generator"
+_PERCEPTRON: Final = "mlp"
+
+
+def described(generator: RowGenerator) -> dict[str, Any]:
+    """What is needed beside weights and schema to rebuild a generator, and which one it is."""
+    spec = {"spec": generator.spec.to_json()}
+    if isinstance(generator, PerceptronGenerator):
+        return {_WHICH: _PERCEPTRON, **spec}
+    return spec
+
+
+def generator_from(
+    description: Mapping[str, Any], schema: TableSchema
+) -> Callable[[], RowGenerator]:
+    """What makes the generator of a description with any weights.
+
+    Raises:
+        GeneratorError: there is no such generator.
+    """
+    which = description.get(_WHICH)
+    if which is None:
+        spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
+        return lambda: TableGenerator(spec, schema)
+    if which != _PERCEPTRON:
+        raise GeneratorError("its generator is not one that this dpntk knows")
+    other = generator_file.spec_from(PerceptronSpec, description["spec"])
+    return lambda: PerceptronGenerator(other, schema)
