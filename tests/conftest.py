@@ -22,12 +22,18 @@ from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.common.storage import sandbox
 from dpntk.embed import Embedding, save_embedding
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
-from tests.helpers.processes import embed_arguments, embed_in_a_child, write_records
+from tests.helpers.processes import (
+    embed_arguments,
+    embed_in_a_child,
+    parse_in_a_fork,
+    write_records,
+)
 
 SIDE, CLASSES = 8, 3
 
@@ -74,6 +80,13 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def parsers_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where such processes are not what a test is about: a new Python is most of what they cost."""
+    if not {"attacks", "storage"} & set(request.path.parts):
+        monkeypatch.setattr(sandbox, "parse_in_child", parse_in_a_fork)
 
 
 @pytest.fixture

@@ -26,4 +26,5 @@ DEVICES: Final = _devices()
 
 def every_device(test: Test) -> Test:
     """Give a test its `device`, and the mark that `make test-cuda` goes by."""
-    return pytest.mark.device(pytest.mark.parametrize("device", DEVICES, ids=str)(test))
+    on_each: Test = pytest.mark.device(pytest.mark.parametrize("device", DEVICES, ids=str)(test))
+    return on_each

@@ -66,9 +66,8 @@ class ShallowTangents:
         """The mean of phi over records (n, record size), values 0..1."""
         total = torch.zeros(self._places["output_bias"].stop)
         for batch in records.split(_BATCH):
-            hidden = batch @ self._weight.T + self._bias
-            active = (hidden > 0).to(hidden)
-            hidden *= active
+            hidden = torch.addmm(self._bias, batch, self._weight.T).relu_()
+            active = hidden.sign()
             scale = self._norm(active, hidden, batch.square().sum(dim=1)).reciprocal()
             deltas = active * self._readout * scale[:, None]
             total[self._places["weight_1"]] += (deltas.T @ batch).flatten()
@@ -79,9 +78,8 @@ class ShallowTangents:
 
     def features(self, records: Tensor) -> Tensor:
         """The features of records (n, record size), values 0..1: (n, d)."""
-        hidden = records @ self._weight.T + self._bias
-        active = (hidden > 0).to(hidden)
-        hidden *= active
+        hidden = torch.addmm(self._bias, records, self._weight.T).relu_()
+        active = hidden.sign()
         scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()[:, None]
         deltas = active * self._readout * scale
         found = torch.empty(len(records), self._places["output_bias"].stop)
@@ -226,9 +224,10 @@ class _LinearForm:
         """Rows of the first half and those of the other one exchange values, in place."""
         pull = None if correlations is None else correlations.pull(records)
         half = len(records) // 2
-        sums = records @ self.weights + self.biases
+        sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
         value = self._of(sums, square)
+        new_sums = torch.empty_like(sums)
         for block in blocks:
             place = block.place
             one, other = records[:half, place], records[half:, place]
@@ -236,7 +235,8 @@ class _LinearForm:
             longer = torch.linalg.vecdot(other, other) - torch.linalg.vecdot(one, one)
             new_square = square + torch.cat([longer, -longer])
             difference = change @ self.weights[place]
-            new_sums = sums + torch.cat([difference, -difference])
+            torch.add(sums[:half], difference, out=new_sums[:half])
+            torch.sub(sums[half:], difference, out=new_sums[half:])
             new_value = self._of(new_sums, new_square)
             gain = (new_value - value).view(2, half).sum(dim=0)
             if pull is not None:
@@ -259,7 +259,7 @@ class _LinearForm:
         random: np.random.Generator,
     ) -> None:
         """Rows take values of others, in place."""
-        sums = records @ self.weights + self.biases
+        sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
         value = self._of(sums, square)
         for block in blocks:
@@ -278,8 +278,8 @@ class _LinearForm:
 
     def _of(self, sums: Tensor, square: Tensor) -> Tensor:
         hidden, towards = sums.chunk(2, dim=1)
-        active = (hidden > 0).to(hidden)
-        hidden = hidden * active
+        hidden = hidden.relu()
+        active = hidden.sign()
         found = torch.linalg.vecdot(active, towards) + hidden @ self.outer + self.constant
         value: Tensor = found / self.norm(active, hidden, square)
         return value

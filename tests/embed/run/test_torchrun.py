@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,12 +34,14 @@ def undisturbed(data: Path) -> bytes:
     return output.read_bytes()
 
 
-def torchrun(arguments: list[str], *options: str) -> subprocess.Popen[str]:
-    """Start two processes on this machine."""
+def torchrun(
+    arguments: list[str], *options: str, where: Sequence[str] = ("--standalone",), count: int = 2
+) -> subprocess.Popen[str]:
+    """Start processes on this machine."""
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    two_here = ["--standalone", "--nproc-per-node", "2"]
+    so_many = [*where, "--nproc-per-node", str(count)]
     return subprocess.Popen(
-        [BIN / "torchrun", *two_here, *options, "--no-python", BIN / "dpntk", *arguments],
+        [BIN / "torchrun", *so_many, *options, "--no-python", BIN / "dpntk", *arguments],
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
@@ -55,16 +59,26 @@ def process_of(rank: int, parent: int) -> int | None:
     return None
 
 
-def test_two_ranks_write_the_file_that_one_process_writes(
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("localhost", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def test_two_nodes_write_the_file_that_one_process_writes(
     data: Path, undisturbed: bytes, tmp_path: Path
 ) -> None:
+    """A torchrun of its own for each, as on two machines that share a folder."""
     output = tmp_path / "embedding.h5"
-    run = torchrun(embed_arguments(data, output))
-    _, stderr = run.communicate()
-    assert run.returncode == 0
+    meet = ("--nnodes", "2", "--rdzv-backend", "c10d")
+    where = (*meet, "--rdzv-endpoint", f"localhost:{free_port()}", "--rdzv-id", "embed")
+    nodes = [torchrun(embed_arguments(data, output), where=where, count=1) for _ in range(2)]
+    said = "".join(node.communicate()[1] for node in nodes)
+    assert [node.returncode for node in nodes] == [0, 0], said
     assert output.read_bytes() == undisturbed
-    assert stderr.count("embedded 800,000 images") == 1
-    assert "Traceback" not in stderr
+    assert said.count("embedded 800,000 images") == 1
+    assert "Traceback" not in said
     assert {file.name for file in tmp_path.iterdir()} == {".dpntk.lock", "embedding.h5"}
 
 

@@ -45,7 +45,7 @@ class Traffic(TorchDispatchMode):
     """Sees every operation, and takes down what it moves to the card, in bytes."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.sent: list[int] = []
 
     def __torch_dispatch__(
