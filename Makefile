@@ -1,6 +1,7 @@
-# make demo    set up and run the whole path on scikit-learn's digits
-# make test    set up and run lint, types, import contracts and tests
-# make docs    set up and build the documentation site; a warning is an error
+# make demo        set up and run the whole path on scikit-learn's digits
+# make test        set up and run lint, types, import contracts and tests
+# make test-cuda   set up and run every test that has a device on CUDA
+# make docs        set up and build the documentation site; a warning is an error
 # Everything goes into .venv and build; remove them to begin anew.
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ DOCS_READY := $(VENV)/.ready-docs
 DEMO := build/demo
 ROOMS := common embed release generate evaluate
 
-.PHONY: setup test lint tree types imports pytest docs demo clean
+.PHONY: setup test lint tree types imports pytest test-cuda docs demo clean
 
 test: lint types imports pytest
 
@@ -44,7 +45,14 @@ imports: $(READY) tree
 	cd build/typed && ../../$(BIN)/lint-imports --config ../../pyproject.toml
 
 pytest: $(READY)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
+
+# Without a card it says so and runs nothing; DEVICE=cpu runs the same tests on the processor.
+test-cuda: DEVICE := cuda
+test-cuda: $(READY)
+	@if $(BIN)/python -c 'import sys, torch; torch.zeros(1, device=sys.argv[1])' $(DEVICE) 2> /dev/null; \
+	then DPNTK_DEVICE=$(DEVICE) $(BIN)/pytest -m device; \
+	else echo "test-cuda: nothing was run: torch $$($(BIN)/python -c 'import torch; print(torch.__version__)') finds no CUDA device here"; fi
 
 docs: $(DOCS_READY)
 	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs

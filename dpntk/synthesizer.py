@@ -42,7 +42,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         That of `dpntk.release.release`: each fit makes one release of `epsilon` and `delta`, and
         enters it into the ledger in `folder` before its noise is drawn. Fitting again with the same
         folder is refused, or, with `compose`, adds to what was spent. Another folder has a ledger
-        of its own, which knows nothing of this one. The embedding in `folder` is SENSITIVE.
+        of its own, which knows nothing of this one unless both are of the same `data_set`. The
+        embedding in `folder` is SENSITIVE.
 
     Args:
         epsilon: of each release.
@@ -57,6 +58,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
         key: signs the releases; this machine's own if None.
         compose: whether fitting again may add to what was spent.
+        data_set: your name for the records, if they are fitted in several folders: what was spent
+            in any of them is added up.
         device: "auto", "cpu" or "cuda".
     """
 
@@ -74,6 +77,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         settings: TrainingSettings | None = None,
         key: SigningKey | None = None,
         compose: bool = False,
+        data_set: str | None = None,
         device: str = "auto",
     ) -> None:
         self.epsilon = epsilon
@@ -87,6 +91,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         self.settings = settings
         self.key = key
         self.compose = compose
+        self.data_set = data_set
         self.device = device
 
     @classmethod
@@ -132,7 +137,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         embedding = folder / "embedding.h5"
         number = 1 + self._releases(embedding)
         made = embed(data, self.features, source, device=self.device)
-        save_embedding(made, embedding, overwrite=True, ceiling=self.budget)
+        save_embedding(made, embedding, overwrite=True, ceiling=self.budget, data_set=self.data_set)
         path = folder / ("release.h5" if number == 1 else f"release-{number}.h5")
         release(embedding, path, parameters, key=self.key, compose=lambda _: self.compose)
         self.released_ = ReleasedSynthesizer.train(

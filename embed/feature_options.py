@@ -74,11 +74,15 @@ class FeatureOptions:
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, channels, side, side), values 0..1, to a tensor (b, ...). It always runs on the
             processor.
+        module_is_public: of "perceptual": the owner's word that the module was trained on public
+            data alone. The guarantee does not cover what it was trained on.
+        squares: of "perceptual": weight of the squares of what the module says beside it
+            (`dpntk.common.features.perceptual`); none if None or 0.
+        rectified: of "perceptual": whether what the module says below 0 counts as 0, for which
+            there is less noise.
         preset: the network that the paper's authors tuned on a data set, one of `PRESETS`, instead
             of `arch`, `width`, `activation` and `front`; of tables alone, without marginals. For
             that data set no guarantee covers the choice.
-        module_is_public: of "perceptual": the owner's word that the module was trained on public
-            data alone. The guarantee does not cover what it was trained on.
 
     Guarantee:
         None of this may be chosen by looking at the records: a release says what was chosen, and no
@@ -102,6 +106,8 @@ class FeatureOptions:
     seed: int = 0
     module: Path | str | None = None
     module_is_public: bool = False
+    squares: float | None = None
+    rectified: bool = False
     preset: str | None = None
 
     def __post_init__(self) -> None:
@@ -121,6 +127,8 @@ class FeatureOptions:
             ("seed", self.seed, int, "a number"),
             ("module", self.module, (str, Path, absent), "the path of a file"),
             ("module_is_public", self.module_is_public, bool, "True or False"),
+            ("squares", self.squares, (float, int, absent), "a weight from 0 to below 1"),
+            ("rectified", self.rectified, bool, "True or False"),
             ("preset", self.preset, (str, absent), f"one of {', '.join(PRESETS)}"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
@@ -132,7 +140,7 @@ class FeatureOptions:
             raise SchemaError("--frequencies: there are from 1 to 1048576 of them")
         if self.length_scale is not None and not 0 < self.length_scale < math.inf:
             raise SchemaError("--length-scale: it is a positive number")
-        for name in ("marginals", "moments", "pixels"):
+        for name in ("marginals", "moments", "pixels", "squares"):
             weight = getattr(self, name)
             if weight is not None and not 0 <= weight < 1:
                 raise SchemaError(f"--{name}: the weight is from 0 to below 1")
@@ -170,7 +178,8 @@ class FeatureOptions:
             )
         shape = (schema.channels, schema.side, schema.side)
         opened = load_module(Path(self.module), shape, schema.levels)
-        return opened.feature_map, opened
+        squares = float(self.squares or 0)
+        return replace(opened.feature_map, squares=squares, rectified=self.rectified), opened
 
     def draw(self, schema: Schema) -> FeatureMap:
         """Draw the map, if it needs no module.
@@ -277,6 +286,10 @@ class FeatureOptions:
             raise SchemaError(f"--module {self.module}: {why}")
         if self.module_is_public:
             raise SchemaError(f"--module-is-public: {why}")
+        if self.squares:
+            raise SchemaError(f"--squares {self.squares:g}: {why}")
+        if self.rectified:
+            raise SchemaError(f"--rectified: {why}")
 
     def _fourier(self, schema: Schema) -> FeatureMap:
         """Of images all values; of tables numbers, and categories beside them in one-hot form."""

@@ -12,14 +12,16 @@ from ..common.arguments import Location, path_from, require_kind
 from ..common.console import notice, warning
 from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.numbers import MOST_SEED, whole
+from ..common.schema.table import TableSchema
+from ..common.sources.tables.frames import Frame, is_frame
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
-from .images.classifiers import CLASSIFIERS, in_words
+from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
 from .images.distilled import classifiers_of
 from .images.frechet import Metric
 from .images.records import LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
-from .images.utility import measure
+from .images.utility import LINEAR, measure
 from .provenance import confirmed, described, is_private
 from .report import Evaluation
 from .tables.attacks import Attackers
@@ -37,10 +39,10 @@ _TRUSTED: Final = Acceptance()
 
 
 def evaluate(
-    synthetic: Location | Sequence[Location],
+    synthetic: Frame | Location | Sequence[Frame | Location],
     *,
-    test: Location,
-    baseline: Location | None = None,
+    test: Frame | Location,
+    baseline: Frame | Location | None = None,
     tables: TableOptions | None = None,
     release: Location | None = None,
     acceptance: Acceptance = _TRUSTED,
@@ -50,7 +52,8 @@ def evaluate(
     """Train classifiers on synthetic records and test them on real ones.
 
     Tables are also compared with the test records column by column, and points of distilled sets
-    are learnt from by their own kernel.
+    are learnt from by their own kernel. Tables may be in memory: data frames of pandas or Polars,
+    tables of Arrow. Synthetic ones need `tables.schema` then.
 
     Args:
         synthetic: what `dpntk generate` wrote, or a file of such records; of a table several of one
@@ -63,8 +66,9 @@ def evaluate(
         acceptance: whose releases to open; those of trusted signers if not given.
         seed: of the classifiers.
         metric_module: of images: a TorchScript archive, as `--features perceptual` takes it; the
-            Frechet distance to the test records is measured in what it says. Without labels it is
-            measured in pixels if no module is given.
+            Frechet distance to the test records, precision and recall are measured in what it
+            says, and a linear classifier learns from that. Without labels distances are measured in
+            pixels if no module is given.
 
     Returns:
         The figures. They are of real records, without noise.
@@ -75,11 +79,11 @@ def evaluate(
         ModuleError: the module cannot be used.
         ReleaseError: the release cannot be accepted.
     """
-    folders = [path_from("synthetic", one, refusal=DataError) for one in _each(synthetic)]
+    folders = [_path_or_frame("synthetic", one) for one in _each(synthetic)]
     if not folders:
         raise DataError("synthetic: there are no records to evaluate")
-    held_out = path_from("test", test, refusal=DataError)
-    real = None if baseline is None else path_from("baseline", baseline, refusal=DataError)
+    held_out = _path_or_frame("test", test)
+    real = None if baseline is None else _path_or_frame("baseline", baseline)
     source = None if release is None else path_from("release", release, refusal=DataError)
     module = None
     if metric_module is not None:
@@ -88,39 +92,48 @@ def evaluate(
     options = (TableOptions, NoneType)
     require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
     if not are_tables(folders, tables):
+        if not (isinstance(held_out, Path) and isinstance(real, Path | None)):
+            raise DataError(f"{folders[0]}: of images, and the real records are a table in memory")
         if tables is not None:
             raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
         if len(folders) > 1:
             raise DataError("several folders are for tables: evaluate images one by one")
+        assert isinstance(folders[0], Path)  # or they would be tables
         return _of_images(folders[0], held_out, real, source, acceptance, seed, module)
     if module is not None:
         raise ModuleError(f"--metric-module {module}: it is for images")
     return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
 
 
-def _each(synthetic: Location | Sequence[Location]) -> Sequence[Location]:
+def _path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
+    return value if is_frame(value) else path_from(name, value, refusal=DataError)
+
+
+def _each(
+    synthetic: Frame | Location | Sequence[Frame | Location],
+) -> Sequence[Frame | Location]:
     if isinstance(synthetic, str) or not isinstance(synthetic, Sequence):
         return [synthetic]
     return synthetic
 
 
-def are_tables(folders: Sequence[Path], tables: TableOptions | None) -> bool:
+def are_tables(folders: Sequence[Path | Frame], tables: TableOptions | None) -> bool:
     """Whether synthetic records are tables: they look like it, or there is a schema for them."""
     return (tables is not None and tables.schema is not None) or is_table(folders[0])
 
 
 def _of_tables(
-    folders: Sequence[Path],
-    test: Path,
-    baseline: Path | None,
+    folders: Sequence[Path | Frame],
+    test: Path | Frame,
+    baseline: Path | Frame | None,
     options: TableOptions,
     release: Path | None,
     acceptance: Acceptance,
     seed: int,
 ) -> TableEvaluation:
-    schema = (
-        None if options.schema is None else path_from("schema", options.schema, refusal=SchemaError)
-    )
+    schema = options.schema
+    if not isinstance(schema, TableSchema | None):
+        schema = path_from("schema", schema, refusal=SchemaError)
     tables = [
         _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
         for path in folders
@@ -130,7 +143,7 @@ def _of_tables(
     training_sets: dict[str, list[Table]] = {}
     for path, table in zip(folders, tables, strict=True):
         if table.schema != tables[0].schema:
-            raise SchemaError(f"{path}: its schema is not that of {folders[0]}")
+            raise SchemaError(f"{_name(path)}: its schema is not that of {_name(folders[0])}")
         training_sets.setdefault(described(table.provenance), []).append(table)
     kinds = len(training_sets)
     known = tables[0].schema
@@ -146,7 +159,7 @@ def _of_tables(
         training_sets["real"] = [read_real_table(baseline, "train", known)]
     attackers = None
     if options.members is not None:
-        members = path_from("members", options.members, refusal=DataError)
+        members = _path_or_frame("members", options.members)
         attackers = Attackers.with_rows(read_real_table(members, "train", known), held_out, seed)
     # Of the real rows where there are any: what their one-way marginals alone are worth.
     name, (*_, last) = list(training_sets.items())[-1]
@@ -183,18 +196,23 @@ def _of_images(
         notice("all records are of one class, so there is nothing to classify")
     further = classifiers_of(folder, records)
     rows = measure(training_sets, held_out, seed, further, metric)
-    said = in_words({**CLASSIFIERS, **further} if records.classes > 1 else {})
+    known = in_words({**CLASSIFIERS, **IN_COLOUR, **further, LINEAR: linear_on_features})
+    said = {name: known[name] for name in rows[0].accuracy}
     provenance = records.provenance
     return ImageEvaluation(tuple(rows), len(held_out), seed, said, provenance, metric)
 
 
+def _name(records: Path | Frame) -> str:
+    return str(records) if isinstance(records, Path) else type(records).__name__
+
+
 def _with_known_origin(
-    path: Path, records: AnyRecords, release: Path | None, acceptance: Acceptance
+    path: Path | Frame, records: AnyRecords, release: Path | None, acceptance: Acceptance
 ) -> AnyRecords:
     """Synthetic records; if a release is given, with its own figures in their provenance."""
     if release is not None:
         known = confirmed(release, acceptance, records.provenance, records.class_names)
         records = replace(records, provenance=known)
     if is_private(records.provenance) is False:
-        warning(f"{path} is {NOT_PRIVATE}")
+        warning(f"{_name(path)} is {NOT_PRIVATE}")
     return records

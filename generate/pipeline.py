@@ -24,7 +24,7 @@ from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
 from .images.training import usual_settings
 from .output.folder import require_replaceable
-from .output.provenance import warn_of_indistinct
+from .output.provenance import warn_of_noise
 from .synthetic import (
     SavedGenerator,
     Synthetic,
@@ -133,7 +133,7 @@ def generate(
         made = sample_to(
             folder, generator, count=count, seed=chosen.seed, where=where, safe_csv=safe_csv
         )
-    warn_of_indistinct(opened.release)
+    warn_of_noise(opened.release)
     return replace(made, losses=training.losses, noise_floor=training.noise_floor)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from threadpoolctl import threadpool_limits
 
 from dpntk.common.cli.app import run
 from dpntk.common.features.ntk.architectures import fc_1l
@@ -33,6 +34,7 @@ SIDE, CLASSES = 8, 3
 # The networks here are tiny: more threads would only wait for one another on a busy machine.
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
+threadpool_limits(1)  # what has been loaded already, and looked at the environment then
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,14 @@ def configuration(
     home = tmp_path_factory.mktemp("configuration")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     return home / "dpntk"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """A power cut is the one thing that nobody tests; killed processes leave files as they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

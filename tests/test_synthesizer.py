@@ -107,6 +107,15 @@ def test_a_second_fit_that_composes_is_counted_beside_the_first(
     assert promise.records == 150
 
 
+def test_another_folder_of_the_same_data_set_knows_what_was_spent(
+    folder: Path, tmp_path: Path
+) -> None:
+    Synthesizer(1.0, 1e-3, PEOPLE, folder, data_set="ward", **BRIEF).fit(ROWS)
+    other = Synthesizer(1.0, 1e-3, PEOPLE, tmp_path / "other", data_set="ward", **BRIEF)
+    with pytest.raises(BudgetError, match="another embedding of the same data set was released"):
+        other.fit(ROWS.tail(100))
+
+
 def test_a_budget_binds_all_fits(folder: Path) -> None:
     model = Synthesizer(
         1.0, 1e-3, PEOPLE, folder, budget=PrivacyBudget(1.2, 1e-3), compose=True, **BRIEF

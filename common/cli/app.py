@@ -51,6 +51,7 @@ COMMANDS = {
     "audit": ("evaluate.commands.audit", "Try to refute the guarantee by attacking the mechanism."),
     "trust": ("release.commands.trust", "Choose whose releases to accept."),
     "keygen": ("release.commands.keygen", "Make a key to sign releases with."),
+    "demo": ("common.cli.demo", "Write data that are nobody's, to try dpntk on."),
     "doctor": ("release.commands.doctor", "Check that dpntk works on this machine."),
 }
 """Command to the module that holds it and the line that --help shows for it."""

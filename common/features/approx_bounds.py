@@ -40,18 +40,24 @@ def is_approx_bounds(schema: Schema, feature_map: FeatureMap) -> bool:
 
 
 def bounds_from(
-    column: Column, counts: NDArray[np.float64], least: float
+    column: Column, counts: NDArray[np.float64], least: float, rows: float
 ) -> tuple[float, float] | None:
-    """Bounds that the cells with enough records are between; None if there is no such cell.
+    """Bounds that the cells with enough records are between.
+
+    None if there is no such cell, or if most of the numbers seem to be beyond them.
 
     Args:
         column: as in `approx_bounds_schema`.
-        counts: how many records are in each cell, about, float64 (at least 128,); what follows,
-            missing values, is passed over.
+        counts: how many records are in each cell, about, float64 (at least 128,); what follows are
+            missing values.
         least: how many are enough.
+        rows: how many records there are, about, those whose value is missing included.
     """
     enough = np.flatnonzero(counts[:MOST_CELLS] >= least)
     if not len(enough):
+        return None
+    numbers = rows - counts[MOST_CELLS:].sum()
+    if 2 * counts[enough[0] : enough[-1] + 1].sum() < numbers:
         return None
     level = np.arange(LEVELS + 1)
     cell = (2 * level * (MOST_CELLS - 1) + LEVELS) // (2 * LEVELS)  # as `MarginalColumn.cell`

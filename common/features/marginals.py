@@ -14,9 +14,12 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..errors import SchemaError
+from ..numerics.exact import first_largest
 from ..schema import Schema
 from ..schema.column import ColumnKind, Missing
 from ..schema.encoding import Block, blocks_of
@@ -52,23 +55,20 @@ class MarginalColumn:
         """Number of cells, that of missing values (the last one) included."""
         return (self.cells or self.count) + (self.missing >= 0)
 
-    def cell(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def cell(self, records: Tensor) -> Tensor:
         """The cell of each record.
 
         Args:
-            records: uint8 (b, record size).
+            records: int64 (b, record size), values 0..255.
 
         Returns:
             int64 (b,), from 0 to `dimension` - 1, for whatever records.
         """
         if not self.cells:
-            places = records[:, self.start : self.start + self.count]
-            most: NDArray[np.int64] = places.argmax(axis=1)
-            return most
-        value = records[:, self.start].astype(np.int64)
-        nearest = (2 * value * (self.cells - 1) + LEVELS) // (2 * LEVELS)
+            return first_largest(records[:, self.start : self.start + self.count])
+        nearest = (2 * records[:, self.start] * (self.cells - 1) + LEVELS) // (2 * LEVELS)
         if self.missing >= 0:
-            nearest[records[:, self.missing] > 0] = self.cells
+            nearest = torch.where(records[:, self.missing] > 0, self.cells, nearest)
         return nearest
 
 
@@ -89,7 +89,7 @@ class MarginalPair:
         """Number of cells: one for each cell of the first column and of the second."""
         return self.first.dimension * self.second.dimension
 
-    def cell(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def cell(self, records: Tensor) -> Tensor:
         """The cell of each record, int64 (b,): row by row, the first column's cell is the row."""
         rows, columns = self.first.cell(records), self.second.cell(records)
         return rows * self.second.dimension + columns
@@ -206,14 +206,22 @@ class MarginalFeatures:
         """Always: see the class docstring."""
         return True
 
-    def hits(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Where the feature of each record is not 0, int64 (b, columns + pairs)."""
-        return np.stack(
+    def hits(self, records: Tensor) -> Tensor:
+        """Where the feature of each record is not 0.
+
+        Args:
+            records: whole numbers 0..levels, of any type, (b, record size).
+
+        Returns:
+            int64 (b, columns + pairs).
+        """
+        whole = records.to(torch.int64)
+        return torch.stack(
             [
-                place.start + table.cell(records)
+                place.start + table.cell(whole)
                 for table, place in zip(self.tables, self.places, strict=True)
             ],
-            axis=1,
+            dim=1,
         )
 
     def names_of_pairs(self, schema: TableSchema) -> list[tuple[str, str]]:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
 
 from ..errors import SchemaError
+from ..numerics.exact import first_largest
 from ..schema.encoding import blocks_of
 from ..schema.table import LEVELS, TableSchema
 
@@ -29,6 +30,8 @@ CONSTANT: Final = 15
 """Beside the numbers of a record. Without it, only their ratios would count."""
 INDICATOR: Final = 20
 """Of the category that a record has; 0 of the others."""
+_USUAL_DEVIATION: Final = 9.0
+"""Of a number, in steps: 15 % of the way from bound to bound. Indicators have about the same."""
 MOST_CATEGORIES: Final = 32
 """Columns with more categories take no part: their products would be too many and too small."""
 MOST_FACTORS: Final = 1 << 10
@@ -109,6 +112,16 @@ class MomentFeatures:
         """How many there are."""
         return len(self.numbers) + len(self.categories)
 
+    def noise_on_correlations(self, noise: float) -> float:
+        """About how far noise on products moves correlations, if numbers are spread as usual.
+
+        Args:
+            noise: standard deviation of that on a product.
+        """
+        square = CONSTANT**2 + _USUAL_DEVIATION**2 * len(self.numbers)
+        square += INDICATOR**2 * len(self.categories)
+        return noise * square / _USUAL_DEVIATION**2
+
     @property
     def largest_square(self) -> int:
         """Of |z|^2, over all records."""
@@ -124,22 +137,28 @@ class MomentFeatures:
         """Always: see the class docstring."""
         return True
 
-    def steps(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Z of each record, whole numbers, int64 (b, k)."""
-        found: NDArray[np.int64] = np.full((len(records), self.factors), CONSTANT, dtype=np.int64)
-        after = 1 + len(self.numbers)
-        places = [place for place, _ in self.numbers]
-        found[:, 1:after] = records[:, places].astype(np.int64) // TO_STEPS * 2 - STEPS
-        for number, (_, missing) in enumerate(self.numbers):
+    def steps(self, records: Tensor) -> Tensor:
+        """Z of each record, whole numbers.
+
+        Args:
+            records: whole numbers 0..levels, of any type, (b, record size).
+
+        Returns:
+            int64 (b, k).
+        """
+        whole = records.to(torch.int64)
+        found = [torch.full_like(whole[:, :1], CONSTANT)]
+        for place, missing in self.numbers:
+            number = whole[:, place, None] // TO_STEPS * 2 - STEPS
             if missing >= 0:
-                found[records[:, missing] > 0, 1 + number] = 0
+                number = torch.where(whole[:, missing, None] > 0, 0, number)
+            found.append(number)
         for first, count in self.categories:
             # The first largest one, so that any record has one category of each column.
-            chosen = records[:, first : first + count].argmax(axis=1)
-            found[:, after : after + count] = 0
-            found[np.arange(len(records)), after + chosen] = INDICATOR
-            after += count
-        return found
+            chosen = first_largest(whole[:, first : first + count])
+            among = torch.arange(count, device=whole.device)
+            found.append((chosen[:, None] == among) * INDICATOR)
+        return torch.cat(found, dim=1)
 
     def spec(self) -> dict[str, Any]:
         """All that there is to it, as plain JSON."""

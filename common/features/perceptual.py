@@ -1,8 +1,10 @@
 """Perceptual features: the normalised output of a module that its owner trained on public data.
 
-phi(x) = a(x) / ||a(x)||, a(x) being all that a pre-trained network says of x, and 0 where a(x) is 0
-(Harder et al. 2023, "Pre-trained Perceptual Features Improve Differentially Private Image
-Generation", DP-MEPF).
+phi(x) = v / ||v||, v being all that a pre-trained network says of x, and 0 where v is 0 (Harder et
+al. 2023, "Pre-trained Perceptual Features Improve Differentially Private Image Generation",
+DP-MEPF). The squares of v, divided by their own norm, may stand beside it: how far what is said
+varies, and not only its mean. There they are released on their own; here both parts share one
+vector, and so one noise.
 
 The module itself is a program. It never travels: the map knows its file by the SHA-256, and what it
 says of one fixed image, so that whoever has the file can tell that it says the same on their
@@ -39,11 +41,16 @@ class PerceptualFeatures:
         shape: of a record as the module gets it, without the batch: (channels, side, side) for
             images.
         levels: records hold integers 0..levels; the module gets float32 values 0..1.
-        probe: phi of `probe_record`, float32 (d,).
+        probe: what the module says of `probe_record`, divided by its norm, float32 (outputs,).
+        squares: b, the weight of the squares; 0 leaves them out. phi is (a v / ||v||,
+            b v^2 / ||v^2||) with a^2 + b^2 = 1.
+        rectified: whether what the module says below 0 counts as 0, in v. Modules that end in a
+            ReLU say nothing else.
 
     Guarantee:
-        norm_bound: phi is a vector divided by its own norm, or 0. nonnegative: no; nothing is
-        known of the signs of what a module says. The module must have been trained on public data:
+        norm_bound: each part of phi is a vector divided by its own norm, or 0, and a^2 + b^2 = 1.
+        nonnegative: if rectified, for then no entry of phi is negative; otherwise nothing is known
+        of the signs of what a module says. The module must have been trained on public data:
         nothing covers the records that it was trained on. (docs/privacy/proofs.md, statements 1, 2
         and 3.)
     """
@@ -52,8 +59,14 @@ class PerceptualFeatures:
     shape: Shape
     levels: int
     probe: NDArray[np.float32]
+    squares: float = 0.0
+    rectified: bool = False
 
     def __post_init__(self) -> None:
+        if type(self.squares) is not float or not 0 <= self.squares < 1:
+            raise SchemaError("feature map: the squares' weight must be from 0 to below 1")
+        if type(self.rectified) is not bool:
+            raise SchemaError("feature map: it is rectified or not")
         if re.fullmatch("[0-9a-f]{64}", self.module) is None:
             raise SchemaError("feature map: the module's SHA-256 is not one")
         numbers = (*self.shape, self.levels)
@@ -76,9 +89,24 @@ class PerceptualFeatures:
         return math.prod(self.shape)
 
     @property
-    def dimension(self) -> int:
+    def outputs(self) -> int:
         """How many numbers the module says of a record."""
         return len(self.probe)
+
+    @property
+    def dimension(self) -> int:
+        """That, and as many squares if there are any."""
+        return 2 * self.outputs if self.squares else self.outputs
+
+    @property
+    def main_weight(self) -> float:
+        """A."""
+        return math.sqrt(1 - self.squares**2)
+
+    @property
+    def plain(self) -> PerceptualFeatures:
+        """What the module says, without squares and with its signs."""
+        return PerceptualFeatures(self.module, self.shape, self.levels, self.probe)
 
     @property
     def norm_bound(self) -> float:
@@ -87,12 +115,14 @@ class PerceptualFeatures:
 
     @property
     def nonnegative(self) -> bool:
-        """False: see the class docstring."""
-        return False
+        """See the class docstring."""
+        return self.rectified
 
     def describe(self, schema: Schema) -> str:
         """In words, for whoever reads a release."""
-        return f"features of a pre-trained module (SHA-256 {self.module})"
+        rectified = "rectified " if self.rectified else ""
+        squares = f", and their squares of weight {self.squares:g}" if self.squares else ""
+        return f"{rectified}features of a pre-trained module (SHA-256 {self.module}){squares}"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights`, and the module's file, to rebuild the map."""
@@ -100,8 +130,10 @@ class PerceptualFeatures:
             "features": "perceptual",
             "module": self.module,
             "shape": list(self.shape),
-            "outputs": self.dimension,
+            "outputs": self.outputs,
             "levels": self.levels,
+            **({"squares": self.squares} if self.squares else {}),
+            **({"rectified": True} if self.rectified else {}),
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -122,7 +154,8 @@ class PerceptualFeatures:
             raise SchemaError("feature map: perceptual has a module, a shape and a probe")
         if not isinstance(levels, int):
             raise SchemaError("feature map: shape and levels are whole numbers")
-        rebuilt = cls(module, tuple(shape), levels, weights["probe"])
+        squares, rectified = spec.get("squares", 0.0), spec.get("rectified", False)
+        rebuilt = cls(module, tuple(shape), levels, weights["probe"], squares, rectified)
         if rebuilt.spec() != dict(spec):
             raise SchemaError("feature map: not one that this dpntk knows")
         return rebuilt

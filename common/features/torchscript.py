@@ -45,7 +45,7 @@ class PublicModule:
         levels: largest integer in a record.
 
     Attributes:
-        feature_map: the map.
+        feature_map: the map of what it says, without squares and with its signs.
 
     Raises:
         ModuleError: it is no TorchScript module of one tensor to another, draws random numbers,
@@ -224,7 +224,7 @@ def require_module(feature_map: PerceptualFeatures, module: PublicModule | None)
     Raises:
         SchemaError: it is not.
     """
-    if module is None or module.feature_map.spec() != feature_map.spec():
+    if module is None or module.feature_map.spec() != feature_map.plain.spec():
         raise SchemaError("the feature map is computed by a module: pass what module_for gives")
     return module
 

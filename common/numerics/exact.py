@@ -48,6 +48,22 @@ def _halve(values: Tensor) -> Tensor:
     return values[..., 0]
 
 
+def first_largest(values: Tensor) -> Tensor:
+    """Where the largest number of each row is, and the first one if there are several.
+
+    `argmax` does not say which.
+
+    Args:
+        values: int64 (b, k), so small that k times one of them is an int64.
+
+    Returns:
+        int64 (b,).
+    """
+    count = values.shape[1]
+    before: Tensor = torch.arange(count - 1, -1, -1, device=values.device)
+    return (values * count + before).argmax(dim=1)
+
+
 def round_to_digits(values: Tensor, digits: int) -> Tensor:
     """Round a batch to few binary digits.
 

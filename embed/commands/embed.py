@@ -35,6 +35,7 @@ from ...common.text import counted, typed
 from ..feature_options import FeatureOptions
 from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder
+from ..sums.data_sets import declare, require_name
 from ..sums.file import load_embedding
 from ..sums.saving import COST, require_not_raised, save_embedding
 from .feature_options import feature_options
@@ -57,6 +58,11 @@ _MOST_RECORDS: Final = 1 << 62
 @click.option(
     "--budget-delta", type=float, metavar="DELTA",
     help="Delta at which the ceiling is taken [default: that of 'dpntk release']",
+)  # fmt: skip
+@click.option(
+    "--data-set", metavar="NAME",
+    help="Your name for these records, if you embed them more than once: releases from all "
+    "embeddings of that name are added up.",
 )  # fmt: skip
 @feature_options
 @seed_option("Seed of its random weights (never of noise: noise has no seed).", 0, "--feature-seed")
@@ -101,6 +107,7 @@ def command(
     overwrite: bool,
     budget_eps: float | None,
     budget_delta: float | None,
+    data_set: str | None,
     feature_seed: int,
     module: Path | None,
     module_is_public: bool,
@@ -125,6 +132,8 @@ def command(
     """
     # At which delta, if nobody says, the number of records will tell: so far, far below all others.
     to_come = _ceiling(budget_eps, budget_delta, _MOST_RECORDS)
+    if data_set is not None:
+        require_name(data_set)
     output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
     features = replace(
         features, seed=feature_seed, module=module, module_is_public=module_is_public
@@ -161,11 +170,13 @@ def command(
         except NothingLeft as reason:
             if reason.written:
                 _require_ceiling(budget_eps, budget_delta, output)
+                if data_set is not None:
+                    declare(data_set, load_embedding(output), output)
             notice(str(reason))
             return
         ceiling = _ceiling(budget_eps, budget_delta, embedding.records)
         # A release may have been made, or a file put there, while the records were read.
-        save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling)
+        save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling, data_set=data_set)
         work.remove()
     schema = embedding.schema
     say_what_was_looked_up(schema)
@@ -182,7 +193,10 @@ def command(
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     if private_bounds:
         assert isinstance(schema_path, Path)  # or it would have been refused
-        console.print(f"next: dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1")
+        console.print(
+            f"next: dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1",
+            f"how many rows that needs: dpntk plan {typed(output)} --eps 0.1",
+        )
     else:
         console.print(
             f"next: dpntk release {typed(output)} --eps 1",

@@ -27,7 +27,7 @@ from ..feature_options import (
 _OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
 OF_THE_MAP: Final = (
     "features", *_OF_A_NETWORK, "frequencies", "length_scale", "marginals", "pairs", "moments",
-    "pixels", "preset",
+    "pixels", "squares", "rectified", "preset",
 )  # fmt: skip
 """Names of the parameters that `feature_options` adds."""
 _WIDTHS: Final = ", ".join(
@@ -91,6 +91,16 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
         "--pixels", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For images: weight of the pixels themselves in each feature, which few records or "
         "much noise leave most of; 'dpntk plan' says when [default: 0]",
+    )  # fmt: skip
+    @click.option(
+        "--squares", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
+        help="For perceptual: weight of the squares of what the module says in each feature "
+        "[default: 0]",
+    )  # fmt: skip
+    @click.option(
+        "--rectified", is_flag=True,
+        help="For perceptual: what the module says below 0 counts as 0, as behind a ReLU; such "
+        "features get less noise.",
     )  # fmt: skip
     @click.option(
         "--preset", type=click.Choice(list(PRESETS)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,22 +34,21 @@ class SparseFeatures(Outlined):
     Attributes:
         places: int64 (b, k), different ones in a row.
         entry: the number.
-        dimension: of a feature.
     """
 
     places: Tensor
     entry: int
-    dimension: int
 
     def norms(self) -> Tensor:
         """Norms in grid units, float64 (b,)."""
         size = float(self.entry) * self.places.shape[1] ** 0.5
-        return torch.full((len(self.places),), size, dtype=torch.float64)
+        return torch.full_like(self.places[:, 0], size, dtype=torch.float64)
 
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
-        counts = torch.bincount(self.places[rows].flatten(), minlength=self.dimension)
-        column += counts * self.entry
+        places = self.places[rows].flatten()
+        # `bincount` would have a card ask how large they are, and wait for the answer.
+        column.scatter_add_(0, places, torch.full_like(places, self.entry))
 
 
 @EXACT_FORMS.add(MarginalFeatures)
@@ -72,7 +70,6 @@ class ExactMarginals:
         self, feature_map: MarginalFeatures, grid: Grid, device: torch.device, size: float = 1.0
     ) -> None:
         self._map = feature_map
-        self._device = device
         self._entry = int(SAFETY * size * grid.units_per_one * feature_map.entry)
 
     @property
@@ -86,10 +83,7 @@ class ExactMarginals:
         Args:
             records: float64 (b, record size), integers 0..levels.
         """
-        hits = self._map.hits(records.cpu().to(torch.uint8).numpy())
-        return SparseFeatures(
-            torch.from_numpy(hits).to(self._device), self._entry, self._map.dimension
-        )
+        return SparseFeatures(self._map.hits(records), self._entry)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +133,7 @@ class ExactMoments:
     def __init__(
         self, feature_map: MomentFeatures, grid: Grid, device: torch.device, size: float
     ) -> None:
-        self._map, self._device = feature_map, device
+        self._map = feature_map
         self._units = int(SAFETY * size * grid.units_per_one)
         if self._units < _LEAST_FACTOR * feature_map.largest_square:
             raise SchemaError(
@@ -153,12 +147,8 @@ class ExactMoments:
         Args:
             records: float64 (b, record size), integers 0..levels.
         """
-        steps = self._map.steps(records.cpu().to(torch.uint8).numpy())
-        factors = self._units // np.square(steps).sum(axis=1)
-        return ProductFeatures(
-            torch.from_numpy(steps.astype(np.float64)).to(self._device),
-            torch.from_numpy(factors).to(self._device),
-        )
+        steps = self._map.steps(records)
+        return ProductFeatures(steps.double(), self._units // steps.square().sum(dim=1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -47,13 +47,13 @@ class ExactPerceptual:
         module: PublicModule | None = None,
     ) -> None:
         self._module = require_module(feature_map, module)
-        self._dimension, self._levels = feature_map.dimension, feature_map.levels
-        self._size, self._device = SAFETY * grid.units_per_one, device
+        self._map, self._device = feature_map, device
+        self._units = SAFETY * grid.units_per_one
 
     @property
     def chunk_size(self) -> int:
         """Few enough for progress to be seen and for the memory to stay small."""
-        return max(1, min(_LARGEST_CHUNK, _CHUNK_VALUES // self._dimension))
+        return max(1, min(_LARGEST_CHUNK, _CHUNK_VALUES // self._map.dimension))
 
     def features(self, records: Tensor) -> ExplicitFeatures:
         """Features of a batch.
@@ -65,14 +65,26 @@ class ExactPerceptual:
             DataError: what the module says of a record is not finite.
             ModuleError: the module failed, or does not say the same twice.
         """
-        said = self._module.one_by_one((records.cpu() / self._levels).float()).double()
+        said = self._module.one_by_one((records.cpu() / self._map.levels).float()).double()
         if not bool(said.isfinite().all()):
             raise DataError(
                 "what the module says of a record is not finite, so it has no feature: nothing was "
                 "written; mend the module (a division by 0, a logarithm of 0), or the record"
             )
-        # Squares of float32 numbers neither overflow nor vanish in float64.
-        norms = square_root(sum_of_squares(said))
-        scale = torch.where(norms > 0, self._size / norms, 0.0)
-        values = (said * scale[:, None]).trunc().to(torch.int64)
+        if self._map.rectified:
+            said = said.clamp(min=0)
+        values = self._of_length(self._map.main_weight, said)
+        if self._map.squares:
+            # In float64 the square of a float32 number is exact.
+            squares = self._of_length(self._map.squares, said.square())
+            values = torch.cat([values, squares], dim=1)
         return ExplicitFeatures(values.to(self._device))
+
+    def _of_length(self, weight: float, vectors: Tensor) -> Tensor:
+        """Vectors divided by their norms and multiplied by a weight, in grid units; 0 stays 0.
+
+        Neither squares of float32 numbers nor squares of these overflow or vanish in float64.
+        """
+        norms = square_root(sum_of_squares(vectors))
+        scale = torch.where(norms > 0, weight * self._units / norms, 0.0)
+        return (vectors * scale[:, None]).trunc().to(torch.int64)

@@ -82,10 +82,10 @@ class Products(Outlined):
 
     def norms(self) -> Tensor:
         """Norms in grid units: ||sum_k u_k w_k^T||^2 = sum_kl <u_k, u_l> <w_k, w_l>."""
-        squared = torch.zeros(())
+        squared = torch.zeros_like(self.pairs[0][0][:, 0])
         for one, other in itertools.combinations_with_replacement(self.pairs, 2):
             left, right = ((one[k] * other[k]).sum(dim=1) for k in (0, 1))
-            squared = squared.to(left) + left * right * (1 if one is other else 2)
+            squared = squared + left * right * (1 if one is other else 2)
         return square_root(squared)
 
     @staticmethod

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ...common.errors import DataError, SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.torchscript import PublicModule
+from ...common.runtime.uploads import Uploads
 from ..exact.grid import Grid
 from ..exact.registry import exact_map
 from .totals import Totals
@@ -38,6 +39,8 @@ class ClassSums:
         self._longest = feature_map.norm_bound * grid.units_per_one * (1 + 2.0**-40)
         self._sums = torch.zeros(classes, feature_map.dimension, dtype=torch.int64, device=device)
         self._counts = torch.zeros(classes, dtype=torch.int64)
+        self._upload = Uploads(device)
+        self._bounded = torch.ones((), dtype=torch.bool, device=device)
 
     @property
     def chunk_size(self) -> int:
@@ -47,13 +50,16 @@ class ClassSums:
     def add(self, records: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
         """Add one chunk of records.
 
+        A card is given its work and not waited for: the sums stay there until they are asked for.
+
         Args:
             records: uint8 (b, record size), values 0..levels.
             labels: int64 (b,), indices of classes.
 
         Raises:
             SchemaError: the chunk is larger than `chunk_size`, or the total above capacity.
-            DataError: a record's feature is not finite, or longer than the map's bound.
+            DataError: a record's feature is not finite, or longer than the map's bound. If a card
+                computed it, that is raised when the sums are asked for.
             ModuleError: the map's module failed.
         """
         if len(records) > self.chunk_size:
@@ -66,20 +72,24 @@ class ClassSums:
                 "embed again with a larger --capacity"
             )
         order = np.argsort(labels, kind="stable")
-        grouped = torch.from_numpy(records[order]).to(self._sums.device, torch.float64)
-        features = self._map.features(grouped)
+        features = self._map.features(self._upload(records[order]).to(torch.float64))
         # Proven (statement 3), and looked at all the same: the guarantee stands on it. Not a
         # number fails every comparison.
-        if not bool((features.norms() <= self._longest).all()):
-            raise DataError(
-                "a record's feature is not finite or longer than its bound, so no sensitivity "
-                "covers it: nothing was written; this is a bug in dpntk, please report it"
-            )
+        self._bounded &= (features.norms() <= self._longest).all()
+        if self._sums.device.type == "cpu":
+            self._require_bounded()
         start = 0
         for label, size in zip(*np.unique(labels, return_counts=True), strict=True):
             rows = slice(start, start + int(size))
             start += int(size)
             features.add_to(self._sums[int(label)], rows)
+
+    def _require_bounded(self) -> None:
+        if not bool(self._bounded):
+            raise DataError(
+                "a record's feature is not finite or longer than its bound, so no sensitivity "
+                "covers it: nothing was written; this is a bug in dpntk, please report it"
+            )
 
     def resume(self, totals: Totals) -> None:
         """Go on from the totals over earlier records; nothing may have been added yet.
@@ -100,7 +110,12 @@ class ClassSums:
 
     @property
     def sums(self) -> NDArray[np.int64]:
-        """S, int64 (d, c), in grid units."""
+        """S, int64 (d, c), in grid units.
+
+        Raises:
+            DataError: a feature that was added is not finite, or longer than the map's bound.
+        """
+        self._require_bounded()
         return self._sums.cpu().numpy().T
 
     @property

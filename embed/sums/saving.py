@@ -12,6 +12,7 @@ from ...common.ledger import Ledger, PrivacyBudget
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
 from ...common.storage.locks import locked
+from .data_sets import declare
 from .file import Embedding, load_embedding, write_embedding
 
 COST: Final = "is an embedding that releases may refer to"
@@ -23,6 +24,7 @@ def save_embedding(
     *,
     overwrite: bool = False,
     ceiling: PrivacyBudget | None = None,
+    data_set: str | None = None,
 ) -> None:
     """Write an embedding, readable by its owner alone (0600).
 
@@ -37,11 +39,14 @@ def save_embedding(
         overwrite: whether an embedding that is there may be replaced.
         ceiling: what all releases together may spend; that of the embedding, or of the one that is
             there, if None.
+        data_set: the owner's name for the records, if they are embedded more than once: what is
+            released from any of these embeddings is added up (`data_sets`).
 
     Raises:
         OutputError: something is there and may not be replaced, or nothing can be written there;
             nothing is left behind.
-        BudgetError: a ceiling would be raised that releases were made under.
+        BudgetError: a ceiling would be raised that releases were made under, or the name of the
+            data set is none.
         EmbeddingError: the embedding that is there is damaged, so that its ledger would be lost; or
             there is no embedding to write.
     """
@@ -59,7 +64,10 @@ def save_embedding(
         _require_not_raised(ceiling, embedding.ledger, path)
         ledger = before.going_on_with(embedding.ledger).beginning_with(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
-        write_embedding(replace(embedding, ledger=ledger), path)
+        embedding = replace(embedding, ledger=ledger)
+        if data_set is not None:
+            declare(data_set, embedding, path)
+        write_embedding(embedding, path)
 
 
 def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Ledger:

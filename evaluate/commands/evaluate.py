@@ -65,9 +65,9 @@ _TABLES_ONLY: Final = ("target", "positive", "keep_negatives", "train_records", 
 )  # fmt: skip
 @click.option(
     "--metric-module", type=click.Path(path_type=Path), metavar="FILE",
-    help="Images: measure the Frechet distance to the test records in what this module says of "
-    "them: a TorchScript archive, as 'dpntk embed --module' takes it. It is a program and will be "
-    "run.",
+    help="Images: measure the Frechet distance to the test records, precision and recall in what "
+    "this module says of them, and train a linear classifier on it: a TorchScript archive, as "
+    "'dpntk embed --module' takes it. It is a program and will be run.",
 )  # fmt: skip
 @click.option(
     "--release", type=click.Path(path_type=Path), metavar="FILE",

@@ -1,12 +1,12 @@
-"""The page: names of strangers come out as text, and nothing is fetched or run."""
+"""The page that a report is."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
-from ...common.foreign import shown
+from ...common.html import pages_of
 
 BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk report"
 """Beginning of every report."""
@@ -23,15 +23,7 @@ def rendered(**what: Any) -> bytes:  # noqa: ANN401 - whatever the template show
 
 
 def _pages() -> Environment:
-    """Templates that escape every text, and show what is hidden in it."""
-    pages = Environment(
-        loader=PackageLoader("dpntk.evaluate.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: shown(value) if type(value) is str else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    pages = pages_of("dpntk.evaluate.html")
     pages.filters |= {"short": _short, "percent": _percent, "signed": "{:z.2f}".format}
     return pages
 

@@ -45,6 +45,24 @@ class Metric:
     features: Features
     module: str | None = None
 
+    def said_of(self, images: LabelledImages) -> NDArray[np.float64]:
+        """The features of images, float64 (n, d).
+
+        Raises:
+            DataError: there are too few images, or it says something that is not finite.
+        """
+        if len(images) < 2:
+            raise DataError("a distance is measured between two images or more on either side")
+        with torch.no_grad():
+            parts = [
+                self.features(torch.from_numpy(images.images(part)))
+                for part in np.array_split(np.arange(len(images)), -(-len(images) // _BATCH))
+            ]
+        said: NDArray[np.float64] = torch.cat(parts).double().numpy()
+        if not np.isfinite(said).all():
+            raise DataError(f"the {self.name} are not finite for every image")
+        return said
+
     @classmethod
     def of_module(cls, path: Path, shape: tuple[int, int, int]) -> Metric:
         """What a module says.
@@ -97,23 +115,9 @@ class Gaussian:
     covariance: NDArray[np.float64]
 
     @classmethod
-    def of(cls, images: LabelledImages, metric: Metric) -> Gaussian:
-        """Fit one to what a metric says of images.
-
-        Raises:
-            DataError: there are too few images, or it says something that is not finite.
-        """
-        if len(images) < 2:
-            raise DataError("a distance is measured between two images or more on either side")
-        with torch.no_grad():
-            parts = [
-                metric.features(torch.from_numpy(images.images(part)))
-                for part in np.array_split(np.arange(len(images)), -(-len(images) // _BATCH))
-            ]
-        said = torch.cat(parts).double().numpy()
-        if not np.isfinite(said).all():
-            raise DataError(f"the {metric.name} are not finite for every image")
-        return cls(said.mean(axis=0), np.atleast_2d(np.cov(said, rowvar=False)))
+    def of(cls, features: NDArray[np.float64]) -> Gaussian:
+        """Fit one to features of images, float64 (n, d)."""
+        return cls(features.mean(axis=0), np.atleast_2d(np.cov(features, rowvar=False)))
 
     def distance(self, other: Gaussian) -> float:
         """The squared Frechet distance, as it is commonly given."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 
 from ...common.console import TextTable
 from ..report import Evaluation
 from .frechet import Metric
-from .utility import Accuracies
-
-_DISTANCE: Final = "Frechet distance"
+from .utility import FRECHET, Accuracies
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +35,14 @@ class ImageEvaluation(Evaluation):
 
     @property
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Accuracies by classifier, and the Frechet distance, by what they are of."""
-        return {row.trained_on: {**row.accuracy, **_distance(row)} for row in self.rows}
+        """Accuracies by classifier, and distances, by what they are of."""
+        return {row.trained_on: {**row.accuracy, **row.distances} for row in self.rows}
 
     def table(self) -> TextTable:
         """Accuracies and distances, one row a training set."""
         shown = list(self.rows[0].accuracy)
         held_out = f"{self.test_records:,} real held-out records"
-        caption = "" if self.metric is None else f"{_DISTANCE} to these: of {self.metric.name}"
+        caption = "" if self.metric is None else f"{FRECHET} to these: of {self.metric.name}"
         what = f"accuracy on {held_out}" if shown else f"distance to {held_out}"
         table = TextTable(what, caption=caption)
         table.add_column(
@@ -54,26 +52,26 @@ class ImageEvaluation(Evaluation):
         for classifier in shown:
             longest = max(map(len, classifier.split()))
             table.add_column(classifier, right=True, min_width=longest)
-        if self.metric is not None:
-            table.add_column(_DISTANCE, right=True, min_width=len("distance"))
+        for name in self.rows[0].distances:
+            table.add_column(name, right=True, min_width=max(map(len, name.split())))
         for row in self.rows:
             table.add_row(
                 row.trained_on,
                 f"{row.records:,}",
                 *(f"{row.accuracy[name]:.3f}" if name in row.accuracy else "" for name in shown),
-                *(f"{distance:.4g}" for distance in _distance(row).values()),
+                *(f"{distance:.4g}" for distance in row.distances.values()),
             )
         return table
 
     def to_json(self) -> dict[str, Any]:
         """See `Evaluation`."""
         return {
-            "measure": "accuracy" if self.classifiers else _DISTANCE,
+            "measure": "accuracy" if self.classifiers else FRECHET,
             "test_records": self.test_records,
             "seed": self.seed,
             "rows": [
-                {"trained_on": row.trained_on, "records": row.records, **row.accuracy}
-                | _distance(row)
+                {"trained_on": row.trained_on, "records": row.records}
+                | {**row.accuracy, **row.distances}
                 for row in self.rows
             ],
             **({} if self.metric is None else {"metric": self.metric.to_json()}),
@@ -81,7 +79,3 @@ class ImageEvaluation(Evaluation):
             "synthetic": dict(self.provenance),
             "versions": {name: version(name) for name in ("dpntk", "scikit-learn", "torch")},
         }
-
-
-def _distance(row: Accuracies) -> dict[str, float]:
-    return {} if row.distance is None else {_DISTANCE: row.distance}

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...common.console import progress
-from .classifiers import CLASSIFIERS, Classifier
+from .classifiers import CLASSIFIERS, IN_COLOUR, Classifier, linear_on_features
 from .frechet import Gaussian, Metric
+from .manifold import MOST_COMPARED, Manifold
 from .records import LabelledImages
+
+FRECHET: Final = "Frechet distance"
+LINEAR: Final = "linear on features"
+"""The classifier that is there if there is a metric module."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +29,14 @@ class Accuracies:
         records: how many of them.
         accuracy: classifier to its accuracy on the held-out real records; none if all records are
             of one class.
-        distance: from these records to the real ones; None if it was not asked for.
+        distances: from these records to the real ones, by what they are; none if they were not
+            asked for.
     """
 
     trained_on: str
     records: int
     accuracy: Mapping[str, float]
-    distance: float | None = None
+    distances: Mapping[str, float] = field(default_factory=dict)
 
 
 def measure(
@@ -47,8 +57,10 @@ def measure(
     """
     rows = []
     further = dict(for_the_first or {})
-    classifiers = CLASSIFIERS if test.classes > 1 else {}
-    real = None if metric is None else Gaussian.of(test, metric)
+    classifiers = {**CLASSIFIERS, **(IN_COLOUR if test.channels > 1 else {})}
+    if test.classes < 2:
+        classifiers = {}
+    real = None if metric is None else metric.said_of(test)
     total = len(training_sets) * len(classifiers) + len(further)
     with progress("evaluating", total, "classifiers") as advance:
         for name, train in training_sets.items():
@@ -57,9 +69,30 @@ def measure(
                 advance(0, f"{classifier} on {name}")
                 accuracy[classifier] = score(train, test, seed)
                 advance(1, f"{classifier} on {name}: {accuracy[classifier]:.3f}")
-            distance = None
+            distances = {}
             if metric is not None and real is not None:
-                distance = Gaussian.of(train, metric).distance(real)
-            rows.append(Accuracies(name, len(train), accuracy, distance))
+                said = metric.said_of(train)
+                distances = _distances(said, real, seed)
+                if test.classes > 1 and metric.module is not None:
+                    accuracy[LINEAR] = linear_on_features(
+                        (said, train.labels), (real, test.labels), seed
+                    )
+            rows.append(Accuracies(name, len(train), accuracy, distances))
             further = {}
     return rows
+
+
+def _distances(
+    synthetic: NDArray[np.float64], real: NDArray[np.float64], seed: int
+) -> dict[str, float]:
+    """How far images are from real ones, by features of both, (n, d) and (m, d)."""
+    many, random = min(len(synthetic), len(real), MOST_COMPARED), np.random.default_rng(seed)
+    made, held_out = (
+        Manifold.of(features[random.choice(len(features), many, replace=False)])
+        for features in (synthetic, real)
+    )
+    return {
+        FRECHET: Gaussian.of(synthetic).distance(Gaussian.of(real)),
+        "precision": held_out.share_within(made.points),
+        "recall": made.share_within(held_out.points),
+    }

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ...common.arguments import Location
 from ...common.errors import DataError
 from ...common.numbers import positive, whole
+from ...common.schema.table import TableSchema
+from ...common.sources.tables.frames import Frame
 from .task import MOST_RECORDS
 
 
@@ -15,26 +17,26 @@ class TableOptions:
     """Choices for tables.
 
     Attributes:
-        schema: path of the `schema.toml`, where the synthetic records do not say it.
+        schema: or the path of a `schema.toml`, where the synthetic records do not say it.
         positive: of two classes the one that ROC and PRC are about; if None, the rarer one of the
             test records.
         keep_negatives: keep only this share of the records of the other class, in training and test
             parts, as published tables did; for comparison with them only.
         train_records: train classifiers on at most so many records, drawn at random.
         target: the column to predict in place of the label; a numeric one by regressions.
-        members: path of the real records that the synthetic ones were made from, their train part
-            where they have one: what attackers find who know them.
+        members: the real records that the synthetic ones were made from, in memory or their path;
+            their train part where they have one: what attackers find who know them.
 
     Raises:
         DataError: a number is out of its range.
     """
 
-    schema: Location | None = None
+    schema: TableSchema | Location | None = None
     positive: str | None = None
     keep_negatives: float = 1.0
     train_records: int = MOST_RECORDS
     target: str | None = None
-    members: Location | None = None
+    members: Frame | Location | None = None
 
     def __post_init__(self) -> None:
         vars(self).update(  # with plain numbers: NumPy's are no JSON

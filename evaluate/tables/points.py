@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from ...common.sources.tables.frames import Frame
 from ..distilled import SupportSet, read_points
 from ..provenance import described, is_distilled
 from .scores import Scores, score_more_classes, score_two_classes
@@ -17,12 +18,12 @@ KERNEL_REGRESSION: Final = "kernel regression"
 
 
 def regression_rows(
-    folders: Sequence[Path], tables: Sequence[Table], test: Table, task: Task, seed: int
+    folders: Sequence[Path | Frame], tables: Sequence[Table], test: Table, task: Task, seed: int
 ) -> list[Row]:
     """Score kernel regression from the points of distilled sets, before they were made rows.
 
     Args:
-        folders: that `dpntk generate` wrote.
+        folders: that `dpntk generate` wrote; rows in memory are of none.
         tables: the rows in them; those that are not of distilled sets are passed over.
         test: held-out real records.
         task: what to measure.
@@ -39,7 +40,7 @@ def regression_rows(
     held_out = task.usable(test, seed)
     runs: dict[str, list[Run]] = {}
     for folder, table in zip(folders, tables, strict=True):
-        if is_distilled(table.provenance):
+        if isinstance(folder, Path) and is_distilled(table.provenance):
             size = table.schema.record_size
             points = read_points(folder, table.provenance, len(task.classes), size)
             scores = {KERNEL_REGRESSION: _scores(points, held_out, task)}

@@ -17,6 +17,7 @@ from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...common.schema.toml import read_schema
 from ...common.sources.tables.csv import is_csv
+from ...common.sources.tables.frames import Frame, FrameSource
 from ...common.sources.tables.table import TableSource
 from ...common.storage.synthetic_folder import CSV, PARQUET, PROVENANCE
 from ..provenance import read_provenance
@@ -66,22 +67,33 @@ class Table(Outlined):
         return found
 
 
-def is_table(path: Path) -> bool:
-    """Whether synthetic records are a table: what `dpntk generate` made of one, or a CSV file."""
+def is_table(path: Path | Frame) -> bool:
+    """Whether records are a table: in memory, what `dpntk generate` made of one, or a CSV file."""
+    if not isinstance(path, Path):
+        return True
     return is_csv(path) or any((path / name).is_file() for name in _TABLES)
 
 
-def read_synthetic_table(path: Path, schema: Path | None = None) -> Table:
+def read_synthetic_table(path: Path | Frame, schema: Path | TableSchema | None = None) -> Table:
     """Read the table in a folder that `dpntk generate` wrote, or any CSV or Parquet file.
 
     Args:
-        path: the folder or file.
-        schema: a `schema.toml`; if None, the one beside the table, or in its provenance.
+        path: the folder or file; or a table in memory, which does not say where it comes from.
+        schema: of the table, or a `schema.toml`; if None, the one beside the table, or in its
+            provenance.
 
     Raises:
         DataError: there is nothing of the kind.
         SchemaError: there is no schema, or the table does not fit it.
     """
+    if not isinstance(path, Path):
+        if schema is None:
+            raise SchemaError(
+                f"{type(path).__name__}: rows in memory do not say what their columns are: give "
+                "TableOptions(schema=...)"
+            )
+        known = _schema(Path(), {}, schema)
+        return Table(known, FrameSource.open(path, known).values(), {})
     if not path.exists():
         raise DataError(f"{path}: there is no such folder; 'dpntk generate' makes one")
     table = path
@@ -97,17 +109,23 @@ def read_synthetic_table(path: Path, schema: Path | None = None) -> Table:
     return Table(known, source.values(), provenance)
 
 
-def read_real_table(path: Path, split: str, schema: TableSchema) -> Table:
-    """Read real rows under the schema of synthetic ones.
+def read_real_table(path: Path | Frame, split: str, schema: TableSchema) -> Table:
+    """Read real rows, in files or in memory, under the schema of synthetic ones.
 
     Raises:
         DataError: they cannot be read.
         SchemaError: they do not fit.
     """
+    if not isinstance(path, Path):
+        return Table(schema, FrameSource.open(path, schema).values(), {})
     return Table(schema, TableSource.open(path, schema, split).values(), {})
 
 
-def _schema(folder: Path, provenance: dict[str, Any], path: Path | None) -> TableSchema:
+def _schema(
+    folder: Path, provenance: dict[str, Any], path: Path | TableSchema | None
+) -> TableSchema:
+    if isinstance(path, TableSchema):
+        return path
     # What was looked up in the data may stay so: an evaluation promises nothing.
     if path is None and os.path.lexists(folder / _SCHEMA):
         path = folder / _SCHEMA

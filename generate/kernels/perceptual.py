@@ -25,11 +25,23 @@ class PerceptualKernel:
         dtype: torch.dtype = torch.float32,  # the module's own, always
         module: PublicModule | None = None,
     ) -> None:
+        self._map = feature_map
         self._module = require_module(feature_map, module).to(device)
 
     def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
         said = self._module(records.flatten(0, 1))
-        size = torch.linalg.vector_norm(said, dim=1, keepdim=True)
-        values = said / size.clamp_min(torch.finfo(torch.float32).tiny)
+        if self._map.rectified:
+            said = said.relu()
+        values = _of_length_one(said)
+        if self._map.squares:
+            # A vector that has been shortened has the same squares, up to their length.
+            squares = self._map.squares * _of_length_one(values.square())
+            values = torch.cat([self._map.main_weight * values, squares], dim=1)
         return FeatureMatrix(values.view(*records.shape[:2], -1))
+
+
+def _of_length_one(vectors: Tensor) -> Tensor:
+    size = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
+    shortened: Tensor = vectors / size.clamp_min(torch.finfo(torch.float32).tiny)
+    return shortened

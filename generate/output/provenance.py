@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import torch
 
 from ...common.console import warning
+from ...common.features.joint import parts_of
 from ...release.file.citation import citation_of
 from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE
 from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
+
+_LARGE: Final = 0.3
+"""About as large as correlations usually are."""
 
 
 class Spec(Protocol):
@@ -61,11 +66,26 @@ def first_seed(origin: Mapping[str, Any]) -> object:
     return settings.get("seed") if isinstance(settings, dict) else None
 
 
-def warn_of_indistinct(release: Release) -> None:
-    """Say which classes of a release can hardly be told from noise, if there are any."""
+def warn_of_noise(release: Release) -> None:
+    """Say what of a release can hardly be told from noise: classes, and how columns go together."""
     if release.indistinct:
         names = ", ".join(release.indistinct)
         warning(f"of these classes the release says hardly more than noise does: {names}")
+    if _noise_on_correlations(release) > _LARGE:
+        warning(
+            "how columns go together is mostly noise in this release: what would help is more "
+            "records, a larger epsilon, fewer columns, or pairs of columns that are chosen "
+            "beforehand; 'dpntk plan' says what would be enough"
+        )
+
+
+def _noise_on_correlations(release: Release) -> float:
+    """About how far noise moves the correlations that a release holds, of all classes together."""
+    parts, classes = parts_of(release.feature_map), len(release.schema.classes)
+    if parts.moments is None or not release.guarantee.private:
+        return 0.0
+    noise = release.noise_per_coordinate * math.sqrt(classes) / parts.moment_weight
+    return parts.moments.noise_on_correlations(noise / math.sqrt(2))  # each product is there twice
 
 
 def is_private(origin: Mapping[str, Any]) -> bool:

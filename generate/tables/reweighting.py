@@ -262,12 +262,12 @@ class RowFeatures:
         self._hits: Tensor | None = None
         if (marginals := parts.marginals) is not None:
             levels = np.rint(records.clip(0, 1) * marginals.levels).astype(np.uint8)
-            self._hits = torch.from_numpy(marginals.hits(levels))
+            self._hits = marginals.hits(torch.from_numpy(levels))
             self._entry *= marginals.entry
         self._numbers: Tensor | None = None
         if (moments := parts.moments) is not None:
             levels = np.rint(records.clip(0, 1) * moments.levels).astype(np.uint8)
-            numbers = torch.from_numpy(moments.steps(levels).astype(np.float32))
+            numbers = moments.steps(torch.from_numpy(levels)).float()
             self._numbers = torch.nn.functional.normalize(numbers) * parts.moment_weight**0.5
 
     def numbers(self) -> int:

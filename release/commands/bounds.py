@@ -46,7 +46,8 @@ def command(
 
     What that spends is written into the schema beside the bounds, and every embedding that is made
     with it has it in its ledger from the start. Columns of which no magnitude stands out of the
-    noise keep bounds = "private".
+    noise, or of which most rows are beyond those that do, keep bounds = "private". 'dpntk plan
+    MAGNITUDES' says how many rows stand out, and spends nothing.
     """
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
     parameters = PrivacyParameters(epsilon, delta, adjacency, ClassCounts.UNIFORM)
@@ -64,8 +65,9 @@ def command(
     bounded = typed(output)
     if found.private:
         warning(
-            f"no magnitude stands out of the noise in {', '.join(found.private)}: declare lower "
-            f"and upper in {output}, or spend more on what is left, which adds to what is spent: "
+            "no magnitude stands out of the noise, or most rows are beyond those that do, in "
+            f"{', '.join(found.private)}: declare lower and upper in {output}, or spend more on "
+            "what is left, which adds to what is spent: "
             f"'dpntk embed DATA --schema {bounded} --private-bounds -o {typed(magnitudes)} "
             f"--overwrite' and 'dpntk bounds {typed(magnitudes)} --schema {bounded} --eps E "
             f"--compose -o {bounded} --overwrite'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ import click
 from ...common.cli.options import FiniteRange, json_option
 from ...common.console import TextTable, out, show, show_json
 from ...common.errors import BudgetError
-from ...common.ledger import Entry, PrivacyBudget, default_delta
-from ...common.text import promised, rounded_down, rounded_up
+from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
+from ...common.text import counted, promised, rounded_down, rounded_up
+from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
 from ...embed.sums.file import load_embedding
 from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
 from ..mechanism.composition import Total, adjacency_of, remaining, strictest, total_of
@@ -29,16 +31,32 @@ from ..mechanism.subsampled_gaussian import sampled_epsilon
     help="At which the epsilon of all together is taken [default: the ceiling's, or else what the "
     "next release would have; of distillations the last one's]",
 )  # fmt: skip
+@click.option(
+    "--data-set", metavar="NAME",
+    help="Show the releases from all embeddings that 'dpntk embed --data-set NAME' has made.",
+)  # fmt: skip
 @json_option()
-def command(spent_on: Path, delta: float | None, as_json: bool) -> None:
+@click.pass_context
+def command(
+    context: click.Context,
+    spent_on: Path,
+    delta: float | None,
+    data_set: str | None,
+    as_json: bool,
+) -> None:
     """Show the releases made from EMBEDDING (default: embedding.h5) and what is left to spend.
 
     For DATA that 'dpntk distill' has read, or its ledger (DATA.ledger.json), show the distillations
     of it. Releases made from copies are in the copies' ledgers, not in this one; and neither kind
-    of ledger knows of the other.
+    of ledger knows of the other. With --data-set, show the releases from all embeddings of these
+    records, and from their copies.
     """
     ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
-    if ledger.exists():
+    if data_set is not None:
+        if context.get_parameter_source("spent_on") is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError("give a file or --data-set, not both")
+        spent = _of_data_set(data_set, delta)
+    elif ledger.exists():
         spent = _by_distillations(ledger, delta)
     elif spent_on == ledger or spent_on.is_dir():
         raise BudgetError(f"{ledger}: there is no such ledger; 'dpntk distill DATA' makes one")
@@ -131,8 +149,27 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
             f"ceiling{of_part}: epsilon {ceiling.epsilon:g} at delta {ceiling.delta:g}; one more "
             f"release may have up to epsilon {rounded_down(left)} at the same delta"
         )
+    remarks += [
+        f"of data set {name}: 'dpntk budget --data-set {shlex.quote(name)}' adds up what was "
+        "released from all of its embeddings"
+        for name in data_sets_of(embedding)
+    ]
     title = f"releases from {path}"
     return _Spent(title, ledger.all_entries, (total,), tuple(remarks), ceiling, left)
+
+
+def _of_data_set(name: str, wanted: float | None) -> _Spent:
+    members = members_of(name)
+    ledger = joint_ledger(member.ledger for member in members)
+    entries = sorted(ledger.all_entries, key=lambda entry: entry.created)
+    total = total_of(
+        ledger, wanted or min([entry.delta for entry in entries], default=DEFAULT_DELTA)
+    )
+    remarks = (
+        f"from {counted(len(members), 'embedding')}: {', '.join(m.path for m in members)}",
+        "distillations of the same records have ledgers of their own",
+    )
+    return _Spent(f"releases from data set {name}", entries, (total,), remarks)
 
 
 def _grid(title: str, entries: Iterable[Entry | Spending]) -> TextTable:

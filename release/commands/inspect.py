@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import json_option
-from ...common.console import out, show_label, warning
+from ...common.console import console, out, show_label, warning
+from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ..file.reader import open_any
 from ..file.statement import NOT_PRIVATE
 from ..label.kinds import label_of
+from ..label.page import BEGINS, page_of
 from ..signing.policy import Acceptance
 from .options import acceptance_options
 
@@ -22,17 +24,29 @@ from .options import acceptance_options
     "--registry", is_flag=True,
     help="An entry for OpenDP's registry of deployments, as far as the file knows, as YAML.",
 )  # fmt: skip
+@click.option(
+    "--page", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write one page of HTML to print, for whoever answers for the privacy of the records; an "
+    "earlier one is replaced.",
+)  # fmt: skip
 @acceptance_options
-def command(release: Path, as_json: bool, registry: bool, acceptance: Acceptance) -> None:
+def command(
+    release: Path, as_json: bool, registry: bool, page: Path | None, acceptance: Acceptance
+) -> None:
     """Show the label of RELEASE (default: release.h5): what it promises, and who says so."""
-    if as_json and registry:
-        raise click.UsageError("give either --json or --registry, not both")
+    if as_json + registry + (page is not None) > 1:
+        raise click.UsageError("give one of --json, --registry and --page")
+    if page is not None:
+        require_absent(page, overwrite=True, cost="", begins=BEGINS)
     opened = open_any(release, acceptance)
     private = opened.release.guarantee.private
     if not private:
         warning(f"{release} is {NOT_PRIVATE}")
     label = label_of(opened)
-    if as_json:
+    if page is not None:
+        write_atomically(page, page_of(opened), mode=PUBLIC_MODE if private else SENSITIVE_MODE)
+        console.print(f"wrote {page}: it can be printed from any browser")
+    elif as_json:
         out.print(*label.as_json().splitlines())
     elif registry:
         out.print(*label.as_registry_entry().splitlines())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,26 +12,31 @@ import click
 from ...common.adjacency import Adjacency
 from ...common.cli.options import json_option, schema_option
 from ...common.console import TextTable, out, show, show_json
+from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
 from ...common.features.few_records import FEW, may_have_pixels
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
+from ...common.features.marginals import MarginalFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
 from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
-from ...common.schema.toml import read_schema
+from ...common.schema.toml import read_draft
 from ...common.text import counted, rounded_down, rounded_up
 from ...embed.commands.feature_options import OF_THE_MAP, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options import FeatureOptions
+from ...embed.sums.data_sets import spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding
 from ..file.model import INDISTINCT
 from ..mechanism.composition import remaining, total_of
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
+from ..publishing.private_bounds import rows_to_stand_out
+from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
 _OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
@@ -84,6 +89,9 @@ def command(
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
+    Of a table it says what could be learnt of it, by simulations of rows that are made up from the
+    schema, for several epsilons.
+
     Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
     that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
     """
@@ -94,40 +102,65 @@ def command(
         _refuse_feature_options(context)
         loaded = load_embedding(embedding)
         number = _public_number(loaded, parameters, records)
-        feature_map, grid = loaded.feature_map, loaded.grid
-        planned = plan(feature_map, grid, len(loaded.schema.classes), number, parameters)
+        known, feature_map, grid = loaded.schema, loaded.feature_map, loaded.grid
     else:
-        known = _known(schema, classes, image_size, colour=colour)
+        known, feature_map = _known(schema, classes, image_size, features, colour=colour)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
-        feature_map = features.draw(known)
+        number = records
         grid = Grid.for_capacity(known.levels, max(records, DEFAULT_CAPACITY))
-        planned = plan(feature_map, grid, len(known.classes), records, parameters)
+    if for_bounds := is_approx_bounds(known, feature_map):
+        parameters = replace(parameters, class_counts=ClassCounts.UNIFORM)  # as `dpntk bounds` does
+    planned = plan(feature_map, grid, len(known.classes), number, parameters)
+    expected = forecasts_around(planned, known, feature_map, grid)
     if as_json:
-        spent = None if embedding is None else _budget(loaded.ledger, planned)
-        show_json({**_document(planned, feature_map), "budget": spent})
+        spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
+        told = forecast_document(expected)
+        show_json({**_document(planned, feature_map), "budget": spent, "forecast": told})
         return
     _show(planned, feature_map)
+    if for_bounds:
+        out.print(_where_bounds_are_found(planned, feature_map))
+    else:
+        _say_what_noise_hides(planned, feature_map)
+    if expected is not None:
+        show_forecast(expected, epsilon)
     if embedding is not None:
-        _show_budget(loaded.ledger, planned)
+        _show_budget(spent_on_records_of(loaded), planned)
 
 
 def _known(
-    path: Path | None, classes: int | None, image_size: int | None, *, colour: bool
-) -> Schema:
-    """What is known of the records; a draft will do, for nothing of it is released."""
+    path: Path | None,
+    classes: int | None,
+    image_size: int | None,
+    features: FeatureOptions,
+    *,
+    colour: bool,
+) -> tuple[Schema, FeatureMap]:
+    """What is known of the records, and how they would be embedded.
+
+    A draft will do, for nothing of it is released. Where it has bounds that are to be found, that
+    comes first.
+    """
     if path is None:
         if classes is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         channels = COLOUR if colour else GREY
-        return ImageSchema(
+        images = ImageSchema(
             image_size or 28, numbered(classes), Origin.DECLARED, Origin.DECLARED, channels
         )
+        return images, features.draw(images)
     of_images = {"--classes": classes, "--image-size": image_size, "--colour": colour or None}
     for option, value in of_images.items():
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")
-    return read_schema(path, accept_from_data=True)
+    draft = read_draft(path)
+    if draft.private:
+        features.refuse_all('the schema has bounds = "private": these are found first, without it')
+        magnitudes = draft.approx_bounds_schema(str(path), accept_from_data=True)
+        return magnitudes, approx_bounds_map(magnitudes)
+    table = draft.settled(str(path), accept_from_data=True)
+    return table, features.draw(table)
 
 
 def _refuse_feature_options(context: click.Context) -> None:
@@ -215,6 +248,9 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
     for row in rows:
         table.add_row(*row)
     show(table)
+
+
+def _say_what_noise_hides(planned: Plan, feature_map: FeatureMap) -> None:
     out.print(_where_noise_dominates(planned))
     if planned.indistinct:
         out.print(
@@ -226,6 +262,17 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
             f"With a blur above {FEW:g} images are better embedded with --pixels 0.9: little more "
             "than the mean of each class can be learnt, and pixels show it with less noise."
         )
+
+
+def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
+    assert isinstance(feature_map, MarginalFeatures)  # it is a map of magnitudes
+    least = rows_to_stand_out(feature_map, planned.sigma)
+    return (
+        "Bounds: a magnitude, numbers to a factor of about 1.8, stands out of the noise from "
+        f"{least:,.0f} rows on, and what is beyond those that do is clipped: a column of ten "
+        f"magnitudes needs about {10 * round(least):,} rows. There are {planned.records:,}; with "
+        "too few, declare the bounds, spend more, or find those of fewer columns."
+    )
 
 
 def _features(feature_map: FeatureMap) -> str:

@@ -27,6 +27,7 @@ from ...common.storage.atomic import (
 from ...common.storage.container import RELEASE_BEGINS
 from ...common.storage.locks import locked
 from ...common.text import rounded_up
+from ...embed.sums.data_sets import nobody_else_spends, note, spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
 from ..file.model import EmbeddingGuarantee, Opened, OpenedRelease, Release
 from ..file.statement import statement_of
@@ -123,21 +124,28 @@ def enter_release(
         path: the file, which the caller has locked; it is rewritten.
         embedding: what is in it.
         parameters: what the release is to promise.
-        compose: as of `release`. What was spent on bounds that the schema carries is no reason to
+        compose: as of `release`. Releases from other embeddings of the same data set count, if the
+            owner has declared one. What was spent on bounds that the schema carries is no reason to
             ask.
 
     Raises:
         BudgetError: the parameters make no sense, exceed the ceiling, or `compose` said no.
     """
-    scale, entry, total = _planned(embedding, parameters)
-    asked_for = set(embedding.ledger.all_entries) - set(embedding.schema.spent)
-    if asked_for and not compose(total):
-        raise BudgetError(
-            f"{path} was released before: with this release the total would be epsilon "
-            f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
-            "add --compose if that is acceptable"
-        )
-    write_embedding(replace(embedding, ledger=embedding.ledger.with_entry(entry)), path)
+    with nobody_else_spends(embedding):
+        spent = spent_on_records_of(embedding)
+        scale, entry, total = _planned(replace(embedding, ledger=spent), parameters)
+        asked_for = set(spent.all_entries) - set(embedding.schema.spent)
+        if asked_for and not compose(total):
+            elsewhere = asked_for.isdisjoint(embedding.ledger.all_entries)
+            what = "another embedding of the same data set" if elsewhere else str(path)
+            raise BudgetError(
+                f"{what} was released before: with this release the total would be epsilon "
+                f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
+                "add --compose if that is acceptable"
+            )
+        embedding = replace(embedding, ledger=embedding.ledger.with_entry(entry))
+        note(embedding, path)
+        write_embedding(embedding, path)
     return scale, entry, total
 
 

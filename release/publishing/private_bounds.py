@@ -9,9 +9,10 @@ from typing import Final
 
 from scipy.special import ndtri
 
+from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map, bounds_from
-from ...common.features.marginals import MOST_CELLS
+from ...common.features.marginals import MOST_CELLS, MarginalFeatures
 from ...common.schema.private_bounds import approx_bounds_schema
 from ...common.schema.toml import Draft
 from ...common.storage.atomic import followed
@@ -19,7 +20,7 @@ from ...common.storage.locks import locked
 from ...embed.sums.file import load_embedding, require_embedding
 from ..mechanism.composition import Total
 from ..mechanism.gaussian import add_noise
-from .parameters import PrivacyParameters
+from .parameters import PrivacyParameters, noise_for
 from .pipeline import enter_release
 
 _BY_CHANCE: Final = 1e-3
@@ -40,6 +41,16 @@ def standing_out(columns: int) -> float:
     return -float(ndtri(_BY_CHANCE / (columns * MOST_CELLS)))
 
 
+def rows_to_stand_out(feature_map: MarginalFeatures, sigma: float) -> float:
+    """How many rows of one magnitude are seen whatever the noise is, nearly.
+
+    Args:
+        feature_map: that counts magnitudes.
+        sigma: standard deviation of the noise on every sum, in units of the norm of a feature.
+    """
+    return standing_out(len(feature_map.columns)) * sigma / feature_map.entry
+
+
 def find_bounds(
     path: Path,
     draft: Draft,
@@ -48,13 +59,17 @@ def find_bounds(
 ) -> Draft:
     """Find the bounds of the columns that are marked for it, and enter what that spends.
 
-    Columns of which no magnitude stands out of the noise stay marked, so that they can be declared
-    or looked at again; what was spent is counted in any case.
+    Columns of which no magnitude stands out of the noise, or of which most rows seem to be beyond
+    those that do, stay marked, so that they can be declared or looked at again; what was spent is
+    counted in any case.
 
     Guarantee:
         The noisy counts satisfy (epsilon, delta) differential privacy as every release does: they
         are sums of marginals, with the noise of `gaussian.calibrate`, and their entry is on the
-        disk before the noise is drawn. The bounds are a function of them and of the draft.
+        disk before the noise is drawn. The bounds, and which columns get none, are a function of
+        them and of the draft, and, under replace-one, of the number of records, which is public
+        there. So is whether too few are refused before anything is spent: under add-remove, where
+        that would show how many records there are, they never are.
         Whatever is embedded with them is composed with them: they carry their entry along.
         (docs/privacy/proofs.md, statement 20.)
 
@@ -71,9 +86,9 @@ def find_bounds(
     Raises:
         EmbeddingError: there is no whole embedding.
         SchemaError: it is not of the magnitudes of the draft's columns.
-        BudgetError: the parameters make no sense; something was spent under another adjacency; or
-            no magnitude of any column stands out of the noise, and the draft has no bounds that
-            were found before.
+        BudgetError: the parameters make no sense; something was spent under another adjacency;
+            there are, in all, too few records to stand out of the noise; or no bounds are found of
+            any column, and the draft has none that were found before.
     """
     require_embedding(path)
     path = followed(path)
@@ -94,21 +109,30 @@ def find_bounds(
                     f"something was spent on bounds under {entry.adjacency.value} before: find "
                     f"these with --adjacency {entry.adjacency.value} too, no release can count both"
                 )
+        public = parameters.adjacency is Adjacency.REPLACE_ONE  # the number of records
+        sigma = noise_for(embedding, parameters).sigma / embedding.grid.units_per_one
+        least = rows_to_stand_out(feature_map, sigma)
+        if public and embedding.records < least:
+            raise BudgetError(
+                f"{path}: {embedding.records:,} rows are too few: {least:,.0f} of one magnitude "
+                "would stand out of the noise: declare the bounds, or spend more; nothing was spent"
+            )
         embedding = replace(embedding, ledger=ledger)
         scale, entry, _ = enter_release(path, embedding, parameters, compose)
         spent = embedding.ledger.with_entry(entry).all_entries
     noisy = add_noise(embedding.sums, embedding.counts, scale).sums[:, 0]
-    one_record = feature_map.entry * embedding.grid.units_per_one
-    least = standing_out(len(schema.columns)) * scale.sigma / one_record
+    cells = noisy / (feature_map.entry * embedding.grid.units_per_one)
+    # Of each column every record is in one cell.
+    rows = embedding.records if public else float(cells.sum()) / len(schema.columns)
     found: dict[str, tuple[float, float]] = {}
     for column, place in zip(schema.columns, feature_map.places, strict=True):
-        bounds = bounds_from(column, noisy[place] / one_record, least)
+        bounds = bounds_from(column, cells[place], least, rows)
         if bounds is not None:
             found[column.name] = bounds
     if not found and not draft.schema.private_bounds:
         raise BudgetError(
             f"column {schema.columns[0].name!r}: no magnitude has {least:,.0f} records, which "
-            f"would stand out of the noise: declare the bounds, or spend more; {path} counts "
-            "what was spent"
+            "would stand out of the noise, or most rows are beyond those that have: declare the "
+            f"bounds, or spend more; {path} counts what was spent"
         )
     return draft.with_bounds(found, spent)

@@ -15,7 +15,7 @@ from ...common.arguments import path_from, require_kind
 from ...common.errors import OutputError, SigningKeyError
 from ...common.storage import door
 from ...common.storage.atomic import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
-from .config import config_folder
+from ...common.storage.config import config_folder
 from .sshsig import PublicKey
 from .trust import load_public_key, remember_own
 

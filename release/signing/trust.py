@@ -21,8 +21,8 @@ from ...common.errors import TrustError
 from ...common.foreign import is_plain
 from ...common.storage import door
 from ...common.storage.atomic import OWN_MODE, write_atomically, write_failures
+from ...common.storage.config import config_folder
 from ...common.storage.locks import locked
-from .config import config_folder
 from .sshsig import KEY_TYPE, NAMESPACE, PublicKey
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")

@@ -15,6 +15,7 @@ def test_the_sums_are_the_known_ones() -> None:
     assert differing(CPU) == []
 
 
+@pytest.mark.device
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_the_sums_are_the_known_ones_on_a_gpu() -> None:
     assert differing(torch.device("cuda")) == []

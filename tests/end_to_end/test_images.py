@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpntk.common.cli.app import run as in_this_process
+from dpntk.evaluate.images import classifiers
 from tests.conftest import SIDE, Command, draw_records, refused
 
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -51,7 +53,11 @@ def digits(folder: Path) -> Path:
 
 
 def test_from_a_folder_of_images_to_a_table_of_accuracies(
-    dpntk: Command, dpntk_process: Process, tmp_path: Path
+    dpntk: Command,
+    dpntk_process: Process,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     digits(tmp_path / "digits")
 
@@ -69,7 +75,12 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
     # so little data needs a large epsilon to show that the path works
     assert "epsilon 50" in run("release", "--eps", "50")
     assert "loss" in run("generate", "release.h5", "--steps", "300", "-n", "2000")
-    table = run("evaluate", "synthetic", "--test", "digits", "--baseline", "digits")
+    # As many steps as such small images take.
+    monkeypatch.setattr(classifiers, "_MLP_STEPS", 600)
+    monkeypatch.setattr(classifiers, "_CNN_STEPS", 300)
+    capfd.readouterr()
+    assert in_this_process(["evaluate", "synthetic", "--test=digits", "--baseline=digits"]) == 0
+    table = capfd.readouterr().out
     assert "synthetic (epsilon 50)" in table
     assert "real " in table
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
-from dpntk.common.errors import DpntkError
+from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.schema.toml import Draft
 from dpntk.evaluate import Evaluation, ImageEvaluation, TableEvaluation, TableOptions, evaluate
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
@@ -126,3 +128,35 @@ def test_what_points_give_stands_below_the_records_that_they_are_of(
     assert [row.trained_on for row in found.rows] == [
         "synthetic", "by their kernel", "real", "independent columns of real", "constant",
     ]  # fmt: skip
+
+
+def test_tables_in_memory_have_the_figures_of_their_files(tmp_path: Path) -> None:
+    """Read by pandas, by Arrow, and by dpntk: one table."""
+    paths = [write_rows(tmp_path / f"{name}.csv", 40) for name in ("ours", "test", "real")]
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    by_file = TableOptions(tmp_path / "schema.toml", members=paths[2])
+    expected = evaluate(paths[0], test=paths[1], baseline=paths[2], tables=by_file)
+    ours, test, baseline = (pd.read_csv(path) for path in paths)
+    options = TableOptions(PEOPLE, members=baseline)
+    found = evaluate(ours, test=pa.Table.from_pandas(test), baseline=baseline, tables=options)
+    assert found.figures == expected.figures
+    assert "real" in found.figures
+    several = evaluate([ours, paths[0]], test=test, tables=options)
+    assert isinstance(several, TableEvaluation)
+    assert len(several.rows[0].runs) == 2
+
+
+def test_what_is_wrong_with_tables_in_memory_is_said(tmp_path: Path) -> None:
+    rows = pd.read_csv(write_rows(tmp_path / "rows.csv", 40))
+    options = TableOptions(PEOPLE)
+    with pytest.raises(SchemaError, match="do not say what their columns are"):
+        evaluate(rows, test=rows)
+    with pytest.raises(SchemaError, match="DataFrame"):
+        evaluate(rows.drop(columns="age"), test=rows, tables=options)
+    release = write_small_release("table", tmp_path / "release.h5")
+    with pytest.raises(DataError, match="do not say that they come from"):
+        evaluate(rows, test=rows, tables=options, release=release)
+    with pytest.raises(DataError, match="the real records are a table in memory"):
+        evaluate(tmp_path, test=rows)
+    with pytest.raises(DataError, match="test must be the path"):
+        evaluate(rows, test=7, tables=options)  # type: ignore[arg-type]

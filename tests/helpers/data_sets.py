@@ -121,6 +121,14 @@ def write_parquet_lists(folder: Path, images: Images = IMAGES, labels: Labels = 
     )
 
 
+def write_parquet_rows(folder: Path, images: Images = IMAGES, labels: Labels = LABELS) -> Path:
+    """Lists in lists, as `datasets` writes arrays."""
+    kind = pa.uint8()
+    for _ in images.shape[1:]:
+        kind = pa.list_(kind)
+    return write_parquet(folder.with_suffix(".parquet"), pa.array(images.tolist(), kind), labels)
+
+
 def fixed_lists(values: NDArray[np.generic]) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
 
@@ -183,6 +191,7 @@ KINDS: dict[str, Writer] = {
     "folder": write_folder,
     "parquet bytes": write_parquet_bytes,
     "parquet lists": write_parquet_lists,
+    "parquet rows": write_parquet_rows,
     "parquet shards": write_parquet_shards,
     "tar": write_tar_file,
     "tar shards": write_tar_shards,

@@ -43,6 +43,17 @@ class Centred(nn.Module):
         return x - 0.5
 
 
+class Scaled(nn.Module):
+    """Says what it sees, in larger or smaller numbers."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+
 class Drawing(nn.Module):
     """Adds random numbers, so faint that no record would show it."""
 

@@ -13,12 +13,11 @@ import functools
 import io
 import itertools
 import json
-import os
 import re
 import secrets
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -285,6 +284,11 @@ class Held:
             self.noised.append((exact, scale.sensitivity))
             return add_noise(sums, counts, scale)
 
+        def watched_magnitudes(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
+            """Sums that are counts, all of them."""
+            noisy = watched_add(sums, counts, scale)
+            return replace(noisy, sums=np.abs(noisy.sums))
+
         def watched_sum(*arguments: Any, **options: Any) -> Integers:  # noqa: ANN401
             self._counts = 0
             sums = clipped_sum(*arguments, **options)
@@ -319,7 +323,7 @@ class Held:
             (parameters, "datetime", Clock),
             (mechanism, "discrete_gaussian", held_noise),
             (publishing, "add_noise", watched_add),
-            (private_bounds, "add_noise", watched_add),
+            (private_bounds, "add_noise", watched_magnitudes),
             (distilling, "_now", lambda: _NOW),
             (distilling, "_read", watched_read),
             (distilling, "poisson_sample", held_batch),
@@ -348,7 +352,6 @@ class Owner:
         self._held = Held(monkeypatch)
         own_key()  # made now, so that no command says that it has made one
         # What takes long and has nothing to do with the records.
-        monkeypatch.setattr(os, "fsync", lambda _: None)
         monkeypatch.setattr(accountant, "log_delta", _log_delta)
         monkeypatch.setattr(run_plan, "version", _version)
         monkeypatch.setattr(sandbox, "parse_in_child", _parse_here)

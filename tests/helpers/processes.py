@@ -22,6 +22,13 @@ def write_records(path: Path, count: int = RECORDS, seed: int = 0) -> Path:
     return path
 
 
+def overwrite(path: Path, content: bytes) -> None:
+    """Write a file where it is: a new one, or one that was emptied, would wait for the disk."""
+    with path.open("r+b") as file:
+        file.write(content)
+        file.truncate()
+
+
 def embed_arguments(data: Path, output: Path, *more: object) -> list[str]:
     """A command that checkpoints after every chunk."""
     options = "--front pixels --width 5 --classes 3 --threads 1 --checkpoint-every 0"

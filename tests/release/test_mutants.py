@@ -28,6 +28,7 @@ from dpntk.common.features import base as feature_maps
 from dpntk.common.features import infinite_ntk as relu_kernel
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Ledger
 from dpntk.common.schema import toml as schema_file
 from dpntk.common.schema.origin import Origin
@@ -56,6 +57,7 @@ from tests.common.sources import test_sources
 from tests.conftest import CLASSES
 from tests.embed import test_merge
 from tests.embed.exact import test_joint as test_exact_joint
+from tests.embed.exact import test_perceptual
 from tests.embed.run import test_work_folder
 from tests.embed.sums import test_accumulate as exact_sums
 from tests.embed.sums import test_saving
@@ -234,6 +236,16 @@ def pairs_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
 def marginals_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_joint, "SAFETY", 1.0)
     monkeypatch.setattr(exact_joint, "int", math.ceil, raising=False)
+
+
+def squares_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a module says keeps its length beside its squares."""
+    monkeypatch.setattr(PerceptualFeatures, "main_weight", 1.0)
+
+
+def rectified_by_word_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise is that of features without negative entries, but there are some."""
+    monkeypatch.setattr(torch.Tensor, "clamp", lambda values, min: values)
 
 
 def chunk_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,6 +486,11 @@ MUTANTS = [
         marginals_rounded_up,
         test_exact_joint.test_a_record_more_changes_marginals_by_no_more_than_their_weight,
         {"pairs": test_exact_joint.PAIRS},
+    ),
+    Mutant(squares_for_free, test_perceptual.test_squares_take_their_length_from_the_rest),
+    Mutant(
+        rectified_by_word_alone,
+        test_perceptual.test_rectified_features_have_the_smaller_sensitivity,
     ),
     Mutant(
         chunk_counted_twice,

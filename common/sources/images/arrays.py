@@ -32,7 +32,7 @@ from ..prefetch import read_ahead
 from .held import HeldArray
 from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
-from .numbers import numbered_classes, one_class
+from .numbers import no_labels, numbered_classes, one_class
 
 _LABEL_PIECE: Final = 1 << 16
 
@@ -158,8 +158,7 @@ class ArraySource:
     ) -> Generator[NDArray[np.int64], None, None]:
         if self.y is None:
             wanted = range(len(self))[start:stop]
-            for first in wanted[::size]:
-                yield np.zeros(min(size, wanted.stop - first), dtype=np.int64)
+            yield from no_labels(size, wanted.start, wanted.stop)
             return
         for first, raw in self.y.read(size, start, stop):
             labels = raw.reshape(-1).astype(np.int64)

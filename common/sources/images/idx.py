@@ -1,5 +1,7 @@
 """MNIST's own format: a file of images and a file of labels, gzipped or not, or shards of both.
 
+Images without any file of labels are of one class.
+
 Four bytes of magic (two zeros, the type, the number of dimensions), then each dimension as a
 big-endian 32-bit integer, then the values (LeCun, Cortes, Burges: "The MNIST database").
 """
@@ -35,7 +37,7 @@ from ..options import SourceOptions
 from ..prefetch import read_ahead
 from ..shards import overlaps, require_all
 from .layout import PixelLayout
-from .numbers import numbered_classes
+from .numbers import no_labels, numbered_classes, one_class
 
 _NAME: Final = re.compile(
     r"(?P<split>train|t10k|test)([-_.](?P<before>\d+)(-of-\d+)?)?"
@@ -54,8 +56,8 @@ def holds_idx_files(folder: Path) -> bool:
     return any(_NAME.fullmatch(file.name) for file in folder.iterdir())
 
 
-def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path], ...]:
-    """The files of images and of labels of one split, shard by shard.
+def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path | None], ...]:
+    """The files of images and of labels of one split, shard by shard; no labels if none has some.
 
     Shards are numbered behind the name or behind the split, from any number on without a gap:
     `train-images-idx3-ubyte.00000`, or `train-00000-images-idx3-ubyte.gz`.
@@ -64,9 +66,11 @@ def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path], ...]:
         DataError: one of them is missing, or there are several to choose from.
     """
     names = {"train": ("train",), "test": ("t10k", "test")}[split]
-    found: dict[str, dict[int | None, Path]] = {"images": {}, "labels": {}}
-    for file in sorted(folder.iterdir()):
-        match = _NAME.fullmatch(file.name)
+    named = [(file, _NAME.fullmatch(file.name)) for file in sorted(folder.iterdir())]
+    found: dict[str, dict[int | None, Path]] = {"images": {}}
+    if any(match["what"] == "labels" for _, match in named if match):
+        found["labels"] = {}
+    for file, match in named:
         if match is None or match["split"] not in names:
             continue
         digits = match["before"] or match["after"]
@@ -89,8 +93,8 @@ def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path], ...]:
         for what, files in found.items():
             if number not in files:
                 raise DataError(f"{folder}: no IDX file of {split} {what}{_of(number)}")
-    images, labels = found.values()
-    return tuple((images[number], labels[number]) for number in sorted(images, key=_place))
+    images, labels = found["images"], found.get("labels", {})
+    return tuple((images[number], labels.get(number)) for number in sorted(images, key=_place))
 
 
 def _of(number: int | None) -> str:
@@ -106,19 +110,19 @@ class IdxSource:
     """Images and labels in IDX files, read side by side.
 
     Attributes:
-        pairs: the files of images and of labels of each shard.
+        pairs: the files of images and of labels of each shard; no shard may have labels.
         counts: how many records each shard holds.
         layout: how the images are stored.
         schema: what is publicly known of the records.
     """
 
-    pairs: tuple[tuple[Path, Path], ...]
+    pairs: tuple[tuple[Path, Path | None], ...]
     counts: tuple[int, ...]
     layout: PixelLayout
     schema: ImageSchema
 
     @classmethod
-    def open(cls, pairs: tuple[tuple[Path, Path], ...], options: SourceOptions) -> IdxSource:
+    def open(cls, pairs: tuple[tuple[Path, Path | None], ...], options: SourceOptions) -> IdxSource:
         """Read the headers.
 
         Raises:
@@ -130,12 +134,13 @@ class IdxSource:
         shape: tuple[int, ...] = ()
         for images, labels in pairs:
             count, *dimensions = _dimensions(images, _IMAGES)
-            (label_count,) = _dimensions(labels, _LABELS)
-            if count != label_count:
-                raise DataError(
-                    f"{images} holds {count} images but {labels.name} holds {label_count} labels: "
-                    "they do not belong together"
-                )
+            if labels is not None:
+                (label_count,) = _dimensions(labels, _LABELS)
+                if count != label_count:
+                    raise DataError(
+                        f"{images} holds {count} images but {labels.name} holds {label_count} "
+                        "labels: they do not belong together"
+                    )
             shape = shape or tuple(dimensions)
             if tuple(dimensions) != shape:
                 raise SchemaError(
@@ -145,13 +150,17 @@ class IdxSource:
             counts.append(count)
         require_records(sum(counts), str(first))
         layout = PixelLayout.of(shape, options, str(first))
-        pieces = (
-            piece.astype(np.int64)
-            for _, labels in pairs
-            for _, piece in _read(labels, _LABELS, _LABEL_PIECE)
-        )
-        schema = layout.form.schema(*numbered_classes(options, pieces, str(pairs[0][1].parent)))
-        return cls(pairs, tuple(counts), layout, schema)
+        files = [labels for _, labels in pairs if labels is not None]
+        if files:
+            pieces = (
+                piece.astype(np.int64)
+                for labels in files
+                for _, piece in _read(labels, _LABELS, _LABEL_PIECE)
+            )
+            named = numbered_classes(options, pieces, str(first.parent))
+        else:
+            named = one_class(options, str(first.parent))
+        return cls(pairs, tuple(counts), layout, layout.form.schema(*named))
 
     def __len__(self) -> int:
         return sum(self.counts)
@@ -163,7 +172,7 @@ class IdxSource:
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times."""
-        names = (file.name for pair in self.pairs for file in pair)
+        names = (file.name for pair in self.pairs for file in pair if file is not None)
         return files_fingerprint(self.pairs[0][0].parent, names, "idx", self.counts)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
@@ -173,12 +182,21 @@ class IdxSource:
             images_file, labels_file = self.pairs[shard]
             with (
                 contextlib.closing(_read(images_file, _IMAGES, size, begin, end)) as image_pieces,
-                contextlib.closing(_read(labels_file, _LABELS, size, begin, end)) as label_pieces,
+                contextlib.closing(self._labels(labels_file, size, begin, end)) as label_pieces,
             ):
-                for (first, images), (_, raw) in zip(image_pieces, label_pieces, strict=True):
-                    labels = raw.astype(np.int64)
-                    require_labels(labels, len(self.schema.classes), first, str(labels_file))
+                for (_, images), labels in zip(image_pieces, label_pieces, strict=True):
                     yield Batch(self.layout.records(images), labels)
+
+    def _labels(
+        self, file: Path | None, size: int, begin: int, end: int
+    ) -> Generator[NDArray[np.int64], None, None]:
+        if file is None:
+            yield from no_labels(size, begin, end)
+            return
+        for first, raw in _read(file, _LABELS, size, begin, end):
+            labels = raw.astype(np.int64)
+            require_labels(labels, len(self.schema.classes), first, str(file))
+            yield labels
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,12 @@ def one_class(options: SourceOptions, where: str) -> tuple[tuple[str, ...], Orig
             "declared: give the images labels, or declare one class"
         )
     return declared, Origin.DECLARED
+
+
+def no_labels(size: int, start: int, stop: int) -> Iterator[NDArray[np.int64]]:
+    """The class of records start..stop-1, which have no labels, `size` of them at a time."""
+    for first in range(start, stop, size):
+        yield np.zeros(min(size, stop - first), dtype=np.int64)
 
 
 def _declared(options: SourceOptions) -> tuple[str, ...] | None:

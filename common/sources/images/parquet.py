@@ -1,8 +1,9 @@
-"""Images in Parquet files: a column of images and a column of labels.
+"""Images in Parquet files: a column of images, and a column of labels if they have some.
 
 An image is the bytes of a PNG or JPEG file, alone or as the `bytes` of a struct (the common form
-of published image data sets), or a flat list of height * width values, uint8 or floats in [0, 1].
-Labels are integers from 0; their names are read if the file says what they are.
+of published image data sets), or values, uint8 or floats in [0, 1]: a flat list of height * width
+of them, or lists in lists, (height, width) or (height, width, 3). Labels are integers from 0; their
+names are read if the file says what they are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .arrays import to_pixels
 from .decoding import ImageDecoder
 from .form import Form
 from .layout import PixelLayout
-from .numbers import numbered_classes
+from .numbers import numbered_classes, one_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,31 +49,37 @@ class _Columns:
 
     Attributes:
         image: name of the column of images, or of the bytes in it.
-        label: name of the column of labels.
+        label: name of the column of labels; None if there is none.
         encoded: whether images are PNG or JPEG bytes; otherwise they are lists of values.
     """
 
     image: str
-    label: str
+    label: str | None
     encoded: bool
 
 
 @dataclass(frozen=True)
 class _ValueDecoder:
-    """Turns flat lists of values into pixels."""
+    """Turns lists of values into pixels.
 
+    Attributes:
+        shape: how many lists, or values, are in a list, from the outermost on.
+        layout: how pixels lie in them.
+    """
+
+    shape: tuple[int, ...]
     layout: PixelLayout
 
     @classmethod
     def of_first(cls, column: pa.Array, where: str, options: SourceOptions) -> _ValueDecoder:
         """A decoder for lists as long as the first one."""
-        length = len(_values(column, 0, where))
-        if math.isqrt(length) ** 2 != length:
+        _, shape = _values(column, (), 0, where)
+        if len(shape) == 1 and math.isqrt(shape[0]) ** 2 != shape[0]:
             raise SchemaError(
-                f"{where}: a list of {length} values is no square image of one channel: store "
-                "others as PNG"
+                f"{where}: a list of {shape[0]} values is no square image of one channel: store "
+                "others as lists in lists, height x width x 3 in colour, or as PNG"
             )
-        return cls(PixelLayout.of((length,), options, where))
+        return cls(shape, PixelLayout.of(shape, options, where))
 
     @property
     def form(self) -> Form:
@@ -81,16 +88,8 @@ class _ValueDecoder:
 
     def decode(self, column: pa.Array, first: int, where: str) -> NDArray[np.uint8]:
         """Pixels uint8 (b, channels * side * side) of a column of lists."""
-        values = _values(column, first, where)
-        length = self.layout.stored_size
-        lengths = np.asarray(column.value_lengths())
-        wrong = np.flatnonzero(lengths != length)
-        if wrong.size:
-            raise SchemaError(
-                f"{where}: record {first + int(wrong[0])} has {lengths[wrong[0]]} values but the "
-                f"first one {length}"
-            )
-        pixels = to_pixels(values.reshape(len(column), length), first, where)
+        values, _ = _values(column, self.shape, first, where)
+        pixels = to_pixels(values.reshape(len(column), -1), first, where)
         return self.layout.records(pixels)
 
 
@@ -141,7 +140,9 @@ class ParquetImageSource:
         decoder = _decoder(
             next(f for f, count in zip(files, counts, strict=True) if count), columns, options
         )
-        if named is None:
+        if columns.label is None:
+            classes, classes_origin = one_class(options, str(files[0].parent))
+        elif named is None:
             labels = _all_labels(files, columns.label)
             classes, classes_origin = numbered_classes(options, labels, str(files[0].parent))
         else:
@@ -170,7 +171,9 @@ class ParquetImageSource:
     def _rows(
         self, wanted: range, rows: int
     ) -> Generator[tuple[Path, int, pa.RecordBatch], None, None]:
-        names = [self.columns.image, self.columns.label]
+        names = [self.columns.image]
+        if self.columns.label is not None:
+            names.append(self.columns.label)
         for index, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
             file = self.files[index]
             with contextlib.closing(read_rows(file, names, rows, begin, end)) as batches:
@@ -181,8 +184,11 @@ class ParquetImageSource:
         file, first, batch = piece
         where = str(file)
         with reading_parquet(file):
-            labels = _labels(batch.column(1), first, where)
-            require_labels(labels, len(self.schema.classes), first, where)
+            if self.columns.label is None:
+                labels = np.zeros(len(batch), dtype=np.int64)
+            else:
+                labels = _labels(batch.column(1), first, where)
+                require_labels(labels, len(self.schema.classes), first, where)
             if isinstance(self.decoder, _ValueDecoder):
                 return Batch(self.decoder.decode(batch.column(0), first, where), labels)
             images = _encoded(batch.column(0), first, where)
@@ -222,10 +228,11 @@ def _find_columns(schema: pa.Schema, where: str) -> _Columns:
         elif types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
             if is_bytes(kind.field("bytes").type):
                 paths[column.name] = f"{column.name}.bytes", True
-        elif _is_list(kind) and (
-            types.is_uint8(kind.value_type) or types.is_floating(kind.value_type)
-        ):
-            paths[column.name] = column.name, False
+        elif _is_list(kind):
+            while _is_list(kind):
+                kind = kind.value_type
+            if types.is_uint8(kind) or types.is_floating(kind):
+                paths[column.name] = column.name, False
     image = _choose(paths, _IMAGE_NAMES, "images (PNG or JPEG bytes, or lists of uint8)", where)
     integers = [column.name for column in schema if types.is_integer(column.type)]
     stray = next((n for n in _LABEL_NAMES if n in schema.names and n not in integers), None)
@@ -234,7 +241,9 @@ def _find_columns(schema: pa.Schema, where: str) -> _Columns:
             f"{where}: the column {stray} is {schema.field(stray).type}: store labels as integers "
             "from 0"
         )
-    label = _choose(integers, _LABEL_NAMES, "labels (integers from 0)", where)
+    label = None
+    if integers:
+        label = _choose(integers, _LABEL_NAMES, "labels (integers from 0)", where)
     path, encoded = paths[image]
     return _Columns(path, label, encoded)
 
@@ -255,7 +264,7 @@ def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str)
     )
 
 
-def _class_names(schema: pa.Schema, label: str) -> tuple[str, ...] | None:
+def _class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:
     """The classes' names, if the metadata has them as Hugging Face's `datasets` writes them."""
     try:
         document = json.loads((schema.metadata or {})[b"huggingface"])
@@ -300,16 +309,44 @@ def _encoded(column: pa.Array, first: int, where: str) -> list[bytes]:
     return content
 
 
-def _values(column: pa.Array, first: int, where: str) -> NDArray[Any]:
-    """All values of a column of lists, one list after another."""
+def _values(
+    column: pa.Array, shape: tuple[int, ...], first: int, where: str
+) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """All values of a column of lists, or of lists in lists, one after another.
+
+    Args:
+        column: of records.
+        shape: how many lists, or values, are in a list, from the outermost on; if empty, as many as
+            in the first one.
+        first: number of the column's first record, from 0.
+        where: the file, for the message.
+
+    Returns:
+        The values, and the shape.
+
+    Raises:
+        DataError: one is missing.
+        SchemaError: a list is of another length.
+    """
     _require_all_there(column, first, where, "image")
-    values = column.flatten()
-    if values.null_count:
-        missing = np.flatnonzero(np.asarray(values.is_null()))[0]
-        index = int(np.searchsorted(np.cumsum(column.value_lengths()), missing, side="right"))
-        raise DataError(f"{where}: record {first + index} lacks a value of its image (null)")
+    values, in_a_record = column, 1
+    found: tuple[int, ...] = ()
+    while _is_list(values.type):
+        lengths = np.asarray(values.value_lengths())
+        wanted = int(shape[len(found)] if shape else lengths[0] if len(lengths) else 0)
+        wrong = np.flatnonzero(lengths != wanted)
+        if wrong.size:
+            raise SchemaError(
+                f"{where}: record {first + int(wrong[0]) // in_a_record} has {lengths[wrong[0]]} "
+                f"values but the first one {wanted}" + (", in a list of its lists" if found else "")
+            )
+        values, found = values.flatten(), (*found, wanted)
+        in_a_record *= wanted
+        if values.null_count:
+            index = int(np.flatnonzero(np.asarray(values.is_null()))[0]) // in_a_record
+            raise DataError(f"{where}: record {first + index} lacks a value of its image (null)")
     flat: NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return flat
+    return flat, found
 
 
 def _require_all_there(column: pa.Array, first: int, where: str, what: str) -> None:

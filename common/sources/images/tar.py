@@ -1,6 +1,7 @@
 """Tar shards as WebDataset writes them: images `KEY.png` or `KEY.jpg`, each with its label.
 
 The label is in `KEY.cls` (a number in digits) or in `KEY.json` (`{"label": 3}`), beside the image.
+Images without any label are of one class.
 Shards are listed once, header by header; images are then read where they lie. Nothing is ever
 extracted to the disk, and members of other kinds are passed over.
 
@@ -15,8 +16,8 @@ import json
 import re
 import tarfile
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO, Final
 
@@ -32,7 +33,7 @@ from ..base import Batch, decoded, files_fingerprint, require_labels
 from ..options import SourceOptions
 from ..shards import pieces
 from .decoding import SUFFIXES, ImageDecoder, require_size
-from .numbers import numbered_classes
+from .numbers import numbered_classes, one_class
 
 _PIECE: Final = 64
 _NAME: Final = re.compile(r"(?P<key>(?:.*/)?[^./][^./]*)\.(?P<kind>[^/]*)", re.DOTALL)
@@ -53,13 +54,15 @@ class _Shard(Outlined):
         path: the file.
         offsets: int64 (n,), where each image begins.
         sizes: int32 (n,), how many bytes it has.
-        labels: int64 (n,).
+        labels: int64 (n,); -1 where there is none.
+        unlabelled: the key of the first image without a label; empty if each has one.
     """
 
     path: Path
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int32]
     labels: NDArray[np.int64]
+    unlabelled: str = ""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -113,8 +116,14 @@ class TarImageSource:
         with door.opened(first.path, None, refusal=DataError) as opened:
             content, where = first.read(opened, 0)
         decoder = ImageDecoder.of_first(content, where, options)
-        labels = (shard.labels for shard in shards)
-        schema = decoder.form.schema(*numbered_classes(options, labels, str(files[0].parent)))
+        if any((shard.labels >= 0).any() for shard in shards):
+            _require_every_label(shards)
+            labels = (shard.labels for shard in shards)
+            named = numbered_classes(options, labels, str(files[0].parent))
+        else:
+            named = one_class(options, str(files[0].parent))
+            shards = [replace(shard, labels=np.zeros_like(shard.labels)) for shard in shards]
+        schema = decoder.form.schema(*named)
         for shard in shards:
             require_labels(shard.labels, len(schema.classes), 0, str(shard.path))
         return cls(tuple(shards), decoder, schema)
@@ -164,6 +173,7 @@ class _ShardListing:
         self._path = path
         self._record = _Record("")
         self._offsets, self._sizes, self._labels = array("q"), array("i"), array("q")
+        self._unlabelled = ""
 
     def add(self, member: tarfile.TarInfo, file: IO[bytes]) -> None:
         """Note a member if it is an image or a label."""
@@ -203,13 +213,13 @@ class _ShardListing:
         where = f"{self._path}: {record.key}"
         if record.number is None and record.document is not None:
             record.number = _number_in(record.document, f"{where}.json")
-        if record.number is None:
-            raise DataError(f"{where}: an image without a label: put {record.key}.cls beside it")
         if record.image is None:
             raise DataError(f"{where}: a label without a PNG or JPEG image beside it")
+        if record.number is None:
+            self._unlabelled = self._unlabelled or record.key
         self._offsets.append(record.image[0])
         self._sizes.append(record.image[1])
-        self._labels.append(record.number)
+        self._labels.append(-1 if record.number is None else record.number)
 
     def shard(self) -> _Shard:
         """The finished list."""
@@ -218,6 +228,7 @@ class _ShardListing:
             np.array(self._offsets, dtype=np.int64),
             np.array(self._sizes, dtype=np.int32),
             np.array(self._labels, dtype=np.int64),
+            self._unlabelled,
         )
 
 
@@ -240,6 +251,19 @@ def _list(path: Path) -> _Shard:
         _require_end(file, tar.offset, path)
         listing.finish_record()
     return listing.shard()
+
+
+def _require_every_label(shards: Iterable[_Shard]) -> None:
+    """Refuse images without labels among others that have one.
+
+    Raises:
+        DataError: there is one.
+    """
+    for shard in shards:
+        if key := shard.unlabelled:
+            raise DataError(
+                f"{shard.path}: {key}: an image without a label: put {key}.cls beside it"
+            )
 
 
 def _require_end(file: IO[bytes], offset: int, path: Path) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_checkable
 
+from numpy.typing import NDArray
+
 from ...errors import DataError
 from ...outline import Outlined
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
-from .rows import RowReader, RowsInPlace, encoded_batches
+from .rows import RowReader, RowsInPlace, all_values, encoded_batches
 from .table import require_columns, require_distinct
 
 if TYPE_CHECKING:
@@ -79,6 +81,10 @@ class FrameSource(Outlined):
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """See `Source`. How many values were beyond their bounds is shown at the end."""
         yield from encoded_batches(self.schema, self._rows(start, stop), size)
+
+    def values(self) -> dict[str, NDArray[Any]]:
+        """The whole table: see `all_values`."""
+        return all_values(self.schema, self._rows(0, None))
 
     def _rows(self, start: int, stop: int | None) -> RowsInPlace:
         wanted = self.table.slice(start, (len(self) if stop is None else stop) - start)

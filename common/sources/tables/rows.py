@@ -43,6 +43,27 @@ def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterat
     reader.tell()
 
 
+def all_values(schema: TableSchema, rows: RowsInPlace) -> dict[str, NDArray[Any]]:
+    """Read a whole table, column by column, as its schema understands it.
+
+    Returns:
+        Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to int64
+        (n,) indices of categories, `MISSING` where missing, of another.
+
+    Raises:
+        DataError: a value cannot be read.
+        SchemaError: a column does not fit the schema.
+    """
+    reader = RowReader(schema)
+    with contextlib.closing(read_ahead(rows)) as read:
+        parts = [reader.values(found, first, where) for where, first, found in read]
+    reader.tell()
+    return {
+        column.name: np.concatenate([part[column.name] for part in parts])
+        for column in schema.columns
+    }
+
+
 class RowReader:
     """Turns columns of values into records, and counts what had to be changed for that."""
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError, SchemaError
@@ -17,10 +16,9 @@ from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, files_fingerprint, reading, require_records, require_regular
 from ..parquet import opened, read_rows, reading_parquet
-from ..prefetch import read_ahead
 from ..shards import find_shards, holds_shards, overlaps
 from .csv import SUFFIXES, is_csv, read_csv, read_header
-from .rows import RowReader, RowsInPlace, encoded_batches
+from .rows import RowsInPlace, all_values, encoded_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,24 +103,8 @@ class TableSource:
         yield from encoded_batches(self.schema, self._rows(start, stop), size)
 
     def values(self) -> dict[str, NDArray[Any]]:
-        """Read the whole table, column by column, as the schema understands it.
-
-        Returns:
-            Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to
-            int64 (n,) indices of categories, `MISSING` where missing, of another.
-
-        Raises:
-            DataError: a value cannot be read.
-            SchemaError: a column does not fit the schema.
-        """
-        reader = RowReader(self.schema)
-        with contextlib.closing(read_ahead(self._rows(0, None))) as rows:
-            parts = [reader.values(found, first, where) for where, first, found in rows]
-        reader.tell()
-        return {
-            column.name: np.concatenate([part[column.name] for part in parts])
-            for column in self.schema.columns
-        }
+        """The whole table: see `all_values`."""
+        return all_values(self.schema, self._rows(0, None))
 
     def _rows(self, start: int, stop: int | None) -> RowsInPlace:
         """Yield the used columns of some rows, and the file and the number of the first of them."""

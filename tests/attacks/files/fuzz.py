@@ -59,6 +59,7 @@ from tests.attacks.files import mutations
 from tests.attacks.files.hostile_embeddings import EMBEDDING_ATTACKS
 from tests.attacks.releases.hostile import ATTACKS
 from tests.conftest import make_small_embedding, make_small_release
+from tests.helpers.processes import overwrite
 from tests.helpers.tables import PEOPLE, people, random_generator, random_marginals
 from tests.release.file.test_distilled_codec import make_distilled
 
@@ -289,9 +290,7 @@ def work(kind: Kind, seeds: list[Seed], seed: int, numbers: range, pipe: int) ->
     for number in numbers:
         random = np.random.default_rng((seed, number))
         chosen = seeds[number % len(seeds)]
-        with chosen.path.open("r+b") as file:  # a new one, or an empty one, would wait for the disk
-            file.write(kind.mutate(chosen, random))
-            file.truncate()
+        overwrite(chosen.path, kind.mutate(chosen, random))
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         signal.setitimer(signal.ITIMER_REAL, 20 * SECONDS)  # waiting is limited too
         try:

@@ -21,6 +21,7 @@ from dpntk.release import Release, open_release, own_key
 from dpntk.release.publishing.pipeline import write_release
 from tests.attacks.files.fuzz import KINDS
 from tests.attacks.files.mutations import of_bytes
+from tests.helpers.processes import overwrite
 
 MUTATIONS = int(os.environ.get("DPNTK_MUTATIONS", "2000"))
 ROOT = Path(__file__).parents[3]
@@ -34,7 +35,7 @@ def test_mutations_of_a_signed_file_are_refused(small_release: Release, tmp_path
     for _ in range(MUTATIONS):
         changed = of_bytes(content, random, USER_BLOCK)
         if changed != content:
-            path.write_bytes(changed)
+            overwrite(path, changed)
             with pytest.raises(ReleaseError):
                 open_release(path)
 

@@ -201,9 +201,11 @@ def bounds(dpntk: Command) -> list[Outcome]:
         newline="",
     )
     counted = ("embed", data, "--schema", secret, "--private-bounds", "-o", named(".h5"))
-    found = ("bounds", named(".h5"), "--schema", secret, "--delta", 1e-3)
+    promise = ("bounds", named(".h5"), "--schema", secret, "--delta", 1e-3)
+    found = (*promise, "--adjacency", "add-remove")
     return [
         dpntk(*counted),
+        dpntk(*promise, "--eps", 0.001, "-o", named("2.toml")),
         dpntk(*found, "--eps", 50, "-o", named("2.toml")),
         dpntk(*found, "--eps", 0.001, "--compose", "-o", named("3.toml")),
         dpntk(*found, "--eps", 1, "-o", named("4.toml")),
@@ -284,6 +286,10 @@ def budget(dpntk: Command) -> list[Outcome]:
         dpntk("budget", named(".h5")),
         dpntk("budget", named(".images")),
         dpntk("budget", named(".missing")),
+        dpntk("embed", named(".images"), *EMBED, "-o", named("2.h5"), "--data-set", "\u3164a"),
+        dpntk("budget", named("2.h5")),
+        dpntk("budget", "--data-set", "\u3164a"),
+        dpntk("budget", "--data-set", EVIL),
     ]
     document["entries"][0] |= {"adjacency": EVIL}
     ledger.write_text(json.dumps(document))
@@ -328,6 +334,8 @@ def inspect(dpntk: Command) -> list[Outcome]:
         dpntk("inspect", hostile, "--json"),
         dpntk("inspect", hostile, "--registry"),
         dpntk("inspect", named(".lines"), "--registry"),
+        dpntk("inspect", hostile, "--page", named(".html")),
+        dpntk("inspect", hostile, "--page", named(".images")),
         dpntk("inspect", hostile, "--signer", EVIL),
         dpntk("inspect", named(".missing")),
     ]
@@ -431,6 +439,12 @@ def keygen(dpntk: Command) -> list[Outcome]:
         dpntk("keygen", "-o", named(".key")),
         dpntk("keygen", "-o", named(".key")),
     ]
+
+
+@scenario
+def demo(dpntk: Command) -> list[Outcome]:
+    made = [dpntk("demo", "--table", "-o", named(".demo")), dpntk("demo", "-o", named(".2"))]
+    return [*made, dpntk("demo", "-o", named(".demo"))]
 
 
 @scenario

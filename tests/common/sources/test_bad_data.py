@@ -9,6 +9,7 @@ import struct
 import tarfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,7 @@ from tests.helpers.data_sets import (
     write_parquet,
     write_parquet_bytes,
     write_parquet_lists,
+    write_parquet_rows,
     write_parquet_shards,
     write_tar,
     write_tar_file,
@@ -78,7 +80,14 @@ def bad_idx_magic(folder: Path) -> Path:
 
 
 def bad_idx_missing(folder: Path) -> Path:
-    (write_idx(folder) / "train-labels-idx1-ubyte").unlink()
+    """There are labels, but of the other part."""
+    labels = write_idx(folder) / "train-labels-idx1-ubyte"
+    labels.rename(folder / "t10k-labels-idx1-ubyte")
+    return folder
+
+
+def bad_idx_images_missing(folder: Path) -> Path:
+    (write_idx(folder) / "train-images-idx3-ubyte.gz").unlink()
     return folder
 
 
@@ -449,6 +458,29 @@ def bad_parquet_list_shape(folder: Path) -> Path:
     return write_parquet(folder.with_suffix(".parquet"), fixed_lists(RECORDS[:, :-1]))
 
 
+def bad_parquet_rows_length(folder: Path) -> Path:
+    rows = IMAGES.tolist()
+    rows[17][2] = rows[17][2][:-1]
+    lists = pa.array(rows, pa.list_(pa.list_(pa.uint8())))
+    return write_parquet(folder.with_suffix(".parquet"), lists)
+
+
+def bad_parquet_rows_null(folder: Path) -> Path:
+    rows: list[Any] = IMAGES.tolist()
+    rows[3][7] = None
+    lists = pa.array(rows, pa.list_(pa.list_(pa.uint8())))
+    return write_parquet(folder.with_suffix(".parquet"), lists)
+
+
+def bad_parquet_rows_empty(folder: Path) -> Path:
+    lists = pa.array([[]] * 20, pa.list_(pa.list_(pa.uint8())))
+    return write_parquet(folder.with_suffix(".parquet"), lists)
+
+
+def bad_parquet_four_channels(folder: Path) -> Path:
+    return write_parquet_rows(folder, np.zeros((20, 8, 8, 4), np.uint8))
+
+
 def bad_parquet_list_range(folder: Path) -> Path:
     values = RECORDS / 255
     values[12, 3] = 1.5
@@ -625,6 +657,7 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_idx_counts, "holds 20 images but train-labels-idx1-ubyte holds 19 labels"),
         (bad_idx_magic, "not an IDX file"),
         (bad_idx_missing, "no IDX file of train labels"),
+        (bad_idx_images_missing, "no IDX file of train images"),
         (bad_npz_lengths, "x holds 20 images but y holds 19 labels"),
         (bad_npz_names, "holds no array named x: images are x and labels y, but there is imag"),
         (bad_npz_objects, "y holds Python objects"),
@@ -671,6 +704,10 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_parquet_list_length, "record 17 has 63 values but the first one 64"),
         (bad_parquet_list_null, r"record 3 lacks a value of its image \(null\)"),
         (bad_parquet_list_shape, "a list of 63 values is no square image"),
+        (bad_parquet_rows_length, "record 17 has 7 values but the first one 8, in a list of"),
+        (bad_parquet_rows_null, r"record 3 lacks a value of its image \(null\)"),
+        (bad_parquet_rows_empty, "images of 0x0 pixels"),
+        (bad_parquet_four_channels, r"images of the shape \(8, 8, 4\): .*width, 3\) in colour"),
         (bad_parquet_list_range, r"record 12 has a value outside \[0, 1\]"),
         (bad_parquet_integers, "there is no column of images"),
         (bad_parquet_columns, "images .* in any of the columns front, back: name the right one im"),

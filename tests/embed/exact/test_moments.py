@@ -51,7 +51,7 @@ def exact(records: NDArray[np.uint8], rows: slice = slice(None)) -> NDArray[np.i
 
 def test_sums_are_those_of_products_of_columns(tmp_path: Path) -> None:
     records = records_of(tmp_path / "a.csv")
-    z = moments().steps(records).astype(float)
+    z = moments().steps(torch.from_numpy(records)).numpy().astype(float)
     z /= np.linalg.norm(z, axis=1, keepdims=True)
     found = exact(records)
     assert np.allclose(found, WEIGHT * z.T @ z * GRID.units_per_one, rtol=1e-6)
@@ -90,7 +90,7 @@ def test_a_record_has_one_category_of_each_column(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     records = records_of(path)
     assert moments().categories
-    z = moments().steps(records)[:, 1 + len(moments().numbers) :]
+    z = moments().steps(torch.from_numpy(records)).numpy()[:, 1 + len(moments().numbers) :]
     after = 0
     for first, count in moments().categories:
         having = z[:, after : after + count]
@@ -98,7 +98,7 @@ def test_a_record_has_one_category_of_each_column(tmp_path: Path) -> None:
         after += count
     noise = np.random.default_rng(0).integers(0, 256, records.shape, dtype=np.uint8)
     for strange in (noise, np.zeros_like(records), np.full_like(records, 255)):
-        z = moments().steps(strange)[:, 1 + len(moments().numbers) :]
+        z = moments().steps(torch.from_numpy(strange)).numpy()[:, 1 + len(moments().numbers) :]
         assert np.array_equal(z.sum(axis=1) / INDICATOR, np.full(300, len(moments().categories)))
 
 
@@ -109,7 +109,7 @@ def test_sums_are_exact_to_the_last_unit(tmp_path: Path) -> None:
     made = ExactMoments(moments(), grid, CPU, 1.0).features(torch.from_numpy(records).double())
     column = torch.zeros(moments().dimension, dtype=torch.int64)
     made.add_to(column, slice(None))
-    z = moments().steps(records).tolist()
+    z = moments().steps(torch.from_numpy(records)).tolist()
     factors = [int(SAFETY * grid.units_per_one) // sum(n * n for n in row) for row in z]
     for first, other in ((0, 0), (0, 1), (1, 2), (2, moments().factors - 1)):
         expected = sum(f * row[first] * row[other] for f, row in zip(factors, z, strict=True))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import pickle
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,10 +63,22 @@ def by_definition(network: nn.Module, records: NDArray[np.uint8]) -> NDArray[np.
     return features
 
 
+def beside_squares(features: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+    """By their definition, of features of length one."""
+    squares = features**2
+    squares /= np.linalg.norm(squares, axis=1, keepdims=True)
+    return np.hstack([np.sqrt(1 - weight**2) * features, weight * squares])
+
+
 def sums_of(
-    module: PublicModule, grid: Grid, records: NDArray[np.uint8], labels: NDArray[np.int64]
+    module: PublicModule,
+    grid: Grid,
+    records: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    **changed: Any,  # noqa: ANN401 - attributes of the map
 ) -> NDArray[np.int64]:
-    sums = ClassSums(module.feature_map, CLASSES, grid, module=module)
+    feature_map = replace(module.feature_map, **changed)
+    sums = ClassSums(feature_map, CLASSES, grid, module=module)
     for start in range(0, len(records), sums.chunk_size):
         part = slice(start, start + sums.chunk_size)
         sums.add(records[part], labels[part])
@@ -80,14 +94,50 @@ def test_class_sums_equal_the_definition(
     assert difference.max() < 50 * 1e-6  # the module computes in float32
 
 
+WITH_SQUARES: dict[str, Any] = {"squares": 0.6}
+RECTIFIED: dict[str, Any] = {"squares": 0.6, "rectified": True}
+
+
+@pytest.mark.parametrize("changed", [{}, WITH_SQUARES, RECTIFIED], ids=["", "squares", "rectified"])
 def test_integer_features_are_no_longer_than_one_and_not_much_shorter(
-    module: PublicModule, grid: Grid
+    module: PublicModule, grid: Grid, changed: dict[str, Any]
 ) -> None:
-    records, labels = draw_records(40)
+    records, labels = draw_records(20)
     for record, label in zip(records, labels, strict=True):
-        feature = sums_of(module, grid, record[None], label[None])
+        feature = sums_of(module, grid, record[None], label[None], **changed)
         squared = sum(value * value for value in feature.ravel().tolist())
         assert 0.9999 * grid.units_per_one**2 <= squared <= grid.units_per_one**2
+        main, squares = np.split(feature[:, label], [module.feature_map.outputs])
+        if changed:
+            shares = [sum(value * value for value in part.ravel().tolist()) / squared
+                      for part in (main, squares)]  # fmt: skip
+            assert shares == pytest.approx([0.64, 0.36], abs=1e-4)
+            assert squares.min() >= 0
+        assert (feature.min() >= 0) == (changed == RECTIFIED)
+
+
+@pytest.mark.parametrize("rectified", [False, True])
+def test_squares_equal_the_definition(
+    module: PublicModule, network: Convolutions, grid: Grid, rectified: bool
+) -> None:
+    records, labels = draw_records(30)
+    said = by_definition(network, records)
+    if rectified:
+        said = np.maximum(said, 0)
+        said /= np.linalg.norm(said, axis=1, keepdims=True)
+    expected = beside_squares(said, 0.6).T @ np.eye(CLASSES)[labels]
+    sums = sums_of(module, grid, records, labels, squares=0.6, rectified=rectified)
+    assert np.abs(sums * grid.unit - expected).max() < 30 * 1e-6
+
+
+@pytest.mark.parametrize("scale", [1e-38, 1e18])
+def test_numbers_of_any_size_have_squares(file: Path, grid: Grid, scale: float) -> None:
+    """Their squares, and squares of these, are beyond what float32 holds."""
+    said = load_module(write_module(modules.Scaled(scale), file), SHAPE)
+    plain = load_module(write_module(modules.Scaled(1.0), file), SHAPE)
+    records, labels = draw_records(5)
+    one, other = (sums_of(m, grid, records, labels, **WITH_SQUARES) for m in (said, plain))
+    assert np.abs(one - other).max() < 1e-5 * grid.units_per_one
 
 
 def test_order_grouping_and_threads_do_not_change_a_bit(module: PublicModule, grid: Grid) -> None:
@@ -137,30 +187,60 @@ def test_opposite_features_reach_the_sensitivity_and_do_not_exceed_it(
     assert 0.9999 * limit < squared <= limit
 
 
-def test_nothing_said_is_the_feature_zero(file: Path, grid: Grid) -> None:
+def test_rectified_features_have_the_smaller_sensitivity(tmp_path: Path, grid: Grid) -> None:
+    """Each of two images speaks where the other is silent: as far apart as such features can be."""
+    module = load_module(write_module(modules.Centred(), tmp_path / "m.pt"), SHAPE)
+    feature_map = replace(module.feature_map, **RECTIFIED)
+    assert feature_map.nonnegative
+    one, other = np.zeros((2, 1, SIDE * SIDE), dtype=np.uint8)
+    one[0, :30], other[0, 30:] = 255, 255
+    label = np.zeros(1, dtype=np.int64)
+    sums = [sums_of(module, grid, record, label, **RECTIFIED) for record in (one, other)]
+    squared = sum(value * value for value in (sums[0] - sums[1]).ravel().tolist())
+    assert sensitivity(feature_map, Adjacency.REPLACE_ONE, count_weight=0) == math.sqrt(2)
+    assert 0.9999 * 2 * grid.units_per_one**2 < squared <= 2 * grid.units_per_one**2
+
+
+def test_squares_take_their_length_from_the_rest(tmp_path: Path, grid: Grid) -> None:
+    module = load_module(write_module(modules.Centred(), tmp_path / "m.pt"), SHAPE)
+    records = np.array([[0] * 64, [255] * 64, [*range(64)]], dtype=np.uint8)
+    for record in records:
+        feature = sums_of(module, grid, record[None], np.zeros(1, dtype=np.int64), **WITH_SQUARES)
+        assert sum(value * value for value in feature.ravel().tolist()) <= grid.units_per_one**2
+
+
+@pytest.mark.parametrize("changed", [{}, WITH_SQUARES, RECTIFIED], ids=["", "squares", "rectified"])
+def test_nothing_said_is_the_feature_zero(file: Path, grid: Grid, changed: dict[str, Any]) -> None:
     module = load_module(write_module(modules.Blind(), file), SHAPE)
+    feature_map = replace(module.feature_map, **changed)
     dark = np.zeros((1, SIDE * SIDE), dtype=np.uint8)
-    assert not sums_of(module, grid, dark, np.zeros(1, dtype=np.int64)).any()
+    assert not sums_of(module, grid, dark, np.zeros(1, dtype=np.int64), **changed).any()
     # and the generator can leave it
     records = torch.zeros(1, 2, SIDE * SIDE)
     records[0, 0, 5] = 1
     records.requires_grad_()
-    kernel = kernel_of(module.feature_map, torch.device("cpu"), module=module)
+    kernel = kernel_of(feature_map, torch.device("cpu"), module=module)
     features = kernel.features(records)
     assert torch.allclose(features.gram(), torch.tensor([[[1.0, 0.0], [0.0, 0.0]]]))
-    features.inner(torch.ones(1, module.feature_map.dimension)).sum().backward()
+    features.inner(torch.ones(1, feature_map.dimension)).sum().backward()
     assert records.grad is not None
     assert records.grad.isfinite().all()
 
 
-def test_the_generator_sees_the_same_features(module: PublicModule, network: Convolutions) -> None:
+@pytest.mark.parametrize("squares", [0.0, 0.6])
+def test_the_generator_sees_the_same_features(
+    module: PublicModule, network: Convolutions, squares: float
+) -> None:
     records = draw_records(12)[0]
-    kernel = kernel_of(module.feature_map, torch.device("cpu"), module=module)
+    feature_map = replace(module.feature_map, squares=squares)
+    kernel = kernel_of(feature_map, torch.device("cpu"), module=module)
     images = (torch.from_numpy(records).float().view(3, 4, -1) / 255).requires_grad_()
     features = kernel.features(images)
-    phi = torch.from_numpy(by_definition(network, records)).float().view(3, 4, -1)
+    expected = by_definition(network, records)
+    expected = beside_squares(expected, squares) if squares else expected
+    phi = torch.from_numpy(expected).float().view(3, 4, -1)
     assert torch.allclose(features.gram(), phi @ phi.mT, atol=1e-5)
-    matrix = torch.randn(3, module.feature_map.dimension)
+    matrix = torch.randn(3, feature_map.dimension)
     inner = features.inner(matrix)
     assert torch.allclose(inner, (phi @ matrix[..., None])[..., 0], atol=1e-4)
     (gradient,) = torch.autograd.grad(inner.sum(), images)
@@ -177,8 +257,11 @@ def test_the_probe_is_the_feature_of_the_probe_record(
     assert np.abs(module.feature_map.probe - expected).max() < 1e-6
 
 
-def test_it_travels_in_the_release_without_the_module(module: PublicModule) -> None:
-    feature_map = module.feature_map
+@pytest.mark.parametrize("changed", [{}, WITH_SQUARES, RECTIFIED], ids=["", "squares", "rectified"])
+def test_it_travels_in_the_release_without_the_module(
+    module: PublicModule, changed: dict[str, Any]
+) -> None:
+    feature_map = replace(module.feature_map, **changed)
     spec, weights = feature_map.spec(), feature_map.weights()
     again = feature_map_from_spec(spec, weights)
     assert weights_digest(again) == weights_digest(feature_map)
@@ -202,6 +285,12 @@ def test_it_travels_in_the_release_without_the_module(module: PublicModule) -> N
     ):
         with pytest.raises(SchemaError, match=r"^feature map: "):
             feature_map_from_spec(other, kept)
+    wrong: dict[str, list[object]] = {
+        "squares": [0.0, 1.0, -0.1, 1, None, "0.6"], "rectified": [False, 1, None],
+    }  # fmt: skip
+    for name, value in ((name, value) for name, values in wrong.items() for value in values):
+        with pytest.raises(SchemaError, match=r"^feature map: "):
+            feature_map_from_spec({**spec, name: value}, weights)
 
 
 @pytest.mark.parametrize(
@@ -349,6 +438,8 @@ def test_options_that_do_not_fit_get_one_line(
         (["--module", file], "it goes with --features perceptual, not ntk"),
         (["--features", "rff", "--module-is-public"], "goes with --features perceptual, not rff"),
         ([*EMBED, file, "--width", "5"], "--width 5: it goes with --features ntk, not perceptual"),
+        (["--squares", "0.5"], "--squares 0.5: it goes with --features perceptual, not ntk"),
+        (["--features", "rff", "--rectified"], "--rectified: it goes with --features perceptual"),
         ([*EMBED, "missing.pt"], "missing.pt: there is no such file"),
     ):
         refused = dpntk("embed", folder, *options)
@@ -396,6 +487,23 @@ def test_the_whole_path_with_it(dpntk: Command, folder: Path, tmp_path: Path) ->
     audit = ("audit", "--eps", "1", "--delta", "1e-3", "--runs", "200")
     assert dpntk(*audit).code == 1
     audited = dpntk(*audit, "--module", "elsewhere.pt")
+    assert audited.code == 0, audited.stderr
+
+
+def test_squares_go_the_whole_path(dpntk: Command, folder: Path) -> None:
+    write_convolutions(Path("m.pt"), channels=3)
+    embedded = dpntk("embed", folder, *EMBED, "m.pt", "--squares", 0.6, "--rectified")
+    assert embedded.code == 0, embedded.stderr
+    assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
+    released = open_release(Path("release.h5")).release
+    assert released.embedding.shape == (96, 3)
+    assert released.guarantee.sensitivity == pytest.approx(math.sqrt(2 * (1 + 0.25**2)))
+    label = " ".join(dpntk("inspect").stdout.replace("│", " ").split())
+    assert "rectified features of a pre-trained module" in label
+    assert "and their squares of weight 0.6" in label
+    made = dpntk("generate", "--steps", "3", "-n", "30", "--module", "m.pt")
+    assert made.code == 0, made.stderr
+    audited = dpntk("audit", "--eps", "1", "--delta", "1e-3", "--runs", "200", "--module", "m.pt")
     assert audited.code == 0, audited.stderr
 
 

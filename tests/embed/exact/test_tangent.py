@@ -17,12 +17,11 @@ from dpntk.embed.exact.scattering import ExactFront
 from dpntk.embed.exact.tangent import ExactTangentFeatures, _products_of_integers
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.conftest import CLASSES, draw_records
+from tests.helpers.devices import every_device
 from tests.helpers.networks import NETWORKS, VECTOR, paper
 
 CPU = torch.device("cpu")
-DEVICES = [CPU] + ([torch.device("cuda")] if torch.cuda.is_available() else [])
 every_network = pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-every_device = pytest.mark.parametrize("device", DEVICES, ids=str)
 
 
 def sums_of(
@@ -105,13 +104,13 @@ def test_norms_in_grid_units_are_those_of_the_integers(
 
 
 @every_network
+@every_device
 def test_no_bit_depends_on_company_chunks_threads_or_device(
-    network: TangentFeatures, grid: Grid
+    network: TangentFeatures, device: torch.device, grid: Grid
 ) -> None:
     records, labels = draw_records(61, size=network.record_size)
     whole = sums_of(network, records, labels, grid)
-    for device in DEVICES:
-        assert np.array_equal(whole, sums_of(network, records, labels, grid, device=device))
+    assert np.array_equal(whole, sums_of(network, records, labels, grid, device=device))
     order = np.random.default_rng(1).permutation(len(records))
     for chunk in (1, 7):
         assert np.array_equal(whole, sums_of(network, records, labels, grid, chunk))

@@ -36,7 +36,7 @@ def write(path: Path, pixels: NDArray[np.uint8], **labels: object) -> Path:
 
 def test_it_is_the_formula() -> None:
     one, other = (
-        Gaussian.of(images_of(noise(300, seed, most)), Metric.of_pixels((1, 8, 8)))
+        Gaussian.of(Metric.of_pixels((1, 8, 8)).said_of(images_of(noise(300, seed, most))))
         for seed, most in ((0, 256), (1, 200))
     )
     root = sqrtm(one.covariance @ other.covariance).real
@@ -68,7 +68,7 @@ def test_features_are_what_the_module_says(tmp_path: Path) -> None:
     pixels = noise(250, 0)
     with torch.no_grad():
         said = network(torch.from_numpy(pixels).float() / 255).flatten(1).double().numpy()
-    found = Gaussian.of(images_of(pixels), metric)
+    found = Gaussian.of(metric.said_of(images_of(pixels)))
     assert np.allclose(found.mean, said.mean(axis=0), atol=1e-5)
     assert np.allclose(found.covariance, np.cov(said, rowvar=False), atol=1e-5)
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModuleError, match=r"it says 6,400 numbers of an image: .* 4,096 at most"):
         Metric.of_module(tmp_path / "wide.pt", (1, 8, 8))
     with pytest.raises(DataError, match="between two images or more"):
-        Gaussian.of(images_of(noise(1, 0)), Metric.of_pixels((1, 8, 8)))
+        Metric.of_pixels((1, 8, 8)).said_of(images_of(noise(1, 0)))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -104,7 +104,8 @@ def test_images_without_labels_are_measured_by_their_distance_alone(
         assert "all records are of one class, so there is nothing to classify" in made.stderr
         assert "Frechet distance to these: of pixels" in made.stdout
     near, far = (json.loads(Path(f"{name}.npz.json").read_text()) for name in ("images", "far"))
-    assert [set(row) for row in near["rows"]] == [{"trained_on", "records", "Frechet distance"}] * 2
+    distances = {"Frechet distance", "precision", "recall"}
+    assert [set(row) for row in near["rows"]] == [{"trained_on", "records", *distances}] * 2
     assert near["classifiers"] == {}
     assert near["metric"] == {"features": "pixels"}
     synthetic, real = (row["Frechet distance"] for row in near["rows"])
@@ -125,8 +126,17 @@ def test_a_module_adds_the_distance_to_the_accuracies(dpntk: Command, tmp_path: 
     assert {"metric", "Frechet distance"}.isdisjoint({*plain, *plain["rows"][0]})
     for row, same in zip(found["rows"], plain["rows"], strict=True):
         assert row.pop("Frechet distance") > 0
+        assert 0 < row.pop("precision") <= 1
+        assert 0 < row.pop("recall") <= 1
+        assert 0 < row.pop("linear on features") < 1
         assert row == same
+    assert "on the metric module's features" in found["classifiers"]["linear on features"]
     assert len(found["metric"]["module"]) == 64
+    write(tmp_path / "dark.npz", noise(60, 0, 20), y=np.arange(60) % 3)
+    dark = dpntk("evaluate", "dark.npz", *arguments[2:], "--metric-module", "module.pt")
+    assert dark.code == 0
+    row, *_ = json.loads(Path("evaluation.json").read_text())["rows"]
+    assert row["precision"] == row["recall"] == 0
     write(tmp_path / "colour.npz", noise(60, 0, channels=3), y=np.arange(60) % 3)
     wrong = dpntk("evaluate", "colour.npz", "--test", "colour.npz", "--metric-module", "module.pt")
     refused(wrong, "module.pt: it fails on float32 values of shape (1, 3, 8, 8)")

@@ -13,12 +13,11 @@ from dpntk.embed.exact.reference import features
 from dpntk.generate.kernels.scattering import SmoothFront
 from dpntk.generate.kernels.tangent import TangentKernel
 from tests.conftest import CLASSES, draw_records
+from tests.helpers.devices import every_device
 from tests.helpers.networks import NETWORKS
 
 CPU = torch.device("cpu")
-DEVICES = [CPU] + ([torch.device("cuda")] if torch.cuda.is_available() else [])
 every_network = pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-every_device = pytest.mark.parametrize("device", DEVICES, ids=str)
 
 
 class Found(NamedTuple):

@@ -131,7 +131,7 @@ def test_rows_are_drawn_as_the_tilt_says_and_none_twice() -> None:
     kinds[1, 0] = 1.0
     theta = torch.zeros(feature_map.dimension)
     entry = feature_map.entry
-    last = feature_map.hits((kinds[1:] * 255).astype(np.uint8))[0, 0]
+    last = feature_map.hits(torch.from_numpy(kinds[1:] * 255))[0, 0]
     theta[last] = float(np.log(3)) / entry
     asked: list[tuple[int, int]] = []
 

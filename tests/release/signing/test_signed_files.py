@@ -18,6 +18,7 @@ from dpntk.release.publishing.pipeline import write_release
 from dpntk.release.signing.sshsig import Signature, parse
 from dpntk.release.signing.trust import add
 from tests.conftest import Command, refused
+from tests.helpers.processes import overwrite
 
 unless_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 
@@ -35,7 +36,7 @@ def stranger(tmp_path: Path) -> SigningKey:
 
 
 def refusal(path: Path, content: bytes) -> ReleaseError:
-    path.write_bytes(content)
+    overwrite(path, content)
     with pytest.raises(ReleaseError) as caught:
         open_release(path)
     assert re.fullmatch(rf"{re.escape(str(path))}: .+", str(caught.value))

@@ -6,16 +6,18 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
+from pyarrow import parquet
 
-from dpntk.common.errors import SchemaError
+from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.image import ImageSchema, pictures
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import Source, SourceOptions, open_source
 from dpntk.common.sources.images.layout import shades_of_grey
-from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, idx_bytes
+from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, idx_bytes, write_tar
 
 COLOURS = np.random.default_rng(7).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
 IN_COLOUR = [kind for kind in KINDS if kind != "parquet lists"]
@@ -190,13 +192,27 @@ def unlabelled(folder: Path, kind: str, images: NDArray[np.uint8]) -> Path:
         case "npy":
             np.save(folder / "faces.npy", images)
             return folder / "faces.npy"
+        case "idx":
+            for number, part in enumerate(np.split(images, [9])):
+                (folder / f"train-images.{number}").write_bytes(idx_bytes(part))
+            return folder
+        case "parquet":
+            for number, part in enumerate(np.split(images, [9])):
+                scans = pa.table({"scan": [encoded(image) for image in part]})
+                parquet.write_table(scans, folder / f"{number}.parquet")
+            return folder
+        case "tar":
+            for number, part in enumerate(np.split(images, [9])):
+                members = [(f"{key:02}.png", encoded(image)) for key, image in enumerate(part)]
+                write_tar(folder / f"{number}.tar", [*members, ("19.txt", b"a caption")])
+            return folder
         case _:
             np.save(folder / "x_train.npy", images)
             return folder
 
 
 @pytest.mark.parametrize("images", [IMAGES, COLOURS], ids=["grey", "colour"])
-@pytest.mark.parametrize("kind", ["folder", "npz", "npy", "arrays"])
+@pytest.mark.parametrize("kind", ["folder", "npz", "npy", "arrays", "idx", "parquet", "tar"])
 def test_images_without_labels_are_of_one_class(
     tmp_path: Path, kind: str, images: NDArray[np.uint8], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,6 +231,16 @@ def test_images_without_labels_are_of_one_class(
     assert named.schema.classes_origin is Origin.DECLARED
     with pytest.raises(SchemaError, match="all of one class, but 3 classes are declared"):
         open_source(path, SourceOptions(classes=3))
+
+
+@pytest.mark.parametrize("label", [("00.cls", b"0"), ("00.json", b'{"label": 0}')])
+def test_one_label_among_images_without_any_is_a_mistake(
+    tmp_path: Path, label: tuple[str, bytes]
+) -> None:
+    shards = unlabelled(tmp_path / "data", "tar", IMAGES)
+    write_tar(shards / "2.tar", [("00.png", encoded(IMAGES[0])), label])
+    with pytest.raises(DataError, match=r"0\.tar: 00: an image without a label: put 00\.cls"):
+        open_source(shards)
 
 
 def test_folders_train_and_test_of_images_are_parts_and_no_classes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The user's configuration folder: the signing key and the lists of signers."""
+"""The user's configuration folder: the signing key, the lists of signers, and the data sets."""
 
 from __future__ import annotations
 

@@ -1,0 +1,206 @@
+"""Which embeddings are of the same records, and what was released from each of them.
+
+Every embedding has a ledger of its own, but whoever embeds the same records twice spends on them
+twice. So the owner can say of which data set an embedding is. What is said is kept in the user's
+configuration folder, in a file that nobody else can read (0600): an embedding is known there by a
+digest of its exact sums, whatever its name is and however often it was copied, and that digest is
+in no release. A merged embedding is of the data sets of its parts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ...common.arguments import require_kind
+from ...common.errors import BudgetError, SchemaError
+from ...common.ledger import Ledger
+from ...common.storage import door
+from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically, write_failures
+from ...common.storage.canonical_json import canonical_json
+from ...common.storage.config import config_folder
+from ...common.storage.locks import locked
+from ...common.storage.plain import parse_json
+from .file import Embedding
+
+_FORMAT: Final = "dpntk data sets 1"
+_LARGEST_FILE: Final = 1 << 30
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True)
+class Member:
+    """An embedding of a data set.
+
+    Attributes:
+        path: where it lay when it was last written.
+        ledger: what had been released from it then.
+    """
+
+    path: str
+    ledger: Ledger
+
+
+Registry = dict[str, dict[str, Member]]
+"""By the name of a data set and the digest of an embedding's sums."""
+
+
+def registry_path() -> Path:
+    """Where it is kept what the owner has said."""
+    return config_folder() / "data_sets" / "registry.json"
+
+
+def members_of(name: str) -> tuple[Member, ...]:
+    """The embeddings of a data set.
+
+    Raises:
+        BudgetError: nothing was declared under this name, or the registry cannot be read.
+    """
+    registry = _read(registry_path())
+    if name not in registry:
+        known = f"there are {', '.join(sorted(registry))}" if registry else "there is none"
+        raise BudgetError(f"no data set {name!r} was declared: {known}; 'dpntk embed --data-set'")
+    return tuple(registry[name].values())
+
+
+def data_sets_of(embedding: Embedding) -> tuple[str, ...]:
+    """The names that an embedding, or one that it was merged from, was declared under.
+
+    Raises:
+        BudgetError: the registry cannot be read.
+    """
+    return tuple(sorted(_names(_read(registry_path()), embedding)))
+
+
+def joint_ledger(ledgers: Iterable[Ledger]) -> Ledger:
+    """All releases from several embeddings of the same records, each of them once.
+
+    Guarantee:
+        What they spend together is never less than what they have spent. Releases from parts count
+        as of the whole, but for those of the ledger that has most parts. It has no ceiling of its
+        own. (docs/privacy/proofs.md, statement 11.)
+    """
+    plain = (replace(ledger, ceiling=None) for ledger in ledgers)
+    largest_first = sorted(plain, key=lambda ledger: len(ledger.parts), reverse=True)
+    return functools.reduce(Ledger.going_on_with, largest_first, Ledger())
+
+
+def spent_on_records_of(embedding: Embedding) -> Ledger:
+    """The ledger of an embedding, with all releases from others of its data sets.
+
+    Raises:
+        BudgetError: the registry cannot be read.
+    """
+    registry = _read(registry_path())
+    others = [m.ledger for name in _names(registry, embedding) for m in registry[name].values()]
+    together = joint_ledger([embedding.ledger, *others])
+    return replace(together, ceiling=embedding.ledger.ceiling)
+
+
+@contextlib.contextmanager
+def nobody_else_spends(embedding: Embedding) -> Iterator[None]:
+    """Keep releases from other embeddings of the same data sets waiting until this one is noted.
+
+    Raises:
+        BudgetError: the registry cannot be read.
+        OutputError: its folder cannot be locked.
+    """
+    together = (
+        locked(followed(registry_path())) if data_sets_of(embedding) else contextlib.nullcontext()
+    )
+    with together:
+        yield
+
+
+def require_name(name: str) -> None:
+    """Check that a data set can have this name.
+
+    Raises:
+        BudgetError: it cannot.
+    """
+    require_kind("data_set", name, str, "a name", refusal=BudgetError)
+    if not (name.strip() and name.isprintable() and len(name) <= _LONGEST_NAME):
+        raise BudgetError(
+            f"--data-set {name!r}: give a name of up to {_LONGEST_NAME} characters that can be read"
+        )
+
+
+def declare(name: str, embedding: Embedding, path: Path) -> None:
+    """Enter an embedding as one of a data set, or what has been released from it since.
+
+    Raises:
+        BudgetError: the name is none, or the registry cannot be read.
+        OutputError: the registry cannot be written.
+    """
+    require_name(name)
+    place = followed(registry_path())
+    with write_failures(place):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(place):
+        _enter((name,), embedding, path)
+
+
+def note(embedding: Embedding, path: Path) -> None:
+    """Enter what has been released from an embedding, if it is of any data set.
+
+    The caller keeps others from it: `nobody_else_spends`.
+
+    Raises:
+        BudgetError: the registry cannot be read.
+        OutputError: the registry cannot be written.
+    """
+    if names := data_sets_of(embedding):
+        _enter(names, embedding, path)
+
+
+def _names(registry: Mapping[str, Mapping[str, Member]], embedding: Embedding) -> set[str]:
+    digests = {embedding.totals.digest(), *embedding.shards}
+    return {name for name, members in registry.items() if not digests.isdisjoint(members)}
+
+
+def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
+    place, digest = followed(registry_path()), embedding.totals.digest()
+    registry = _read(place)
+    for name in names:
+        members = registry.setdefault(name, {})
+        known = members[digest].ledger if digest in members else Ledger()
+        ledger = embedding.ledger.going_on_with(known)  # a copy may have been released from
+        members[digest] = Member(str(path.resolve()), ledger)
+    document = {
+        "format": _FORMAT,
+        "data_sets": {
+            name: {
+                digest: {"path": member.path, "ledger": member.ledger.to_json()}
+                for digest, member in members.items()
+            }
+            for name, members in registry.items()
+        },
+    }
+    write_atomically(place, canonical_json(document).encode(), mode=SENSITIVE_MODE)
+
+
+def _read(path: Path) -> Registry:
+    """What the registry says; nothing if there is none."""
+    if not os.path.lexists(path):
+        return {}
+    try:
+        document: Any = parse_json(door.read(path, _LARGEST_FILE, refusal=BudgetError))
+        if document["format"] != _FORMAT:
+            raise ValueError("of another kind")
+        return {
+            str(name): {
+                str(digest): Member(str(entry["path"]), Ledger.from_json(entry["ledger"]))
+                for digest, entry in members.items()
+            }
+            for name, members in document["data_sets"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, SchemaError, BudgetError) as error:
+        raise BudgetError(
+            f"{path}: the registry of data sets cannot be read ({error}): without it nobody knows "
+            "what was spent on them; put a copy back, or move it away"
+        ) from error

@@ -1,0 +1,96 @@
+"""The part of `dpntk plan` that speaks of use and not of noise."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from ...common.console import TextTable, out, show
+from ...common.errors import BudgetError
+from ...common.features.base import FeatureMap
+from ...common.schema import Schema
+from ...common.schema.table import TableSchema
+from ...embed.exact.grid import Grid
+from ..publishing.forecast import Figure, Forecasts, forecast
+from ..publishing.plan import Plan, plan
+
+_TIMES: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""What epsilon is multiplied by, for a curve that helps to choose it."""
+
+
+def forecasts_around(
+    planned: Plan, schema: Schema, feature_map: FeatureMap, grid: Grid
+) -> Forecasts | None:
+    """What a release would show, and others with less and more epsilon; None if it cannot be told.
+
+    Args:
+        planned: the release.
+        schema: of the records.
+        feature_map: that they are or would be embedded with.
+        grid: that they are or would be summed on.
+    """
+    if not isinstance(schema, TableSchema):
+        return None
+    plans = []
+    for times in _TIMES:
+        epsilon = float(f"{planned.parameters.epsilon * times:.2g}") if times != 1 else None
+        other = replace(planned.parameters, epsilon=epsilon or planned.parameters.epsilon)
+        with contextlib.suppress(BudgetError):  # so little, or so much, is not to be had
+            plans.append(plan(feature_map, grid, planned.classes, planned.records, other))
+    return forecast(schema, feature_map, plans)
+
+
+def forecast_document(forecasts: Forecasts | None) -> dict[str, Any] | None:
+    """The figures, for programs."""
+    if forecasts is None:
+        return None
+    return {
+        **asdict(forecasts),
+        "at": [
+            {**asdict(each), "mostly_noise": forecasts.mostly_noise(each)} for each in forecasts.at
+        ],
+    }
+
+
+def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
+    """The figures, for people, and a word if the release would be mostly noise.
+
+    Args:
+        forecasts: of several epsilons.
+        epsilon: that of the release.
+    """
+    table = TextTable("what such releases would show of made-up rows of this schema")
+    table.add_column("epsilon", right=True, wrap=False)
+    table.add_column("error of correlations", right=True)
+    with_label = forecasts.without_noise is not None
+    if with_label:
+        table.add_column("accuracy of a linear classifier", right=True)
+    for each in forecasts.at:
+        cells = [f"{each.epsilon:g}", _shown(each.correlation_error)]
+        table.add_row(*cells, *([_shown(each.accuracy)] if each.accuracy else []))
+    show(table)
+    accuracy = (
+        f"; the accuracy is {forecasts.without_noise:.2f} without noise, and "
+        f"{forecasts.by_chance:.2f} by chance"
+        if forecasts.without_noise is not None
+        else ""
+    )
+    out.print(
+        f"Whoever takes all correlations to be 0 is off by {forecasts.correlation:.3f}{accuracy}. "
+        "Mean and standard deviation over several simulated tables; real rows may be easier or "
+        "harder."
+    )
+    (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
+    if forecasts.mostly_noise(here):
+        enough = [each.epsilon for each in forecasts.at if not forecasts.mostly_noise(each)]
+        larger = f"a larger epsilon ({min(enough):g} would do)" if enough else "a larger epsilon"
+        out.print(
+            f"Mostly noise: with epsilon {epsilon:g} the release would show less than half of how "
+            f"columns go together. What helps: more records, {larger}, fewer columns, or pairs of "
+            "columns that are chosen beforehand (--pairs)."
+        )
+
+
+def _shown(figure: Figure) -> str:
+    return f"{figure.mean:.3f} ± {figure.deviation:.3f}"

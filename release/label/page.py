@@ -1,0 +1,91 @@
+"""One page on a release, to print: for whoever has to answer for the privacy of the records."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from scipy.special import ndtr, ndtri
+
+from ...common.adjacency import Adjacency
+from ...common.html import pages_of
+from ...common.text import promised
+from ..file.distilled import AnyOpened
+from ..file.model import EmbeddingGuarantee
+from ..mechanism.accountant import noise_multiplier
+from .kinds import label_of
+
+BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk page"
+"""Beginning of every such page."""
+_FALSE_ALARMS: Final = 0.05
+
+
+def page_of(opened: AnyOpened) -> bytes:
+    """The page, in UTF-8.
+
+    Guarantee:
+        A function of the release file and of who is trusted, as the label is.
+
+    Args:
+        opened: the release.
+    """
+    release = opened.release
+    promise = release.guarantee
+    epsilon, delta = promise.total_epsilon, promise.delta
+    if isinstance(promise, EmbeddingGuarantee):
+        adjacency = promise.total_adjacency
+        multiplier = noise_multiplier(epsilon, delta) if promise.private else 0.0
+        recognised = most_recognised_in_gaussian(multiplier, _FALSE_ALARMS)
+    else:
+        adjacency = promise.adjacency
+        recognised = most_recognised(epsilon, delta, _FALSE_ALARMS)
+    page = pages_of("dpntk.release.label").get_template("page.html").render(
+        label=label_of(opened),
+        looked_up=release.schema.from_data,
+        private=promise.private,
+        epsilon=promised(release.epsilon),
+        delta=promised(delta),
+        exchanged=adjacency is Adjacency.REPLACE_ONE,
+        false_alarms=_percent_up(_FALSE_ALARMS),
+        recognised=_percent_up(recognised),
+    )  # fmt: skip
+    return page.encode()
+
+
+def most_recognised(epsilon: float, delta: float, false_alarms: float) -> float:
+    """How often somebody can at most tell that a record is there, if it is.
+
+    That follows from (epsilon, delta) differential privacy, however they tell (Kairouz, Oh,
+    Viswanath 2015, "The composition theorem for differential privacy", theorem 2.1).
+
+    Args:
+        epsilon: of the promise; may be infinite.
+        delta: likewise.
+        false_alarms: how often they believe so if it is not there.
+
+    Returns:
+        A probability.
+    """
+    at_most = 1 - math.exp(-epsilon) * (1 - delta - false_alarms)
+    if epsilon < -math.log(false_alarms):
+        at_most = min(at_most, math.exp(epsilon) * false_alarms + delta)
+    return at_most
+
+
+def most_recognised_in_gaussian(multiplier: float, false_alarms: float) -> float:
+    """The same of releases with Gaussian noise, of which it is known exactly.
+
+    It is much less than what follows from epsilon and delta alone (Dong, Roth, Su 2022, "Gaussian
+    Differential Privacy", equation 6).
+
+    Args:
+        multiplier: standard deviation of the noise at sensitivity 1, of all releases together; 0
+            if there is none.
+        false_alarms: as in `most_recognised`.
+    """
+    return float(ndtr(ndtri(false_alarms) + 1 / multiplier)) if multiplier else 1.0
+
+
+def _percent_up(share: float) -> str:
+    """As a percentage with one digit at most behind the point, never below it."""
+    return f"{math.ceil(round(1000 * share, 9)) / 10:g}"

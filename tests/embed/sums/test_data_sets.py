@@ -1,0 +1,154 @@
+"""What was spent on one data set over several embeddings: entered, added up, asked about."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+
+from dpntk.embed import load_embedding
+from dpntk.embed.sums.data_sets import joint_ledger, members_of, registry_path
+from dpntk.release import PrivacyParameters, own_key, release
+from dpntk.release.mechanism.composition import Total, total_of
+from tests.conftest import Command, refused
+
+PROMISE = ("--eps", 1, "--delta", 1e-3)
+
+
+def embed(dpntk: Command, folder: Path, width: int, *options: object) -> Path:
+    """An embedding of the images, another one for every width."""
+    path = Path(f"{width}.h5")
+    made = dpntk("embed", folder, "--width", width, "-o", path, *options)
+    assert made.code == 0, made.stderr
+    return path
+
+
+def spent(dpntk: Command, *options: object) -> tuple[int, float]:
+    """How many releases `budget` counts, and the epsilon of all together."""
+    shown = dpntk("budget", *options, "--json")
+    assert shown.code == 0, shown.stderr
+    document = json.loads(shown.stdout)
+    return len(document["releases"]), document["spent"][0]["epsilon"]
+
+
+def test_releases_from_several_embeddings_are_added_up(dpntk: Command, folder: Path) -> None:
+    for width in (5, 6):
+        embed(dpntk, folder, width, "--data-set", "digits")
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+    assert spent(dpntk, "6.h5")[0] == 0
+    again = ("release", "6.h5", *PROMISE, "-o", "second.h5")
+    asked = dpntk(*again)
+    refused(asked, "another embedding of the same data set was released before", "add --compose")
+    assert not load_embedding(Path("6.h5")).ledger.entries
+    assert dpntk(*again, "--compose").code == 0
+
+    both = joint_ledger(load_embedding(Path(f"{width}.h5")).ledger for width in (5, 6))
+    together = total_of(both, 1e-3).epsilon
+    assert 1.3 < together < 1.6
+    assert spent(dpntk, "--data-set", "digits") == (2, together)
+    told = json.loads(dpntk("inspect", "second.h5", "--json").stdout)["guarantee"]
+    assert (told["total_releases"], told["total_epsilon"]) == (2, together)
+    assert json.loads(dpntk("plan", "5.h5", *PROMISE, "--json").stdout)["budget"]["releases"] == 2
+    shown = dpntk("budget", "--data-set", "digits").stdout
+    assert "from 2 embeddings: " in shown
+    assert "--data-set digits" in dpntk("budget", "5.h5").stdout
+
+
+def test_nothing_of_the_data_set_is_in_a_release_and_nobody_else_reads_the_registry(
+    dpntk: Command, folder: Path
+) -> None:
+    embed(dpntk, folder, 5, "--data-set", "ward-seven")
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+    digest = load_embedding(Path("5.h5")).totals.digest()
+    assert digest in registry_path().read_text()
+    for hidden in (digest, "ward-seven"):
+        assert hidden.encode() not in Path("release.h5").read_bytes()
+    assert registry_path().stat().st_mode & 0o777 == 0o600
+
+
+def test_copies_merged_embeddings_and_what_was_lost_count(dpntk: Command, folder: Path) -> None:
+    embed(dpntk, folder, 5, "--data-set", "digits")
+    Path("copy.h5").write_bytes(Path("5.h5").read_bytes())
+    Path("5.h5").unlink()
+    assert dpntk("release", "copy.h5", *PROMISE).code == 0
+    Path("copy.h5").unlink()
+    assert spent(dpntk, "--data-set", "digits")[0] == 1
+    # Embedded again, it is known by its sums; and what another holds of it counts in the sum.
+    embed(dpntk, folder, 5)
+    refused(dpntk("release", "5.h5", *PROMISE, "-o", "o.h5"), "was released before")
+    from_other_images = folder.with_name("more")
+    folder.rename(from_other_images)
+    next(from_other_images.rglob("*.png")).unlink()
+    embed(dpntk, from_other_images, 5, "-o", "rest.h5")
+    assert dpntk("merge", "5.h5", "rest.h5", "-o", "all.h5").code == 0
+    refused(dpntk("release", "all.h5", *PROMISE, "-o", "o.h5"), "was released before")
+    assert dpntk("release", "all.h5", *PROMISE, "-o", "o.h5", "--compose").code == 0
+    assert spent(dpntk, "--data-set", "digits")[0] == 2
+
+
+def test_a_release_that_is_not_written_counts_too(
+    dpntk: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The registry is written before the embedding, and both before the noise is drawn."""
+    embed(dpntk, folder, 5, "--data-set", "digits")
+    with monkeypatch.context() as patch:
+        patch.setattr("dpntk.release.publishing.pipeline._carry_out", interrupted)
+        assert dpntk("release", "5.h5", *PROMISE).code == 1
+    assert spent(dpntk, "--data-set", "digits")[0] == 1
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_embedding_that_is_there_can_be_declared(dpntk: Command, folder: Path) -> None:
+    embed(dpntk, folder, 5)
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+    embed(dpntk, folder, 5, "--data-set", "digits", "--overwrite")
+    assert spent(dpntk, "--data-set", "digits")[0] == 1
+
+
+def test_a_damaged_registry_is_one_line_and_nothing_is_spent(dpntk: Command, folder: Path) -> None:
+    embed(dpntk, folder, 5, "--data-set", "digits")
+    own_key()  # made now, so that no command says that it has made one
+    release_it = ("release", "5.h5", *PROMISE)
+    lines = release_it, ("budget", "--data-set", "digits"), ("budget", "5.h5")
+    for content in ("", "[]", '{"format": "dpntk data sets 1", "data_sets": 7}'):
+        registry_path().write_text(content)
+        for line in lines:
+            refused(dpntk(*line), "put a copy back, or move it away")
+    assert not load_embedding(Path("5.h5")).ledger.entries
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201])
+def test_names_that_are_none_are_refused_before_anything_is_read(dpntk: Command, name: str) -> None:
+    refused(dpntk("embed", "nowhere", "--data-set", name), "a name of up to 200 characters")
+
+
+def test_what_nobody_declared(dpntk: Command, folder: Path) -> None:
+    refused(dpntk("budget", "--data-set", "digits"), "no data set 'digits' was declared")
+    assert dpntk("budget", "x.h5", "--data-set", "digits").code == 2
+    embed(dpntk, folder, 5)
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+    assert not registry_path().exists()
+
+
+def test_releases_from_two_embeddings_at_once_see_one_another(dpntk: Command, folder: Path) -> None:
+    """While one asks what was spent and is entered, no other gets as far as asking."""
+    for width in (5, 6):
+        embed(dpntk, folder, width, "--data-set", "digits")
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+
+    def asked(_: Total) -> bool:
+        with (
+            (registry_path().parent / ".dpntk.lock").open() as lock,
+            pytest.raises(BlockingIOError),
+        ):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+
+    release("6.h5", "second.h5", PrivacyParameters(1.0, 1e-3), compose=asked)
+    paths = {member.path for member in members_of("digits")}
+    assert paths == {str(Path(f"{width}.h5").resolve()) for width in (5, 6)}

@@ -1,0 +1,90 @@
+"""One page to print: it says what the label says, in words that are true, and is harmless."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.foreign import shown
+from dpntk.common.schema.image import ImageSchema
+from dpntk.embed import Embedding
+from dpntk.release import PrivacyParameters, open_any, own_key
+from dpntk.release.label.page import most_recognised, most_recognised_in_gaussian
+from dpntk.release.mechanism.accountant import epsilon_for
+from dpntk.release.publishing.pipeline import unrecorded_release, write_release
+from dpntk.release.signing.policy import Acceptance
+from tests.conftest import Command, refused
+from tests.evaluate.html.test_report import MARKUP, page, require_harmless
+from tests.helpers.releases import KINDS, write_small_release
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_of_every_kind(kind: str, dpntk: Command, tmp_path: Path) -> None:
+    made = open_any(write_small_release(kind, tmp_path / "release.h5"), Acceptance())
+    assert dpntk("inspect", "--page", "officer.html").code == 0
+    assert Path("officer.html").stat().st_mode & 0o044
+    found = page("officer.html")
+    require_harmless(found)
+    for text in (made.release.statement, made.digest):
+        assert shown(text) in found.texts
+    assert not {"NOT PRIVATE.", "Looked up in the records:"} & set(found.texts)
+    assert dpntk("inspect", "--page", "officer.html").code == 0  # an earlier one is replaced
+    Path("other.html").write_text("mine")
+    refused(dpntk("inspect", "--page", "other.html"), "is another kind of file")
+    assert dpntk("inspect", "--page", "officer.html", "--json").code == 2
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_it_says_how_often_a_record_is_recognised(
+    dpntk: Command, embedding: Embedding, tmp_path: Path, adjacency: Adjacency
+) -> None:
+    classes = tuple(sorted(MARKUP[:3]))
+    assert isinstance(embedding.schema, ImageSchema)
+    strange = replace(embedding, schema=replace(embedding.schema, classes=classes))
+    made = unrecorded_release(strange, PrivacyParameters(1.0, 1e-3, adjacency))
+    write_release(made, tmp_path / "release.h5", own_key())
+    assert dpntk("inspect", "--page", "officer.html").code == 0
+    found = page("officer.html")
+    require_harmless(found)
+    most = 100 * norm.cdf(norm.ppf(0.05) + 1 / made.guarantee.noise_multiplier)
+    (said,) = [float(text) for text in found.texts if re.fullmatch(r"\d+\.\d", text)]
+    assert most <= said < most + 0.2
+    text = " ".join(found.texts)
+    assert ("or another one" in text) == (adjacency is Adjacency.REPLACE_ONE)
+    assert ("or is not there at all" in text) == (adjacency is Adjacency.ADD_REMOVE)
+    for name in classes:
+        assert shown(name) in text
+
+
+def test_what_is_no_promise_is_said(dpntk: Command, folder: Path) -> None:
+    assert dpntk("embed", folder, "--width", 5).code == 0
+    assert dpntk("release", "--eps", "inf", "--not-private").code == 0
+    assert dpntk("inspect", "--page", "officer.html").code == 0
+    assert Path("officer.html").stat().st_mode & 0o777 == 0o600
+    assert {"NOT PRIVATE.", "Looked up in the records:"} <= set(page("officer.html").texts)
+
+
+@settings(deadline=None, max_examples=50)
+@given(multiplier=st.floats(0.1, 50), delta=st.floats(1e-9, 1e-2), alarms=st.floats(0.01, 0.5))
+def test_no_attack_on_a_gaussian_mechanism_is_better(
+    multiplier: float, delta: float, alarms: float
+) -> None:
+    """Of those the best is known exactly (Dong, Roth and Su 2022)."""
+    epsilon = epsilon_for(multiplier, delta)
+    best = norm.cdf(norm.ppf(alarms) + 1 / multiplier)
+    most = most_recognised(epsilon, delta, alarms)
+    assert best <= most + 1e-9
+    assert most_recognised_in_gaussian(multiplier, alarms) == pytest.approx(best)
+    assert alarms <= most <= 1
+
+
+def test_without_a_release_it_is_chance() -> None:
+    assert most_recognised(0.0, 0.0, 0.05) == pytest.approx(0.05)
+    assert most_recognised(float("inf"), 1e-5, 0.05) == most_recognised_in_gaussian(0.0, 0.05) == 1

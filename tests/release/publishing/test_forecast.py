@@ -1,0 +1,112 @@
+"""What a plan says of use: by simulation, of nothing but what is public."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpntk.common.features.joint import parts_of
+from dpntk.common.schema.toml import Draft
+from dpntk.common.sources.options import SourceOptions
+from dpntk.embed import embed
+from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
+from dpntk.embed.feature_options import FeatureOptions
+from dpntk.generate.output.provenance import _LARGE, _noise_on_correlations
+from dpntk.release import PrivacyParameters
+from dpntk.release.publishing.forecast import Forecast, Forecasts, forecast
+from dpntk.release.publishing.pipeline import unrecorded_release
+from dpntk.release.publishing.plan import plan
+from tests.conftest import Command
+from tests.helpers.tables import PEOPLE, people
+
+OPTIONS = FeatureOptions(width=5)
+
+
+def of_people(records: int, *epsilons: float) -> Forecasts:
+    feature_map = OPTIONS.draw(PEOPLE)
+    grid = Grid.for_capacity(PEOPLE.levels, DEFAULT_CAPACITY)
+    plans = [
+        plan(feature_map, grid, 2, records, PrivacyParameters(epsilon)) for epsilon in epsilons
+    ]
+    found = forecast(PEOPLE, feature_map, plans)
+    assert found is not None
+    return found
+
+
+def test_more_epsilon_and_more_records_show_more() -> None:
+    few, many = of_people(500, 0.1, 1, 10), of_people(50_000, 0.1, 1, 10)
+    for found in (few, many):
+        errors = [each.correlation_error.mean for each in found.at]
+        assert errors == sorted(errors, reverse=True)
+        assert errors[0] <= found.correlation + 1e-9  # nobody need be worse than who knows nothing
+        assert found.without_noise is not None
+        assert found.by_chance + 0.1 < found.without_noise < 0.98
+    for worse, better in zip(few.at, many.at, strict=True):
+        assert better.correlation_error.mean < worse.correlation_error.mean
+        assert lacking(many, better) < lacking(few, worse) + 0.02
+    assert [few.mostly_noise(each) for each in few.at] == [True, False, False]
+    assert not any(map(many.mostly_noise, many.at))
+    assert lacking(many, many.at[-1]) < 0.02
+
+
+def lacking(found: Forecasts, each: Forecast) -> float:
+    """How much less accurate one is than without noise."""
+    assert each.accuracy is not None
+    assert found.without_noise is not None
+    return found.without_noise - each.accuracy.mean
+
+
+def test_products_in_a_release_have_the_noise_that_is_simulated(tmp_path: Path) -> None:
+    """Taken from the noise of a release: 56 products, so within 60 % nearly always."""
+    (tmp_path / "people.csv").write_text(people(300))
+    embedding = embed(tmp_path / "people.csv", OPTIONS, SourceOptions(schema=PEOPLE))
+    parts = parts_of(embedding.feature_map)
+    assert parts.moments is not None
+    made = unrecorded_release(embedding, PrivacyParameters(1.0, 1e-3))
+    noise = made.embedding - embedding.sums * (embedding.grid.unit / embedding.records)
+    products = noise[parts.moment_place].sum(axis=1) / parts.moment_weight
+    twice = products.reshape(parts.moments.factors, parts.moments.factors)
+    drawn = ((twice + twice.T) / 2)[np.triu_indices(parts.moments.factors, 1)]
+    planned = plan(
+        embedding.feature_map, embedding.grid, 2, 300, PrivacyParameters(1.0, 1e-3)
+    )  # fmt: skip
+    simulated = planned.blur / np.sqrt(2) / parts.moment_weight / np.sqrt(2)
+    assert drawn.std() == pytest.approx(simulated, rel=0.6)
+    # What is said after the release has the same scale.
+    wide = _noise_on_correlations(made)
+    assert wide == pytest.approx(parts.moments.noise_on_correlations(simulated))
+    assert wide > _LARGE
+
+
+def test_a_plan_says_what_could_be_learnt_and_where_it_is_mostly_noise(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    options = ("plan", "--schema", "schema.toml", "--width", 5, "--records", 500, "--eps")
+    noisy = " ".join(dpntk(*options, 0.1).stdout.split())
+    assert "Mostly noise: with epsilon 0.1" in noisy
+    assert "(1 would do)" in noisy
+    assert "Mostly noise" not in dpntk(*options, 10).stdout
+    told = json.loads(dpntk(*options, 0.1, "--json").stdout)["forecast"]
+    assert [each["epsilon"] for each in told["at"]] == [0.01, 0.03, 0.1, 0.3, 1]
+    here = told["at"][2]
+    assert here["mostly_noise"]
+    assert f"{here['correlation_error']['mean']:.3f} ± " in noisy
+    assert told["by_chance"] == 0.5
+    # There is nothing to tell it by.
+    assert json.loads(dpntk(*options, 1, "--moments", 0, "--json").stdout)["forecast"] is None
+
+
+def test_it_depends_on_no_record(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    said = []
+    for seed in (0, 1):
+        (tmp_path / "people.csv").write_text(people(200, seed))
+        made = dpntk("embed", "people.csv", "--schema", "schema.toml", "--width", 5, "--overwrite")
+        assert made.code == 0, made.stderr
+        said.append(dpntk("plan", "embedding.h5", "--eps", 1).stdout)
+    assert said[0] == said[1]
+    assert "made-up rows" in said[0]
