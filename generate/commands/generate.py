@@ -65,14 +65,15 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--recipe", type=click.Choice(list(RECIPES)),
-    help="Train as the paper printed it: --generator cnn (mlp for tables), --objective mmd, and "
+    help="Train as the paper printed it: --generator cnn (resnet in colour, mlp for tables), "
+    "--objective mmd, and "
     "--code, --steps, --batch and --lr of its table 5. Each of them may be given beside it. For "
     "releases of what --preset of 'dpntk embed' has made.",
 )  # fmt: skip
 @click.option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
-    help="Of images: a deformable template of each class, or the paper's convolutional network; of "
-    "tables: dpntk's own, or the paper's fully connected one "
+    help="Of images: a deformable template of each class, or one of the paper's networks, "
+    "convolutional or residual; of tables: dpntk's own, or the paper's fully connected one "
     f"[default: {GENERATORS[IMAGES][0]}; for tables {GENERATORS[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
@@ -82,7 +83,7 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--code", type=count_from(1),
-    help=f"Length of the latent code of cnn and mlp [default: {USUAL_CODE}]",
+    help=f"Length of the latent code of cnn, resnet and mlp [default: {USUAL_CODE}]",
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),

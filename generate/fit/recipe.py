@@ -9,16 +9,16 @@ from typing import Any, Final
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.numbers import whole
-from ...common.schema.image import ImageSchema
+from ...common.schema.image import COLOUR, ImageSchema
 from ...release.file.model import Release
 from .settings import TrainingSettings
 
 IMAGES: Final = "images"
 TABLES: Final = "tables"
-TEMPLATES, CONVOLUTIONAL = "template", "cnn"
+TEMPLATES, CONVOLUTIONAL, RESIDUAL = "template", "cnn", "resnet"
 KNOTS, PERCEPTRON = "knots", "mlp"
 WHITENED, WEIGHTED, PLAIN = "whitened", "weighted", "mmd"
-GENERATORS: Final = {IMAGES: (TEMPLATES, CONVOLUTIONAL), TABLES: (KNOTS, PERCEPTRON)}
+GENERATORS: Final = {IMAGES: (TEMPLATES, CONVOLUTIONAL, RESIDUAL), TABLES: (KNOTS, PERCEPTRON)}
 OBJECTIVES: Final = {IMAGES: (WHITENED, PLAIN), TABLES: (WEIGHTED, PLAIN)}
 """Of each kind of records what there is; the first one is taken if nothing is said."""
 USUAL_CODE: Final = 10
@@ -30,10 +30,11 @@ class ComposedSettings(TrainingSettings):
     """Choices of stage three that name their parts.
 
     Attributes:
-        generator: of images "template" or "cnn", of tables "knots" or "mlp".
+        generator: of images "template", "cnn" or "resnet", of tables "knots" or "mlp".
         objective: "mmd", the plain loss of the paper's equation 6; of images "whitened", of tables
             "weighted": what dpntk minimises if nothing is said.
-        code: length of the latent code, of "cnn" and "mlp"; 0 of the others, which have their own.
+        code: length of the latent code of a network; 0 of "template" and "knots", which have their
+            own.
         recipe: name of the bundle that the choices come from; none if empty.
         presets: names of those that the release's features may have been made by, if the recipe's
             numbers come from them.
@@ -59,8 +60,8 @@ class ComposedSettings(TrainingSettings):
             )
         if self.generator in (TEMPLATES, KNOTS):
             if self.code:
-                other = GENERATORS[kind][1]
-                raise GeneratorError(f"--code {self.code}: it goes with --generator {other}")
+                others = " or ".join(GENERATORS[kind][1:])
+                raise GeneratorError(f"--code {self.code}: it goes with --generator {others}")
         else:
             code = whole(self.code, "code", GeneratorError, least=1, most=_MOST_CODE)
             vars(self).update(code=code)
@@ -89,14 +90,23 @@ class Recipe:
     Attributes:
         name: of the recipe.
         generator: by the kind of records.
-        objective: of both.
+        in_colour: the same, of images in colour.
+        objective: of all of them.
         learning_rate: at the start.
     """
 
     name: str
     generator: Mapping[str, str]
+    in_colour: str
     objective: str
     learning_rate: float
+
+    def generator_for(self, release: Release) -> str:
+        """Which generator is trained on a release."""
+        schema = release.schema
+        if isinstance(schema, ImageSchema) and schema.channels == COLOUR:
+            return self.in_colour
+        return self.generator[kind_of(release)]
 
     def choices(self, release: Release) -> dict[str, Any]:
         """What the recipe chooses for a release: fields of `ComposedSettings`.
@@ -111,7 +121,7 @@ class Recipe:
         return {
             "recipe": self.name,
             "presets": names,
-            "generator": self.generator[kind_of(release)],
+            "generator": self.generator_for(release),
             "objective": self.objective,
             "code": row.code,
             "steps": row.steps,
@@ -120,7 +130,13 @@ class Recipe:
         }
 
 
-PAPER: Final = Recipe("paper", {IMAGES: CONVOLUTIONAL, TABLES: PERCEPTRON}, PLAIN, LEARNING_RATE)
+PAPER: Final = Recipe(
+    "paper",
+    generator={IMAGES: CONVOLUTIONAL, TABLES: PERCEPTRON},
+    in_colour=RESIDUAL,
+    objective=PLAIN,
+    learning_rate=LEARNING_RATE,
+)
 """Algorithm 1 of Yang et al., arXiv 2303.01687."""
 RECIPES: Final = {recipe.name: recipe for recipe in (PAPER,)}
 
@@ -150,7 +166,7 @@ def composed(
     generator = chosen.setdefault("generator", GENERATORS[kind][0])
     require_generator(generator, release)
     chosen.setdefault("objective", OBJECTIVES[kind][0])
-    if generator in (CONVOLUTIONAL, PERCEPTRON):
+    if generator not in (TEMPLATES, KNOTS):
         chosen.setdefault("code", USUAL_CODE)
     elif "code" not in given:
         chosen.pop("code", None)
@@ -182,7 +198,7 @@ def _none_fits(release: Release) -> str:
     names = fitting(schema)
     if names:
         return f"{made}; what fits is embedded with --preset {' or '.join(names)}"
-    generator = GENERATORS[kind_of(release)][1]
+    generator = PAPER.generator_for(release)
     return (
         f"{made}, and the paper has no settings for {shape_of(schema)}: take --generator "
         f"{generator} --objective {PLAIN}, and --code, --steps and --batch of your own"

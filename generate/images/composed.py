@@ -17,9 +17,8 @@ from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend
 from ..fit.recipe import PLAIN, TEMPLATES, ComposedSettings
 from ..kernels.plain_mmd import PlainMMD
-from .convolutional import ConvolutionalGenerator, ConvolutionalSpec
 from .distance import ImageDistance
-from .generators import ImageGenerator
+from .generators import ImageGenerator, untrained
 from .shares import likely_shares
 from .training import LOOK_EVERY, LOOKED_AT, train
 from .whitening import WhitenedDistance
@@ -34,9 +33,9 @@ def train_composed(
 ) -> Training[ImageGenerator]:
     """Train the generator that was chosen, by the distance that was chosen.
 
-    With "cnn" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
-    batch, as many of each class, and the gradient of equation 6. The learning rate falls to 0 along
-    a cosine.
+    With "cnn" or "resnet", and "mmd", this is Algorithm 1 of Yang et al., arXiv 2303.01687: at
+    every step a fresh batch, as many of each class, and the gradient of equation 6. The learning
+    rate falls to 0 along a cosine.
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
@@ -70,13 +69,14 @@ def train_composed(
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)
     random = torch.Generator(device=place).manual_seed(settings.seed)
-    spec = ConvolutionalSpec(schema.side, classes, settings.code, schema.channels)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        generator = ConvolutionalGenerator(spec).to(place)
+        generator = untrained(
+            settings.generator, schema.side, classes, settings.code, schema.channels
+        ).to(place)
 
     def made(count: int) -> Tensor:
-        code = torch.randn((classes, count, spec.code), generator=random, device=place)
+        code = torch.randn((classes, count, settings.code), generator=random, device=place)
         images: Tensor = generator(code, every_class)
         return images
 

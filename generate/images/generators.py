@@ -6,20 +6,25 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...common.errors import GeneratorError
+from ..fit import recipe
 from ..output import generator_file
 from .convolutional import ConvolutionalGenerator, ConvolutionalSpec
 from .generator import ConditionalGenerator, GeneratorSpec
+from .resnet import ResidualGenerator, ResidualSpec
 
-ImageGenerator = ConditionalGenerator | ConvolutionalGenerator
+NetworkGenerator = ConvolutionalGenerator | ResidualGenerator
+ImageGenerator = ConditionalGenerator | NetworkGenerator
 _WHICH: Final = "generator"
-_CONVOLUTIONAL: Final = "cnn"
 
 
 def described(generator: ImageGenerator) -> dict[str, Any]:
     """What is needed beside its weights to rebuild a generator; a template's says no more."""
     spec = {"spec": generator.spec.to_json()}
-    if isinstance(generator, ConvolutionalGenerator):
-        return {_WHICH: _CONVOLUTIONAL, **spec}
+    match generator:
+        case ConvolutionalGenerator():
+            return {_WHICH: recipe.CONVOLUTIONAL, **spec}
+        case ResidualGenerator():
+            return {_WHICH: recipe.RESIDUAL, **spec}
     return spec
 
 
@@ -31,11 +36,22 @@ def generator_from(
     Raises:
         GeneratorError: there is no such generator.
     """
-    which = description.get(_WHICH)
-    if which is None:
-        spec = generator_file.spec_from(GeneratorSpec, description["spec"])
-        return lambda: ConditionalGenerator(spec), spec.classes
-    if which != _CONVOLUTIONAL:
-        raise GeneratorError("its generator is not one that this dpntk knows")
-    other = generator_file.spec_from(ConvolutionalSpec, description["spec"])
-    return lambda: ConvolutionalGenerator(other), other.classes
+    document = description["spec"]
+    match description.get(_WHICH):
+        case None:
+            template = generator_file.spec_from(GeneratorSpec, document)
+            return lambda: ConditionalGenerator(template), template.classes
+        case recipe.CONVOLUTIONAL:
+            small = generator_file.spec_from(ConvolutionalSpec, document)
+            return lambda: ConvolutionalGenerator(small), small.classes
+        case recipe.RESIDUAL:
+            large = generator_file.spec_from(ResidualSpec, document)
+            return lambda: ResidualGenerator(large), large.classes
+    raise GeneratorError("its generator is not one that this dpntk knows")
+
+
+def untrained(name: str, side: int, classes: int, code: int, channels: int) -> NetworkGenerator:
+    """A network with random weights, by its name."""
+    if name == recipe.RESIDUAL:
+        return ResidualGenerator(ResidualSpec(side, classes, code, channels))
+    return ConvolutionalGenerator(ConvolutionalSpec(side, classes, code, channels))

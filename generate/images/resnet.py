@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ...common.errors import GeneratorError
 from ...common.schema.classes import MOST_CLASSES
 from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
+from ..fit.layers import BatchNorm, conditioned
 
 _MOST_CODE: Final = 1000
 _MOST_WIDTH: Final = 256
@@ -86,8 +87,7 @@ class ResidualGenerator(nn.Module):
         Returns:
             (k, b, channels * side * side), values 0..1.
         """
-        one_hot = nn.functional.one_hot(classes, self.spec.classes).to(code)
-        said = torch.cat([code, one_hot[:, None].expand(-1, code.shape[1], -1)], dim=-1)
+        said = conditioned(code, classes, self.spec.classes)
         small = self._sides[0]
         planes = self.connected(said.flatten(0, 1)).view(
             -1, _STAGES[0] * self.spec.width, small, small
@@ -105,10 +105,10 @@ class _Block(nn.Module):
         super().__init__()
         self.way = nn.Sequential(
             nn.Conv2d(before, channels, 3, padding=1, bias=False),
-            _norm(channels),
+            BatchNorm(channels),
             nn.ReLU(),
             nn.Conv2d(channels, channels, 3, padding=1, bias=False),
-            _norm(channels),
+            BatchNorm(channels),
         )
         same = before == channels
         self.shortcut = nn.Identity() if same else nn.Conv2d(before, channels, 1, bias=False)
@@ -116,10 +116,3 @@ class _Block(nn.Module):
     def forward(self, planes: Tensor) -> Tensor:
         """(b, before, h, w) to (b, channels, h, w)."""
         return torch.relu(self.way(planes) + self.shortcut(planes))
-
-
-def _norm(channels: int) -> nn.BatchNorm2d:
-    """Batch norm without its counter of batches, so that all of its state is float32."""
-    norm = nn.BatchNorm2d(channels)
-    norm.num_batches_tracked = None
-    return norm

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from dpntk.common.schema.image import ImageSchema
 from dpntk.embed import Column, FeatureOptions, SourceOptions, TableSchema, embed, save_embedding
 from dpntk.generate import load_generator
 from dpntk.generate.fit.recipe import PAPER
 from dpntk.generate.images.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.resnet import ResidualGenerator
 from dpntk.generate.pipeline import chosen_settings
 from dpntk.generate.tables.perceptron import PerceptronGenerator
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
@@ -111,6 +114,23 @@ def test_each_part_is_an_option_of_its_own(
     assert settings["recipe"] == ("paper" if "--recipe" in options else "")
 
 
+def test_the_residual_generator_goes_the_whole_way(dpntk: Command, tmp_path: Path) -> None:
+    path = write_small_release("images", tmp_path / "small.h5")
+    brief = ("--steps", 2, "--batch", 6, "-n", 9)
+    made = dpntk("generate", path, "--generator", "resnet", "--code", 4, *brief, "-o", "s")
+    assert made.code == 0, made.stderr
+    assert training("s")["generator"] == "resnet"
+    with np.load("s/images.npz") as images:
+        first = images["x"]
+    saved = load_generator(Path("s"))
+    assert isinstance(saved.generator, ResidualGenerator)
+    assert np.array_equal(saved.sample(9, seed=0)[0], first)
+    grey = released().schema
+    assert isinstance(grey, ImageSchema)
+    in_colour = replace(released(), schema=replace(grey, channels=3))
+    assert PAPER.generator_for(in_colour) == "resnet"
+
+
 def test_what_is_not_said_stays_as_it_was(dpntk: Command, of_digits: Path) -> None:
     assert dpntk("generate", of_digits, *BRIEF, "-o", "s").code == 0
     assert training("s") == {"steps": 2, "batch": 20, "seed": 0, "learning_rate": 0.01}
@@ -162,7 +182,7 @@ def test_what_does_not_fit_gets_one_line_that_says_what_would(
         ("release.h5", "--recipe paper", "is embedded with --preset mnist or fashion-mnist"),
         ("images.h5", "--recipe paper", "take --generator cnn --objective mmd"),
         ("table.h5", "--recipe paper", "take --generator mlp --objective mmd"),
-        ("images.h5", "--generator mlp", "of images, which take template or cnn"),
+        ("images.h5", "--generator mlp", "of images, which take template or cnn or resnet"),
         ("table.h5", "--generator cnn", "of tables, which take knots or mlp"),
         ("table.h5", "--objective whitened", "it is weighted or mmd"),
         ("images.h5", "--code 3", "--code 3: it goes with --generator cnn"),
