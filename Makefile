@@ -1,6 +1,7 @@
 # make demo        set up and run the whole path on scikit-learn's digits
 # make test        set up and run lint, types, import contracts and tests
 # make test-cuda   set up and run every test that has a device on CUDA
+# make notebooks   execute those of the documentation again
 # make docs        set up and build the documentation site; a warning is an error
 # Everything goes into .venv and build; remove them to begin anew.
 
@@ -12,7 +13,7 @@ DOCS_READY := $(VENV)/.ready-docs
 DEMO := build/demo
 ROOMS := common embed release generate evaluate
 
-.PHONY: setup test lint tree types imports pytest test-cuda docs demo clean
+.PHONY: setup test lint tree types imports pytest test-cuda notebooks docs demo clean
 
 test: lint types imports pytest
 
@@ -53,6 +54,9 @@ test-cuda: $(READY)
 	@if $(BIN)/python -c 'import sys, torch; torch.zeros(1, device=sys.argv[1])' $(DEVICE) 2> /dev/null; \
 	then DPNTK_DEVICE=$(DEVICE) $(BIN)/pytest -m device; \
 	else echo "test-cuda: nothing was run: torch $$($(BIN)/python -c 'import torch; print(torch.__version__)') finds no CUDA device here"; fi
+
+notebooks: $(READY)
+	for notebook in docs/examples/*.ipynb; do $(BIN)/python docs/examples/execute.py $$notebook; done
 
 docs: $(DOCS_READY)
 	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs

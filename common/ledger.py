@@ -62,6 +62,8 @@ class Entry:
         noise_multiplier: standard deviation of its noise at sensitivity 1 under that adjacency; 0
             for a release without noise.
         noise_multiplier_replace_one: the same under replace-one, for adding up unlike releases.
+        privacy_unit: name of the column that tells apart whose rows it protects together; None if
+            it protects each record by itself. Releases of unlike units are never added up.
     """
 
     release_id: str
@@ -71,11 +73,15 @@ class Entry:
     adjacency: Adjacency
     noise_multiplier: float
     noise_multiplier_replace_one: float
+    privacy_unit: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
+        values = asdict(self)
+        if self.privacy_unit is None:
+            del values["privacy_unit"]
         return {
-            **{_IN_FILES.get(name, name): value for name, value in asdict(self).items()},
+            **{_IN_FILES.get(name, name): value for name, value in values.items()},
             "adjacency": self.adjacency.value,
             # JSON has no infinity.
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
@@ -89,7 +95,8 @@ class Entry:
             SchemaError: it is no such document.
         """
         try:
-            values = {name: document[_IN_FILES.get(name, name)] for name in _FIELDS}
+            said = [name for name in _FIELDS if name != "privacy_unit" or name in document]
+            values = {name: document[_IN_FILES.get(name, name)] for name in said}
             epsilon = values["epsilon"]
             entry = cls(
                 **{
@@ -104,6 +111,8 @@ class Entry:
             raise SchemaError("the ledger holds more of a release than there is to one")
         if not all(isinstance(text, str) for text in (entry.release_id, entry.created)):
             raise SchemaError("the ledger holds a release without a name")
+        if "privacy_unit" in values and not isinstance(entry.privacy_unit, str):
+            raise SchemaError("the ledger holds a release that protects nobody's rows")
         if not all(type(number) in (int, float) for number in (entry.epsilon, entry.delta)):
             raise SchemaError("the ledger holds a release without a promise")
         # Integers of any length would be compared here, and fail where floats are needed.

@@ -2,6 +2,7 @@
 
 from ..common.ledger import PrivacyBudget
 from ..common.schema.column import Column
+from ..common.schema.privacy_unit import PrivacyUnit
 from ..common.schema.table import TableSchema
 from ..common.schema.toml import Draft, read_schema, save_schema
 from ..common.sources import SourceOptions
@@ -19,6 +20,7 @@ __all__ = [
     "Embedding",
     "FeatureOptions",
     "PrivacyBudget",
+    "PrivacyUnit",
     "SourceOptions",
     "TableSchema",
     "draft_schema",

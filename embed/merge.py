@@ -43,8 +43,8 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
 
     Raises:
         EmbeddingError: one of them is not a whole embedding.
-        MergeError: their plans differ, they hold more records than the sums have room for, or the
-            same records are in two of them.
+        MergeError: their plans differ, they hold more records than the sums have room for, the
+            same records are in two of them, or they protect rows of one person together.
     """
     require_kind("paths", paths, (list, tuple), "a list of embedding files", refusal=MergeError)
     paths = [path_from("a path", path, refusal=MergeError) for path in paths]
@@ -52,6 +52,11 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
         raise MergeError("there is nothing to merge: name two embeddings at least")
     whole = load_embedding(paths[0])
     owner = dict.fromkeys(_contents(whole), paths[0])
+    if (unit := whole.schema.privacy_unit) is not None:
+        raise MergeError(
+            f"{paths[0]}: rows of one {unit.column} may be in several of these, and each has let "
+            f"{unit.rows:,} of them count: embed all data at once, as files of one folder"
+        )
     parts = [whole.ledger]
     for path in paths[1:]:
         part = load_embedding(path)

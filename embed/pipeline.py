@@ -13,7 +13,14 @@ from ..common.features.perceptual import PerceptualFeatures
 from ..common.features.torchscript import PublicModule
 from ..common.runtime.device import AUTO, choose_device
 from ..common.schema import Schema
-from ..common.sources import Held, Source, SourceOptions, open_source, require_public_form
+from ..common.sources import (
+    Held,
+    Source,
+    SourceOptions,
+    open_source,
+    require_public_form,
+    with_bounded_units,
+)
 from .exact.base import EXACT_FORMS
 from .exact.grid import DEFAULT_CAPACITY, Grid
 from .feature_options import FeatureOptions
@@ -38,8 +45,9 @@ def embed(
     Guarantee:
         None: an embedding is as sensitive as the records. What makes the release's guarantee
         possible is that each sum is exact, and that one record changes it by the difference of two
-        vectors of norm at most 1. (docs/privacy/proofs.md, statements 3 and 4.) Whatever `features`
-        and `source` say counts as public: do not look it up in the records.
+        vectors of norm at most 1. (docs/privacy/proofs.md, statements 3 and 4.) Of rows that are
+        protected together no more are added up than the schema's privacy unit says (statement 21).
+        Whatever `features` and `source` say counts as public: do not look it up in the records.
 
     Args:
         data: the path of images or of a table, as docs/guide/data.md and docs/guide/tables.md say;
@@ -79,12 +87,18 @@ def embed(
     else:
         records = data
     require_public_form(records)
+    records = with_bounded_units(records)
     schema = records.schema
     feature_map, module = _feature_map(FeatureOptions() if features is None else features, schema)
     if feature_map.record_size != schema.record_size:
         raise SchemaError(
             f"records have {schema.record_size} values, but the feature map takes "
             f"{feature_map.record_size}"
+        )
+    if schema.privacy_unit is not None and capacity is None and len(records) > DEFAULT_CAPACITY:
+        raise SchemaError(
+            "how many rows there are is protected, and a grid is chosen by their number: declare "
+            "with --capacity how many there could be"
         )
     room = max(len(records), DEFAULT_CAPACITY) if capacity is None else capacity
     grid = Grid.for_capacity(schema.levels, room)

@@ -17,6 +17,7 @@ from ..common.outline import Outlined
 from ..common.schema.column import (
     DATE_DTYPES,
     DTYPES,
+    DURATION_DTYPES,
     LARGEST,
     Column,
     ColumnKind,
@@ -31,12 +32,14 @@ from ..common.sources.tables.decimals import with_points
 from ..common.sources.tables.frames import Frame, is_frame, to_arrow
 from ..common.sources.tables.table import find_tables, require_distinct
 from .date_inference import SeenDates
+from .duration_inference import SeenDurations
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
 ANY_MISSING: Final = CsvFormat(missing=MISSING_TEXTS)
+_TIMED: Final = (*DATE_DTYPES, *DURATION_DTYPES)
 _MOST_CATEGORIES: Final = 500
 _MOST_LABELS: Final = 100
 _MANY: Final = 20
@@ -68,6 +71,7 @@ class _Seen(Outlined):
     texts: int = 0
     values: set[str] = field(default_factory=set)
     dates: SeenDates = field(default_factory=SeenDates)
+    durations: SeenDurations = field(default_factory=SeenDurations)
     divisor: int = 0
     """The greatest common divisor of whole numbers."""
     decimals: int = 0
@@ -93,6 +97,9 @@ class _Seen(Outlined):
             self.numeric = False
         if self.dates.ranges and self.dtype in (None, "string", *DATE_DTYPES):
             self.dates.look_at((texts if self.dtype in (None, "string") else column).filter(there))
+        if self.durations.formats and self.dtype in (None, "string", *DURATION_DTYPES):
+            stored = self.dtype in DURATION_DTYPES
+            self.durations.look_at((column if stored else texts).filter(there))
         if not self.numeric:
             return
         try:
@@ -123,7 +130,7 @@ class _Seen(Outlined):
     @property
     def looks_numeric(self) -> bool:
         """Whether the file's type leaves it open that values are numbers."""
-        return self.dtype not in ("string", "bool", *DATE_DTYPES)
+        return self.dtype not in ("string", "bool", *_TIMED)
 
     @property
     def needs_commas(self) -> bool:
@@ -150,7 +157,11 @@ class _Seen(Outlined):
             if self.dates.ambiguous:
                 notice(f"{name}: day or month first? The draft says {dates.format}")
             return dates
-        if self.dtype in DATE_DTYPES or (self.needs_commas and not is_label):
+        if not is_label and self.texts:
+            durations = self.durations.describe(name, self.dtype, missing=self.missing)
+            if durations is not None:
+                return durations
+        if self.dtype in _TIMED or (self.needs_commas and not is_label):
             return None
         few = len(self.values) <= (_MOST_LABELS if is_label else 2)
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
@@ -283,10 +294,12 @@ def draft_schema(
     if useless := [name for name in left_out if name not in told]:
         notice(
             "left out, because they hold neither numbers (such as 1234.5), dates without a time "
-            "zone, nor a few texts: " + ", ".join(useless)
+            "zone, durations, nor a few texts: " + ", ".join(useless)
         )
     if not found:
-        raise SchemaError(f"{where}: no column has numbers, dates, or texts that are few")
+        raise SchemaError(
+            f"{where}: no column has numbers, dates, durations, or texts that are few"
+        )
     schema = TableSchema(found, label, (*left_out, *unread), csv=form)
     names = tuple(column.name for column in found)
     return Draft(schema, names, left_out_confirmed=not left_out)
@@ -330,7 +343,7 @@ def _named_dtypes(where: str, schema: pa.Schema) -> dict[str, str | None]:
 
 
 def _readable(dtypes: Mapping[str, str | None]) -> list[str]:
-    return [name for name, dtype in dtypes.items() if dtype in (*DTYPES, *DATE_DTYPES)]
+    return [name for name, dtype in dtypes.items() if dtype in (*DTYPES, *_TIMED)]
 
 
 def _look_at(

@@ -106,7 +106,10 @@ def evaluate(
 
 
 def _path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
-    return value if is_frame(value) else path_from(name, value, refusal=DataError)
+    if is_frame(value):
+        return value
+    assert not isinstance(value, Frame)
+    return path_from(name, value, refusal=DataError)
 
 
 def _each(

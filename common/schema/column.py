@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import SchemaError
 from .classes import MOST_CLASSES
 from .dates import ISO_DATE, ISO_TIME, DateFormat, Unit, iso_text, seconds_of
+from .durations import LONGEST, DurationFormat, seconds_of_duration
 from .origin import Origin
 
 LARGEST: Final = 2.0**53
@@ -30,6 +31,8 @@ DTYPES: Final = (
 """How a column may be stored, in Arrow's names ("string" stands for all kinds of texts)."""
 DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")))
 """How dates and times may be stored, if not as texts."""
+DURATION_DTYPES: Final = tuple(f"duration[{unit}]" for unit in ("s", "ms", "us", "ns"))
+"""Likewise, durations."""
 MOST_DECIMALS: Final = 15
 
 
@@ -44,6 +47,8 @@ class ColumnKind(Enum):
     """Days between two bounds, both included."""
     DATETIME = "datetime"
     """Times between two bounds, both included, in whole steps of a unit."""
+    DURATION = "duration"
+    """Lengths of time between two bounds, both included, in whole steps of a unit."""
     ORDINAL = "ordinal"
     """One of several categories that have an order: the one in which they are listed."""
     CATEGORICAL = "categorical"
@@ -54,12 +59,17 @@ class ColumnKind(Enum):
     @property
     def numeric(self) -> bool:
         """Whether values are numbers between bounds; otherwise they are categories."""
-        return self in (ColumnKind.CONTINUOUS, ColumnKind.INTEGER) or self.temporal
+        return self in (ColumnKind.CONTINUOUS, ColumnKind.INTEGER) or self.timed
 
     @property
     def temporal(self) -> bool:
         """Whether values are dates or times: numbers of steps since the beginning of 1970."""
         return self in (ColumnKind.DATE, ColumnKind.DATETIME)
+
+    @property
+    def timed(self) -> bool:
+        """Whether values count steps of time."""
+        return self.temporal or self is ColumnKind.DURATION
 
 
 class Transform(Enum):
@@ -93,7 +103,7 @@ class Column:
         dtype: how the source stores it, one of `DTYPES`; generated tables store it likewise.
         lower: of a numeric column: smallest value; what is below is clipped. None otherwise.
         upper: likewise, the largest value. Whole numbers (int) in a column of integers, and in one
-            of dates or times, where they count steps since the beginning of 1970.
+            of dates or times, where they count steps since the beginning of 1970, or of durations.
         categories: of the others: all categories, as texts, in order; two if boolean.
         other: the category that values which are not listed count as; None if they are refused.
         transform: of a numeric column: the scale on which it is looked at.
@@ -105,9 +115,10 @@ class Column:
         step: of integers and continuous values: all are multiples of it; None if of nothing else
             than 1 and the type's own precision.
         decimals: of continuous values: how many digits are behind the point, in place of a step.
-        unit: of times: the steps in which they are told apart; None stands for seconds.
-        format: of dates and times: how texts write them (`dates.DateFormat`); as ISO 8601 does if
-            empty.
+        unit: of times and durations: the steps in which they are told apart; None stands for
+            seconds.
+        format: of dates, times and durations: how texts write them (`dates.DateFormat`,
+            `durations.DurationFormat`); as ISO 8601 does if empty.
     """
 
     name: str
@@ -243,17 +254,21 @@ class Column:
 
     def __post_init__(self) -> None:
         require_name(self.name, "a column")
-        known = ("string", *DATE_DTYPES) if self.kind.temporal else DTYPES
+        known = DTYPES
+        if self.kind.timed:
+            known = ("string", *(DATE_DTYPES if self.kind.temporal else DURATION_DTYPES))
         if self.dtype not in known:
             raise self._wrong(f"dtype {self.dtype!r}: known are {', '.join(known)}")
         if self.kind_origin is not Origin.DECLARED and (
             self.origin is not Origin.PRIVATE or self.kind_origin is not Origin.FROM_DATA
         ):
             raise self._wrong('kind_origin is "from-data", of a column of origin "private"')
-        if not self.kind.temporal and (self.unit or self.format):
-            raise self._wrong("unit and format are of dates and times")
+        if not self.kind.timed and (self.unit or self.format):
+            raise self._wrong("unit and format are of dates, times and durations")
         if self.kind.temporal:
             self._require_dates()
+        elif self.kind.timed:
+            self._require_durations()
         if self.kind.numeric:
             self._require_bounds()
             self._require_multiples()
@@ -282,7 +297,7 @@ class Column:
             raise self._wrong("log1p needs a lower bound of at least 0; signed-log does not")
         if self.missing is Missing.CATEGORY:
             raise self._wrong('a numeric column has missing = "indicator" or "refused"')
-        if self.dtype in ("string", "bool") and not self.kind.temporal:
+        if self.dtype in ("string", "bool") and not self.kind.timed:
             raise self._wrong(f"dtype {self.dtype} does not hold numbers")
         if self.kind is ColumnKind.CONTINUOUS and "int" in self.dtype:
             raise self._wrong(f"dtype {self.dtype} holds integers: its kind is integer")
@@ -311,6 +326,21 @@ class Column:
             raise self._wrong("its bounds are between the years 1 and 9999")
         if self.dtype == "timestamp[ns]" and not all(abs(b) < _LAST_IN_NANOSECONDS for b in bounds):
             raise self._wrong("dtype timestamp[ns] holds the years 1678 to 2261")
+
+    def _require_durations(self) -> None:
+        if (self.step, self.decimals) != (None, None):
+            raise self._wrong("durations have a unit, and no step or decimals")
+        try:
+            finest = self.duration_format.finest
+        except SchemaError as error:
+            raise self._wrong(str(error)) from error
+        if finest > self.seconds:
+            raise self._wrong(f"format {self.format!r} does not write its unit: say a longer one")
+        bounds = [bound * self.seconds for bound in (self.lower, self.upper) if bound is not None]
+        if not all(abs(bound) <= LONGEST for bound in bounds):
+            raise self._wrong("its bounds are at most 10,000,000 days")
+        if self.dtype == "duration[ns]" and not all(abs(b) < _LAST_IN_NANOSECONDS for b in bounds):
+            raise self._wrong("dtype duration[ns] holds durations of up to 292 years")
 
     def _require_multiples(self) -> None:
         assert self.lower is not None
@@ -405,7 +435,7 @@ class Column:
 
     @property
     def seconds(self) -> int:
-        """Of dates and times: how many are in a step."""
+        """Of dates, times and durations: how many are in a step."""
         if self.kind is ColumnKind.DATE:
             return Unit.DAY.seconds
         return (self.unit or Unit.SECOND).seconds
@@ -415,6 +445,11 @@ class Column:
         """Of dates and times: how texts write them."""
         usual = ISO_DATE if self.kind is ColumnKind.DATE else ISO_TIME
         return DateFormat(self.format or usual)
+
+    @property
+    def duration_format(self) -> DurationFormat:
+        """Of durations: how texts write them."""
+        return DurationFormat(self.format)
 
     @property
     def choices(self) -> int:
@@ -432,11 +467,17 @@ class Column:
                 continue
             if isinstance(value, Enum):
                 value = value.value
-            if self.kind.temporal and entry.name in ("lower", "upper"):
-                with_time = self.kind is ColumnKind.DATETIME
-                value = iso_text(int(value) * self.seconds, with_time=with_time)
+            if self.kind.timed and entry.name in ("lower", "upper"):
+                value = self.bound_text(int(value))
             document[entry.name] = list(value) if isinstance(value, tuple) else value
         return document
+
+    def bound_text(self, steps: int) -> str:
+        """Of dates, times and durations: so many steps as ISO 8601 writes them."""
+        seconds = steps * self.seconds
+        if not self.kind.temporal:
+            return DurationFormat().write(np.array([seconds]))[0]
+        return iso_text(seconds, with_time=self.kind is ColumnKind.DATETIME)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Column:
@@ -462,8 +503,8 @@ class Column:
         for entry in ("name", "dtype", "other", "format"):
             if not isinstance(values.get(entry, ""), str):
                 raise SchemaError(f"{where}: {entry} is a text")
-        if values["kind"].temporal:
-            _read_dates(values, where)
+        if values["kind"].timed:
+            _read_bounds(values, where)
         for entry in ("lower", "upper", "step"):
             bound = values.get(entry, 0)
             if isinstance(bound, bool) or not isinstance(bound, int | float):
@@ -498,21 +539,28 @@ _LAST: Final = seconds_of("9999-12-31T23:59:59")
 _LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
 
 
-def _read_dates(values: dict[str, Any], where: str) -> None:
-    """Count steps since 1970 in place of bounds that are texts."""
+def _read_bounds(values: dict[str, Any], where: str) -> None:
+    """Count steps of time in place of bounds that are texts."""
+    long = values["kind"] is ColumnKind.DURATION
+    meant = (
+        "a duration as in P60D or PT12H30M"
+        if long
+        else "a date as in 2000-01-31, or a time as in 2000-01-31T12:00:00, without a time zone"
+    )
     unit = values.get("unit", Unit.SECOND)
     if values["kind"] is ColumnKind.DATE:
         unit = Unit.DAY
     for entry in ("lower", "upper"):
         if entry not in values:
             continue
-        wrong = f"{where}: {entry} is a date as in 2000-01-31, or a time as in 2000-01-31T12:00:00"
+        wrong = f"{where}: {entry} is {meant}"
         if not isinstance(values[entry], str):
             raise SchemaError(wrong)
         try:
-            values[entry], rest = divmod(seconds_of(values[entry]), unit.seconds)
+            seconds = (seconds_of_duration if long else seconds_of)(values[entry])
         except ValueError as error:
-            raise SchemaError(f"{wrong}, without a time zone") from error
+            raise SchemaError(wrong) from error
+        values[entry], rest = divmod(seconds, unit.seconds)
         if rest:
             raise SchemaError(f"{where}: {entry} is not a whole {unit.value}")
 

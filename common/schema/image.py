@@ -75,6 +75,11 @@ class ImageSchema:
         return ()
 
     @property
+    def privacy_unit(self) -> None:
+        """None: an image is protected by itself; see `TableSchema.privacy_unit`."""
+        return None
+
+    @property
     def record_size(self) -> int:
         """Number of values in one record."""
         return self.channels * self.side * self.side

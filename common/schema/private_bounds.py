@@ -85,4 +85,5 @@ def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSche
     if not columns:
         raise SchemaError('no column has bounds = "private": there is nothing to be found')
     left_out = tuple(c.name for c in schema.written if c.name not in chosen)
-    return TableSchema(columns, None, (*left_out, *schema.left_out), KNOTS, schema.csv)
+    left_out = (*left_out, *schema.left_out)
+    return TableSchema(columns, None, left_out, KNOTS, schema.csv, privacy_unit=schema.privacy_unit)

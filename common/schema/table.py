@@ -7,8 +7,8 @@ embedding and the release as JSON, and says what a generated table looks like.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from .classes import some_classes
 from .column import Column, ColumnKind, Missing, require_name
 from .made import MADE, MadeColumn
 from .origin import Origin
+from .privacy_unit import PrivacyUnit
 from .rules.condition import Condition
 from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
@@ -116,6 +117,8 @@ class TableSchema:
         made: columns of the source that are not used, and made anew by a pattern.
         constraints: rules that every row of a generated table keeps, in the language of
             `dpntk.common.schema.rules.language`.
+        privacy_unit: whose rows are protected together, told apart by a column that is left out or
+            made anew; None if each row is protected by itself.
     """
 
     columns: tuple[Column, ...]
@@ -127,6 +130,7 @@ class TableSchema:
     left_out_origin: Origin = Origin.DECLARED
     made: tuple[MadeColumn, ...] = ()
     constraints: tuple[str, ...] = ()
+    privacy_unit: PrivacyUnit | None = None
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.written] + list(self.left_out)
@@ -142,6 +146,7 @@ class TableSchema:
             self.written[c.place : c.place + 1] != (c,) for c in self.made
         ):
             raise SchemaError("columns that are made anew: not in the order of their places")
+        self._require_unit(names)
         if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
             raise SchemaError('left_out_origin is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
@@ -267,6 +272,46 @@ class TableSchema:
             found.append("which columns are left out")
         return tuple(found)
 
+    def with_unit(self, unit: PrivacyUnit) -> TableSchema:
+        """The schema with rows that are protected together; their column is in no record.
+
+        Raises:
+            SchemaError: there is no such column, the label or a constraint needs it, or the schema
+                has another unit, or bounds that were found for another one.
+        """
+        if self.privacy_unit not in (None, unit):
+            raise SchemaError("the schema has another privacy unit: change it there, or leave it")
+        if unit.column not in self.by_name:
+            return replace(self, privacy_unit=unit)
+        at = self.written.index(self.by_name[unit.column])
+        return replace(
+            self,
+            columns=tuple(column for column in self.columns if column.name != unit.column),
+            made=tuple(replace(c, place=c.place - (c.place > at)) for c in self.made),
+            left_out=(*self.left_out, unit.column),
+            privacy_unit=unit,
+        )
+
+    def _require_unit(self, names: Iterable[str]) -> None:
+        """Check that the column of the privacy unit is in no record, and what was spent."""
+        unit = self.privacy_unit
+        if unit is not None and unit.column not in names:
+            raise SchemaError(
+                f"privacy unit: the schema does not know column {unit.column!r}: name it in "
+                "left_out"
+            )
+        if unit is not None and unit.column in self.by_name:
+            raise SchemaError(
+                f"privacy unit: column {unit.column!r} tells whose a row is, so it is in no "
+                "record: name it in left_out and do not describe it"
+            )
+        protected = None if unit is None else unit.column
+        if any(entry.privacy_unit != protected for entry in self.spent):
+            raise SchemaError(
+                "the bounds were found for another privacy unit, and the two cannot be added up: "
+                "find them anew"
+            )
+
     @property
     def private_bounds(self) -> tuple[Column, ...]:
         """The columns whose bounds were found with differential privacy."""
@@ -279,11 +324,14 @@ class TableSchema:
         but = f" (but for the bounds of {found})" if found else ""
         patterns = ("patterns of columns that are made anew",) if self.made else ()
         rules = ("constraints on rows",) if self.constraints else ()
+        unit = self.privacy_unit
+        counting = () if unit is None else (f"number of rows of one {unit.column} that count",)
         return (
             f"names, kinds, types, scales, bounds and categories of the columns{but}, and which of "
             "them may lack values",
             *patterns,
             *rules,
+            *counting,
         )
 
     @property
@@ -313,6 +361,7 @@ class TableSchema:
             "csv": self.csv.to_json(),
             **({"constraints": list(self.constraints)} if self.constraints else {}),
             **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
+            **({} if self.privacy_unit is None else {"privacy_unit": self.privacy_unit.to_json()}),
         }
 
     @classmethod
@@ -350,6 +399,7 @@ class TableSchema:
         constraints = document.get("constraints", [])
         if not isinstance(constraints, list) or not all(isinstance(c, str) for c in constraints):
             raise SchemaError('constraints are a list of texts, as in ["discharge >= admission"]')
+        unit = document.get("privacy_unit")
         spent = document.get("spent", [])
         if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
             raise SchemaError("spent is a list of tables")
@@ -368,6 +418,7 @@ class TableSchema:
             _origin(document.get("left_out_origin", Origin.DECLARED.value)),
             made,
             tuple(constraints),
+            None if unit is None else PrivacyUnit.from_json(unit),
         )
 
 

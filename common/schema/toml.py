@@ -21,6 +21,7 @@ from ..storage.plain import parse_toml
 from .column import DTYPES, LARGEST, MOST_DECIMALS, Column, ColumnKind, Transform
 from .made import MadeColumn
 from .origin import Origin
+from .privacy_unit import PrivacyUnit
 from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bounds
 from .table import TableSchema
 
@@ -76,6 +77,19 @@ class Draft:
             tuple(name for name in self.unconfirmed if name not in names),
             tuple(name for name in self.private if name not in known),
             self.left_out_confirmed or names.issuperset(self.schema.left_out),
+        )
+
+    def with_unit(self, unit: PrivacyUnit) -> Draft:
+        """The draft with rows that are protected together; nothing is said of their column.
+
+        Raises:
+            SchemaError: see `TableSchema.with_unit`.
+        """
+        return replace(
+            self,
+            schema=self.schema.with_unit(unit),
+            unconfirmed=tuple(name for name in self.unconfirmed if name != unit.column),
+            private=tuple(name for name in self.private if name != unit.column),
         )
 
     def settled(self, where: str = "draft", *, accept_from_data: bool = False) -> TableSchema:
@@ -199,6 +213,10 @@ class Draft:
                 for name, value in column.to_json().items()
                 if name not in unsaid
             ]
+        if schema.privacy_unit is not None:
+            lines += ["", "[privacy_unit]  # whose rows are protected together"]
+            unit = schema.privacy_unit.to_json()
+            lines += [f"{name} = {_toml(value)}" for name, value in unit.items()]
         for entry in schema.spent:
             lines += ["", "[[spent]]  # on the bounds of private origin; never remove this"]
             lines += [f"{name} = {_toml(value)}" for name, value in entry.to_json().items()]
@@ -271,8 +289,10 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         transform = Transform(column.get("transform", "none"))
     except ValueError:
         return  # which the schema will complain of
-    if not kind.numeric or kind.temporal:
-        raise SchemaError(f'{at}: columns with bounds = "private" are numeric, and no dates')
+    if not kind.numeric or kind.timed:
+        raise SchemaError(
+            f'{at}: columns with bounds = "private" are numeric, and no dates or times'
+        )
     dtype = column.get("dtype")
     if isinstance(dtype, str) and dtype in DTYPES:
         step, decimals = column.get("step"), column.get("decimals")
@@ -285,7 +305,9 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
 
 
-def read_schema(path: Location, *, accept_from_data: bool = False) -> TableSchema:
+def read_schema(
+    path: Location, *, accept_from_data: bool = False, unit: PrivacyUnit | None = None
+) -> TableSchema:
     """Read a `schema.toml` whose entries are all confirmed.
 
     Guarantee:
@@ -295,6 +317,7 @@ def read_schema(path: Location, *, accept_from_data: bool = False) -> TableSchem
     Args:
         path: the file.
         accept_from_data: see `Draft.settled`.
+        unit: whose rows are protected together; what the file says if None.
 
     Returns:
         The schema.
@@ -303,7 +326,9 @@ def read_schema(path: Location, *, accept_from_data: bool = False) -> TableSchem
         SchemaError: there is none, it is not one, or something in it is not settled.
     """
     path = path_from("path", path, refusal=SchemaError)
-    return read_draft(path).settled(str(path), accept_from_data=accept_from_data)
+    draft = read_draft(path)
+    draft = draft if unit is None else draft.with_unit(unit)
+    return draft.settled(str(path), accept_from_data=accept_from_data)
 
 
 def read_draft(path: Path) -> Draft:

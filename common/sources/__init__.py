@@ -8,5 +8,14 @@ from .base import Batch, Source
 from .images.form import require_public_form
 from .opening import Held, open_source
 from .options import SourceOptions
+from .tables.privacy_units import with_bounded_units
 
-__all__ = ["Batch", "Held", "Source", "SourceOptions", "open_source", "require_public_form"]
+__all__ = [
+    "Batch",
+    "Held",
+    "Source",
+    "SourceOptions",
+    "open_source",
+    "require_public_form",
+    "with_bounded_units",
+]

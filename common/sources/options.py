@@ -8,6 +8,7 @@ from pathlib import Path
 from ..arguments import require_kind
 from ..errors import SchemaError
 from ..schema.image import COLOUR, GREY
+from ..schema.privacy_unit import PrivacyUnit, declared_unit
 from ..schema.table import TableSchema
 from ..schema.toml import read_schema
 from ..text import counted
@@ -29,6 +30,9 @@ class SourceOptions:
             looked up in the data, and every release says so.
         channels: 1 reads every image as shades of grey, 3 every one as colours. If None, all images
             have to be as the first one is.
+        unit: of a table: the column that tells whose a row is. All rows of one value are protected
+            together; it is in no record.
+        rows_per_unit: how many rows of one value count: the first ones, as they stand in the data.
 
     Raises:
         SchemaError: one of them is of another type than it has to be.
@@ -40,6 +44,8 @@ class SourceOptions:
     classes: int | None = None
     class_names: tuple[str, ...] | None = None
     channels: int | None = None
+    unit: str | None = None
+    rows_per_unit: int | None = None
 
     def __post_init__(self) -> None:
         told = "a TableSchema or the path of a schema.toml"
@@ -48,6 +54,7 @@ class SourceOptions:
             ("image_size", self.image_size, (int, type(None)), "a number of pixels, such as 28"),
             ("classes", self.classes, (int, type(None)), "a number of classes, such as 10"),
             ("class_names", self.class_names, (tuple, type(None)), "a tuple: ('cat', 'dog')"),
+            ("unit", self.unit, (str, type(None)), "a column's name"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
         for name in self.class_names or ():
@@ -56,6 +63,17 @@ class SourceOptions:
             raise SchemaError("channels: 1 for grey images, 3 for colour")
         if self.split not in ("train", "test"):
             raise SchemaError("split: it is 'train' or 'test'")
+        if self.privacy_unit is not None and self.schema is None:
+            raise SchemaError("--unit is for tables: say with --schema what is known of one")
+
+    @property
+    def privacy_unit(self) -> PrivacyUnit | None:
+        """Whose rows are protected together, as far as these options say.
+
+        Raises:
+            SchemaError: one of the two options is missing.
+        """
+        return declared_unit(self.unit, self.rows_per_unit)
 
     def table(self) -> TableSchema | None:
         """The schema; None if the data are images.
@@ -77,6 +95,7 @@ class SourceOptions:
                 "--image-size, --grey, --colour, --classes and --class-names are for images: for a "
                 "table the schema says all"
             )
-        return (
-            self.schema if isinstance(self.schema, TableSchema) else read_schema(Path(self.schema))
-        )
+        unit = self.privacy_unit
+        if not isinstance(self.schema, TableSchema):
+            return read_schema(Path(self.schema), unit=unit)
+        return self.schema if unit is None else self.schema.with_unit(unit)

@@ -18,6 +18,7 @@ from ...common.cli.options import (
     overwrite_option,
     quiet_values_option,
     seed_option,
+    unit_options,
 )
 from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
@@ -79,6 +80,7 @@ _MOST_RECORDS: Final = 1 << 62
 )  # fmt: skip
 @device_option
 @source_options
+@unit_options
 @click.option(
     "--capacity", type=click.IntRange(1, _MOST_RECORDS), metavar="N",
     help="Make room for this many records in all, if shards are to be added up "
@@ -103,6 +105,8 @@ def command(
     data: Path,
     features: FeatureOptions,
     source: SourceOptions,
+    unit: str | None,
+    rows_per_unit: int | None,
     output: Path | None,
     overwrite: bool,
     budget_eps: float | None,
@@ -139,11 +143,13 @@ def command(
         features, seed=feature_seed, module=module, module_is_public=module_is_public
     )
     chosen: FeatureOptions | FeatureMap = features
-    schema_path = source.schema
+    source = replace(source, unit=unit, rows_per_unit=rows_per_unit)
+    schema_path, protected = source.schema, source.privacy_unit
     if private_bounds:
         if not isinstance(schema_path, Path):
             raise SchemaError("--private-bounds means nothing without --schema")
         draft = read_draft(schema_path)
+        draft = draft if protected is None else draft.with_unit(protected)
         table = draft.approx_bounds_schema(str(schema_path), accept_from_data=accept_from_data)
         features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
         source, chosen = replace(source, schema=table), approx_bounds_map(table)
@@ -191,16 +197,18 @@ def command(
             "what a release shows of such a class is noise alone"
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
+    adjacency = "" if schema.privacy_unit is None else " --adjacency add-remove"
     if private_bounds:
         assert isinstance(schema_path, Path)  # or it would have been refused
+        bounds = f"dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1"
         console.print(
-            f"next: dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1",
-            f"how many rows that needs: dpntk plan {typed(output)} --eps 0.1",
+            f"next: {bounds}{adjacency}",
+            f"how many rows that needs: dpntk plan {typed(output)} --eps 0.1{adjacency}",
         )
     else:
         console.print(
-            f"next: dpntk release {typed(output)} --eps 1",
-            f"how noisy that would be: dpntk plan {typed(output)} --eps 1",
+            f"next: dpntk release {typed(output)} --eps 1{adjacency}",
+            f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}",
         )
         few = few_at_epsilon_one(embedding.records, len(schema.classes))
         if few and may_have_pixels(embedding.feature_map):

@@ -56,7 +56,7 @@ def registry_path() -> Path:
 
 
 def members_of(name: str) -> tuple[Member, ...]:
-    """The embeddings of a data set.
+    """The embeddings of a data set, those first that were merged from most.
 
     Raises:
         BudgetError: nothing was declared under this name, or the registry cannot be read.
@@ -65,7 +65,8 @@ def members_of(name: str) -> tuple[Member, ...]:
     if name not in registry:
         known = f"there are {', '.join(sorted(registry))}" if registry else "there is none"
         raise BudgetError(f"no data set {name!r} was declared: {known}; 'dpntk embed --data-set'")
-    return tuple(registry[name].values())
+    members = registry[name].values()
+    return tuple(sorted(members, key=lambda member: len(member.ledger.parts), reverse=True))
 
 
 def data_sets_of(embedding: Embedding) -> tuple[str, ...]:
@@ -81,13 +82,13 @@ def joint_ledger(ledgers: Iterable[Ledger]) -> Ledger:
     """All releases from several embeddings of the same records, each of them once.
 
     Guarantee:
-        What they spend together is never less than what they have spent. Releases from parts count
-        as of the whole, but for those of the ledger that has most parts. It has no ceiling of its
-        own. (docs/privacy/proofs.md, statement 11.)
+        What they spend together is never less than what they have spent: releases from parts count
+        as of the whole, but for those of the first ledger. That one's ceilings, and those of its
+        parts, bind all of them. (docs/privacy/proofs.md, statement 11.)
     """
-    plain = (replace(ledger, ceiling=None) for ledger in ledgers)
-    largest_first = sorted(plain, key=lambda ledger: len(ledger.parts), reverse=True)
-    return functools.reduce(Ledger.going_on_with, largest_first, Ledger())
+    first, *others = ledgers
+    without_ceilings = (replace(ledger, ceiling=None) for ledger in others)
+    return functools.reduce(Ledger.going_on_with, without_ceilings, first)
 
 
 def spent_on_records_of(embedding: Embedding) -> Ledger:
@@ -98,8 +99,7 @@ def spent_on_records_of(embedding: Embedding) -> Ledger:
     """
     registry = _read(registry_path())
     others = [m.ledger for name in _names(registry, embedding) for m in registry[name].values()]
-    together = joint_ledger([embedding.ledger, *others])
-    return replace(together, ceiling=embedding.ledger.ceiling)
+    return joint_ledger([embedding.ledger, *others])
 
 
 @contextlib.contextmanager

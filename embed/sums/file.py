@@ -94,6 +94,14 @@ class Embedding(Outlined):
         if not self.schema.levels == self.feature_map.levels == self.grid.levels:
             raise SchemaError("embedding: schema, feature map and grid disagree about the levels")
 
+        unit = self.schema.privacy_unit
+        protected = None if unit is None else unit.column
+        if any(entry.privacy_unit != protected for entry in self.ledger.all_entries):
+            raise SchemaError(
+                "embedding: releases from it, or from others of its data set, protect another "
+                "privacy unit, and what unlike ones promise cannot be added up: keep to one of them"
+            )
+
     @property
     def records(self) -> int:
         """n, the number of records."""

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ...common.schema.column import Column, ColumnKind
-from ...common.schema.dates import iso_text
+from ...common.schema.column import Column
 from ...common.text import counted
 from ..tables.fidelity.marginals import binned, column_distances
 from ..tables.fidelity.pairs import strengths
@@ -115,9 +114,8 @@ def _ranges(column: Column) -> list[str]:
     assert column.lower is not None
     assert column.upper is not None
     ends = np.linspace(column.lower, column.upper, _RANGES + 1).tolist()
-    if column.kind.temporal:
-        with_time = column.kind is ColumnKind.DATETIME
-        texts = [iso_text(math.floor(end) * column.seconds, with_time=with_time) for end in ends]
+    if column.kind.timed:
+        texts = [column.bound_text(math.floor(end)) for end in ends]
     else:
         texts = [f"{end:,.4g}" if abs(end) < 1000 else f"{end:,.0f}" for end in ends]
     return [f"{first} to {last}" for first, last in pairwise(texts)]

@@ -65,15 +65,14 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--recipe", type=click.Choice(list(RECIPES)),
-    help="Train as the paper printed it: --generator cnn (resnet in colour, mlp for tables), "
-    "--objective mmd, and "
-    "--code, --steps, --batch and --lr of its table 5. Each of them may be given beside it. For "
-    "releases of what --preset of 'dpntk embed' has made.",
+    help="Train as the paper printed it: --generator cnn (resnet for colour, mlp for tables), "
+    "--objective mmd, and --code, --steps, --batch and --lr of its table 5. Each of them may be "
+    "given beside it. For releases of what --preset of 'dpntk embed' has made.",
 )  # fmt: skip
 @click.option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
-    help="Of images: a deformable template of each class, or one of the paper's networks, "
-    "convolutional or residual; of tables: dpntk's own, or the paper's fully connected one "
+    help="Of images: a deformable template of each class, or one of the paper's networks; of "
+    "tables: dpntk's own, or the paper's fully connected one "
     f"[default: {GENERATORS[IMAGES][0]}; for tables {GENERATORS[TABLES][0]}]",
 )  # fmt: skip
 @click.option(

@@ -12,10 +12,10 @@ _NEW: Final = 0.1
 
 
 class BatchNorm(nn.Module):
-    """Ioffe and Szegedy 2015, arXiv 1502.03167: that of `torch.nn` but for its counter of batches.
+    """Ioffe and Szegedy 2015, arXiv 1502.03167: `nn.BatchNorm1d` but for its counter of batches.
 
     Args:
-        width: values in a vector, or planes.
+        width: values in a vector, or channels.
     """
 
     running_mean: Tensor
@@ -29,7 +29,7 @@ class BatchNorm(nn.Module):
         self.register_buffer("running_variance", torch.ones(width))
 
     def forward(self, values: Tensor) -> Tensor:
-        """Normalise (b, width, ...), b >= 2 in training."""
+        """Normalise (b, width) or (b, width, h, w), b >= 2 in training."""
         return nn.functional.batch_norm(
             values, self.running_mean, self.running_variance, self.weight, self.bias,
             training=self.training, momentum=_NEW,

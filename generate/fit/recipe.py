@@ -9,12 +9,13 @@ from typing import Any, Final
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.numbers import whole
-from ...common.schema.image import COLOUR, ImageSchema
+from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from .settings import TrainingSettings
 
 IMAGES: Final = "images"
 TABLES: Final = "tables"
+IN_COLOUR: Final = "images in colour"
 TEMPLATES, CONVOLUTIONAL, RESIDUAL = "template", "cnn", "resnet"
 KNOTS, PERCEPTRON = "knots", "mlp"
 WHITENED, WEIGHTED, PLAIN = "whitened", "weighted", "mmd"
@@ -33,8 +34,8 @@ class ComposedSettings(TrainingSettings):
         generator: of images "template", "cnn" or "resnet", of tables "knots" or "mlp".
         objective: "mmd", the plain loss of the paper's equation 6; of images "whitened", of tables
             "weighted": what dpntk minimises if nothing is said.
-        code: length of the latent code of a network; 0 of "template" and "knots", which have their
-            own.
+        code: length of the latent code, of "cnn", "resnet" and "mlp"; 0 of the others, which have
+            their own.
         recipe: name of the bundle that the choices come from; none if empty.
         presets: names of those that the release's features may have been made by, if the recipe's
             numbers come from them.
@@ -60,8 +61,8 @@ class ComposedSettings(TrainingSettings):
             )
         if self.generator in (TEMPLATES, KNOTS):
             if self.code:
-                others = " or ".join(GENERATORS[kind][1:])
-                raise GeneratorError(f"--code {self.code}: it goes with --generator {others}")
+                other = GENERATORS[kind][1]
+                raise GeneratorError(f"--code {self.code}: it goes with --generator {other}")
         else:
             code = whole(self.code, "code", GeneratorError, least=1, most=_MOST_CODE)
             vars(self).update(code=code)
@@ -89,24 +90,15 @@ class Recipe:
 
     Attributes:
         name: of the recipe.
-        generator: by the kind of records.
-        in_colour: the same, of images in colour.
-        objective: of all of them.
+        generator: by the kind of records; images in colour are one.
+        objective: of both.
         learning_rate: at the start.
     """
 
     name: str
     generator: Mapping[str, str]
-    in_colour: str
     objective: str
     learning_rate: float
-
-    def generator_for(self, release: Release) -> str:
-        """Which generator is trained on a release."""
-        schema = release.schema
-        if isinstance(schema, ImageSchema) and schema.channels == COLOUR:
-            return self.in_colour
-        return self.generator[kind_of(release)]
 
     def choices(self, release: Release) -> dict[str, Any]:
         """What the recipe chooses for a release: fields of `ComposedSettings`.
@@ -121,7 +113,7 @@ class Recipe:
         return {
             "recipe": self.name,
             "presets": names,
-            "generator": self.generator_for(release),
+            "generator": self.generator[IN_COLOUR if _in_colour(release) else kind_of(release)],
             "objective": self.objective,
             "code": row.code,
             "steps": row.steps,
@@ -132,10 +124,9 @@ class Recipe:
 
 PAPER: Final = Recipe(
     "paper",
-    generator={IMAGES: CONVOLUTIONAL, TABLES: PERCEPTRON},
-    in_colour=RESIDUAL,
-    objective=PLAIN,
-    learning_rate=LEARNING_RATE,
+    {IMAGES: CONVOLUTIONAL, IN_COLOUR: RESIDUAL, TABLES: PERCEPTRON},
+    PLAIN,
+    LEARNING_RATE,
 )
 """Algorithm 1 of Yang et al., arXiv 2303.01687."""
 RECIPES: Final = {recipe.name: recipe for recipe in (PAPER,)}
@@ -179,6 +170,10 @@ def kind_of(release: Release) -> str:
     return IMAGES if isinstance(release.schema, ImageSchema) else TABLES
 
 
+def _in_colour(release: Release) -> bool:
+    return isinstance(release.schema, ImageSchema) and release.schema.channels > GREY
+
+
 def require_generator(name: str, release: Release) -> None:
     """Refuse a generator of another kind of records.
 
@@ -198,7 +193,7 @@ def _none_fits(release: Release) -> str:
     names = fitting(schema)
     if names:
         return f"{made}; what fits is embedded with --preset {' or '.join(names)}"
-    generator = PAPER.generator_for(release)
+    generator = GENERATORS[kind_of(release)][1]
     return (
         f"{made}, and the paper has no settings for {shape_of(schema)}: take --generator "
         f"{generator} --objective {PLAIN}, and --code, --steps and --batch of your own"

@@ -18,7 +18,7 @@ from ..fit.descent import Loss, Training, descend
 from ..fit.recipe import PLAIN, TEMPLATES, ComposedSettings
 from ..kernels.plain_mmd import PlainMMD
 from .distance import ImageDistance
-from .generators import ImageGenerator, untrained
+from .generators import ImageGenerator, new_network
 from .shares import likely_shares
 from .training import LOOK_EVERY, LOOKED_AT, train
 from .whitening import WhitenedDistance
@@ -33,9 +33,9 @@ def train_composed(
 ) -> Training[ImageGenerator]:
     """Train the generator that was chosen, by the distance that was chosen.
 
-    With "cnn" or "resnet", and "mmd", this is Algorithm 1 of Yang et al., arXiv 2303.01687: at
-    every step a fresh batch, as many of each class, and the gradient of equation 6. The learning
-    rate falls to 0 along a cosine.
+    With "cnn" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
+    batch, as many of each class, and the gradient of equation 6. The learning rate falls to 0 along
+    a cosine.
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
@@ -71,9 +71,7 @@ def train_composed(
     random = torch.Generator(device=place).manual_seed(settings.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        generator = untrained(
-            settings.generator, schema.side, classes, settings.code, schema.channels
-        ).to(place)
+        generator = new_network(settings.generator, schema, settings.code).to(place)
 
     def made(count: int) -> Tensor:
         code = torch.randn((classes, count, settings.code), generator=random, device=place)

@@ -6,26 +6,39 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...common.errors import GeneratorError
-from ..fit import recipe
+from ...common.schema.image import ImageSchema
+from ..fit.recipe import CONVOLUTIONAL, RESIDUAL
 from ..output import generator_file
 from .convolutional import ConvolutionalGenerator, ConvolutionalSpec
 from .generator import ConditionalGenerator, GeneratorSpec
 from .resnet import ResidualGenerator, ResidualSpec
 
-NetworkGenerator = ConvolutionalGenerator | ResidualGenerator
-ImageGenerator = ConditionalGenerator | NetworkGenerator
+Network = ConvolutionalGenerator | ResidualGenerator
+ImageGenerator = ConditionalGenerator | Network
 _WHICH: Final = "generator"
+
+
+def new_network(which: str, schema: ImageSchema, code: int) -> Network:
+    """A network with random weights: of the names of generators "cnn" or "resnet".
+
+    Args:
+        which: its name.
+        schema: of the images that it is to make.
+        code: length of its latent code.
+    """
+    form = schema.side, len(schema.classes), code, schema.channels
+    if which == RESIDUAL:
+        return ResidualGenerator(ResidualSpec(*form))
+    return ConvolutionalGenerator(ConvolutionalSpec(*form))
 
 
 def described(generator: ImageGenerator) -> dict[str, Any]:
     """What is needed beside its weights to rebuild a generator; a template's says no more."""
     spec = {"spec": generator.spec.to_json()}
-    match generator:
-        case ConvolutionalGenerator():
-            return {_WHICH: recipe.CONVOLUTIONAL, **spec}
-        case ResidualGenerator():
-            return {_WHICH: recipe.RESIDUAL, **spec}
-    return spec
+    if isinstance(generator, ConditionalGenerator):
+        return spec
+    residual = isinstance(generator, ResidualGenerator)
+    return {_WHICH: RESIDUAL if residual else CONVOLUTIONAL, **spec}
 
 
 def generator_from(
@@ -36,22 +49,14 @@ def generator_from(
     Raises:
         GeneratorError: there is no such generator.
     """
-    document = description["spec"]
-    match description.get(_WHICH):
-        case None:
-            template = generator_file.spec_from(GeneratorSpec, document)
-            return lambda: ConditionalGenerator(template), template.classes
-        case recipe.CONVOLUTIONAL:
-            small = generator_file.spec_from(ConvolutionalSpec, document)
-            return lambda: ConvolutionalGenerator(small), small.classes
-        case recipe.RESIDUAL:
-            large = generator_file.spec_from(ResidualSpec, document)
-            return lambda: ResidualGenerator(large), large.classes
+    which, spec = description.get(_WHICH), description["spec"]
+    if which is None:
+        template = generator_file.spec_from(GeneratorSpec, spec)
+        return lambda: ConditionalGenerator(template), template.classes
+    if which == CONVOLUTIONAL:
+        convolutional = generator_file.spec_from(ConvolutionalSpec, spec)
+        return lambda: ConvolutionalGenerator(convolutional), convolutional.classes
+    if which == RESIDUAL:
+        residual = generator_file.spec_from(ResidualSpec, spec)
+        return lambda: ResidualGenerator(residual), residual.classes
     raise GeneratorError("its generator is not one that this dpntk knows")
-
-
-def untrained(name: str, side: int, classes: int, code: int, channels: int) -> NetworkGenerator:
-    """A network with random weights, by its name."""
-    if name == recipe.RESIDUAL:
-        return ResidualGenerator(ResidualSpec(side, classes, code, channels))
-    return ConvolutionalGenerator(ConvolutionalSpec(side, classes, code, channels))

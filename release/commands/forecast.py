@@ -37,7 +37,8 @@ def forecasts_around(
         epsilon = float(f"{planned.parameters.epsilon * times:.2g}") if times != 1 else None
         other = replace(planned.parameters, epsilon=epsilon or planned.parameters.epsilon)
         with contextlib.suppress(BudgetError):  # so little, or so much, is not to be had
-            plans.append(plan(feature_map, grid, planned.classes, planned.records, other))
+            unit, records = planned.unit, planned.records
+            plans.append(plan(feature_map, grid, planned.classes, records, other, unit))
     return forecast(schema, feature_map, plans)
 
 

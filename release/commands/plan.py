@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import json_option, schema_option
+from ...common.cli.options import json_option, schema_option, unit_options
 from ...common.console import TextTable, out, show, show_json
 from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
@@ -23,6 +23,7 @@ from ...common.schema import Schema
 from ...common.schema.classes import numbered
 from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
+from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
 from ...common.schema.toml import read_draft
 from ...common.text import counted, rounded_down, rounded_up
 from ...embed.commands.feature_options import OF_THE_MAP, feature_options
@@ -39,7 +40,9 @@ from ..publishing.private_bounds import rows_to_stand_out
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
-_OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE_MAP)
+_OF_THE_EMBEDDING: Final = (
+    "classes", "image_size", "colour", "schema", "unit", "rows_per_unit", *OF_THE_MAP,
+)  # fmt: skip
 
 
 @click.command("plan", short_help="Say how much noise a release would have.")
@@ -70,6 +73,7 @@ _OF_THE_EMBEDDING: Final = ("classes", "image_size", "colour", "schema", *OF_THE
 @json_option()
 @click.option("--colour", is_flag=True, help="Images have three channels.")
 @schema_option("The data are a table, and this says what is publicly known of it.")
+@unit_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -85,6 +89,8 @@ def command(
     image_size: int | None,
     colour: bool,
     schema: Path | None,
+    unit: str | None,
+    rows_per_unit: int | None,
     as_json: bool,
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
@@ -104,14 +110,15 @@ def command(
         number = _public_number(loaded, parameters, records)
         known, feature_map, grid = loaded.schema, loaded.feature_map, loaded.grid
     else:
-        known, feature_map = _known(schema, classes, image_size, features, colour=colour)
+        protected = declared_unit(unit, rows_per_unit)
+        known, feature_map = _known(schema, classes, image_size, protected, features, colour=colour)
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         number = records
         grid = Grid.for_capacity(known.levels, max(records, DEFAULT_CAPACITY))
     if for_bounds := is_approx_bounds(known, feature_map):
         parameters = replace(parameters, class_counts=ClassCounts.UNIFORM)  # as `dpntk bounds` does
-    planned = plan(feature_map, grid, len(known.classes), number, parameters)
+    planned = plan(feature_map, grid, len(known.classes), number, parameters, known.privacy_unit)
     expected = forecasts_around(planned, known, feature_map, grid)
     if as_json:
         spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
@@ -133,6 +140,7 @@ def _known(
     path: Path | None,
     classes: int | None,
     image_size: int | None,
+    unit: PrivacyUnit | None,
     features: FeatureOptions,
     *,
     colour: bool,
@@ -143,6 +151,8 @@ def _known(
     comes first.
     """
     if path is None:
+        if unit is not None:
+            raise click.UsageError("--unit is for tables: say with --schema what is known of one")
         if classes is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         channels = COLOUR if colour else GREY
@@ -155,6 +165,7 @@ def _known(
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")
     draft = read_draft(path)
+    draft = draft if unit is None else draft.with_unit(unit)
     if draft.private:
         features.refuse_all('the schema has bounds = "private": these are found first, without it')
         magnitudes = draft.approx_bounds_schema(str(path), accept_from_data=True)
@@ -198,6 +209,7 @@ def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
         "noise_multiplier": planned.noise_multiplier,
         "sensitivity": planned.sensitivity,
         "sigma": planned.sigma,
+        "privacy_unit": None if planned.unit is None else planned.unit.to_json(),
         "noise_per_coordinate": planned.noise_per_coordinate,
         "noise_norm": planned.noise_norm,
         "signal_bound": planned.signal_bound,
@@ -237,6 +249,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
             _features(feature_map),
         ),
         ("noise multiplier", f"{planned.noise_multiplier:.4g}", "noise at sensitivity 1"),
+        *_unit_row(planned.unit),
         ("sensitivity", f"{planned.sensitivity:.4g}", "of the sums, one record's feature being 1"),
         ("sigma", f"{planned.sigma:.4g}", "noise on every sum"),
         ("noise per coordinate", f"{planned.noise_per_coordinate:.3g}", "of the released matrix"),
@@ -262,6 +275,11 @@ def _say_what_noise_hides(planned: Plan, feature_map: FeatureMap) -> None:
             f"With a blur above {FEW:g} images are better embedded with --pixels 0.9: little more "
             "than the mean of each class can be learnt, and pixels show it with less noise."
         )
+
+
+def _unit_row(unit: PrivacyUnit | None) -> list[tuple[str, str, str]]:
+    """What is protected, if it is more than a record."""
+    return [] if unit is None else [("unit", f"{unit.rows:,}", f"rows count of {unit.whole}")]
 
 
 def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:

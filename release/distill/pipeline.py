@@ -293,6 +293,11 @@ def _require_usable(source: Source, delta: float) -> None:
             "the schema's bounds were found with differential privacy, and a distillation does not "
             "count what that spent: declare the bounds"
         )
+    if source.schema.privacy_unit is not None:
+        raise BudgetError(
+            "a distillation protects single records, not all rows of one "
+            f"{source.schema.privacy_unit.column}: keep one row of each and leave the unit out"
+        )
     if delta >= 1 / len(source):
         raise BudgetError(
             f"--delta {delta:g} is not below one over the number of records: such a delta allows "

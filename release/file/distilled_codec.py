@@ -104,6 +104,8 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         raise FormatError("it is not what a distilled set looks like")
     if schema.spent:
         raise FormatError("its epsilon does not count what the schema's bounds spent")
+    if schema.privacy_unit is not None:
+        raise FormatError("its epsilon is of single records, and the schema's unit is another")
     try:
         adjacency = Adjacency(values["adjacency"])
     except ValueError as error:

@@ -148,7 +148,7 @@ def understand(body: Body, block: UserBlock) -> Release:
         raise FormatError("its first line and its epsilon disagree about its being private")
     if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
         raise FormatError("the number of records is exact under replace-one, and only there")
-    require_consistent(guarantee, feature_map, schema.spent)
+    require_consistent(guarantee, feature_map, schema)
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
     require_fitting(embedding, class_weights, schema, feature_map)
     require_possible_arrays(guarantee, feature_map.levels, embedding, class_weights)

@@ -13,6 +13,7 @@ from ...common.adjacency import Adjacency
 from ...common.features.base import FeatureMap
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.schema import Schema
+from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.table import TableSchema
 from ...common.text import promised, rounded_up
 from .distilled import DistilledGuarantee
@@ -22,9 +23,11 @@ NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
 )
 """What everything that reads a release without noise has to say."""
-_UNIT: Final = (
-    "The unit of privacy is one record: whoever contributed several is protected less. Everything "
-    "computed from this file alone is covered by the same guarantee."
+_ONE_RECORD: Final = (
+    "The unit of privacy is one record: whoever contributed several is protected less."
+)
+_AND_WHAT_FOLLOWS: Final = (
+    "Everything computed from this file alone is covered by the same guarantee."
 )
 _TRAINED: Final = (
     "The features are those of a pre-trained module; the data that it was trained on are not "
@@ -58,7 +61,8 @@ def statement_of(
     return " ".join(
         (
             *_promise(guarantee, schema),
-            _UNIT,
+            _unit(schema.privacy_unit),
+            _AND_WHAT_FOLLOWS,
             _not_covered(outside),
             *_looked_up(schema),
             *([_TRAINED] if isinstance(feature_map, PerceptualFeatures) else ()),
@@ -79,12 +83,25 @@ def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
         (
             _satisfies(promised(guarantee.epsilon), guarantee.delta, change_in_words(adjacency))
             + ".",
-            _UNIT,
+            _ONE_RECORD,
+            _AND_WHAT_FOLLOWS,
             _not_covered([*_known(schema, adjacency), "the sampling rate"]),
             *_looked_up(schema),
             *_spent(guarantee.total_releases, guarantee.total_epsilon, adjacency),
         )
     )
+
+
+def change_between(adjacency: Adjacency, unit: PrivacyUnit | None) -> str:
+    """By what neighbours differ that the release of an embedding hides.
+
+    Args:
+        adjacency: of the release.
+        unit: whose records are protected together; None if each is by itself.
+    """
+    if unit is None:
+        return adjacency.meaning
+    return f"adding or taking away {unit.whole}; the number of rows is noisy"
 
 
 def change_in_words(adjacency: Adjacency) -> str:
@@ -101,9 +118,10 @@ def change_in_words(adjacency: Adjacency) -> str:
 
 def _promise(guarantee: EmbeddingGuarantee, schema: Schema) -> list[str]:
     """What is satisfied, and what is so for an exchange if that is another matter."""
-    g = guarantee
+    g, unit = guarantee, schema.privacy_unit
     if isinstance(schema, TableSchema) and schema.spent:
-        satisfied = _satisfies(rounded_up(g.total_epsilon), g.delta, g.total_adjacency.meaning)
+        change = change_between(g.total_adjacency, unit)
+        satisfied = _satisfies(rounded_up(g.total_epsilon), g.delta, change)
         bounded = ", ".join(column.name for column in schema.private_bounds)
         sentence = (
             f"{satisfied}: epsilon {promised(g.epsilon)} for its matrix, and the rest for what was "
@@ -112,12 +130,24 @@ def _promise(guarantee: EmbeddingGuarantee, schema: Schema) -> list[str]:
         )
         what = "epsilon of the matrix alone"
     else:
-        sentence = _satisfies(promised(g.epsilon), g.delta, g.adjacency.meaning) + "."
+        change = change_between(g.adjacency, unit)
+        sentence = _satisfies(promised(g.epsilon), g.delta, change) + "."
         what = "epsilon"
     if g.epsilon_replace_one is None:
         return [sentence]
     exchanged = rounded_up(g.epsilon_replace_one)
-    return [sentence, f"For exchanging one record for another, {what} is {exchanged}."]
+    each = "one record for another" if unit is None else f"{unit.whole} for those of another"
+    return [sentence, f"For exchanging {each}, {what} is {exchanged}."]
+
+
+def _unit(unit: PrivacyUnit | None) -> str:
+    """Who is protected, and who less."""
+    if unit is None:
+        return _ONE_RECORD
+    return (
+        f"The unit of privacy is {unit.whole}: {unit.bounded}, and the noise hides all of these "
+        "together. Whoever has rows under several of its values is protected less."
+    )
 
 
 def _satisfies(epsilon: str, delta: float, change: str) -> str:

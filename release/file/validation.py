@@ -17,6 +17,7 @@ from ...common.features.marginals import MarginalFeatures
 from ...common.features.moments import MomentFeatures
 from ...common.ledger import Entry
 from ...common.schema import Schema
+from ...common.schema.privacy_unit import PrivacyUnit, rows_per_unit
 from ...common.schema.table import TableSchema
 from ..mechanism.gaussian import SMOOTHING
 from .model import EmbeddingGuarantee
@@ -42,21 +43,21 @@ def log_delta(multiplier: float, epsilon: float) -> float:
 
 
 def require_consistent(
-    guarantee: EmbeddingGuarantee, feature_map: FeatureMap, spent: tuple[Entry, ...] = ()
+    guarantee: EmbeddingGuarantee, feature_map: FeatureMap, schema: Schema
 ) -> None:
     """Recompute the promise from the noise, and refuse figures that contradict each other.
 
     Args:
         guarantee: the figures.
         feature_map: of the release.
-        spent: what was spent on the schema's bounds.
+        schema: says what was spent on its bounds, and whose rows are protected together.
 
     Raises:
         FormatError: something does not follow from the rest; the message says what.
     """
     g = guarantee
     require_possible_figures(g, feature_map.levels)
-    _require_sensitivity(g, feature_map)
+    _require_sensitivity(g, feature_map, schema.privacy_unit)
     if not g.private:
         finite = g.total_epsilon != math.inf or g.epsilon_replace_one not in (None, math.inf)
         if g.noise_multiplier or g.sigma or finite:
@@ -84,8 +85,8 @@ def require_consistent(
             raise FormatError("a first release has no other total than itself")
     elif g.total_epsilon < g.epsilon * (1 - _TOLERANCE):
         raise FormatError("the total epsilon is below the epsilon of this release")
-    if spent:
-        _require_counted(g, feature_map, spent)
+    if schema.spent:
+        _require_counted(g, feature_map, schema.spent)
 
 
 def require_fitting(
@@ -137,11 +138,16 @@ def _require_counted(
         raise FormatError("the total epsilon is below that of the release and its bounds together")
 
 
-def _require_sensitivity(guarantee: EmbeddingGuarantee, feature_map: FeatureMap) -> None:
+def _require_sensitivity(
+    guarantee: EmbeddingGuarantee, feature_map: FeatureMap, unit: PrivacyUnit | None
+) -> None:
     g = guarantee
-    exact = sensitivity(feature_map, g.adjacency, count_weight=g.count_weight)
+    one_record = sensitivity(feature_map, g.adjacency, count_weight=g.count_weight)
+    exact = one_record * rows_per_unit(unit)
     if not exact * (1 - 1e-12) <= g.sensitivity <= exact * (1 + 1e-9) + 2 * g.grid:
         raise FormatError("the sensitivity is not that of its feature map and adjacency")
+    if unit is not None and g.adjacency is not Adjacency.ADD_REMOVE:
+        raise FormatError("rows of one unit are protected together under add-remove only")
     if g.adjacency is Adjacency.ADD_REMOVE and not g.count_weight:
         raise FormatError("under add-remove the class counts need a weight")
 

@@ -29,6 +29,7 @@ class Label:
         domain: what the records are.
         not_protected: what counts as public.
         change: by which adjacent data sets differ.
+        unit: what is protected.
         mechanisms: what was done, with its figures.
         composition: what this and earlier releases promise together.
         preprocessing: how settings were chosen, if that is known.
@@ -44,6 +45,7 @@ class Label:
     mechanisms: str
     composition: str
     post_processing: str
+    unit: str = "One record"
     preprocessing: str | None = None
 
     def as_rows(self) -> dict[str, str]:
@@ -100,7 +102,7 @@ class Label:
                 },
                 "privacy_loss": {
                     "privacy_unit": None,  # whether a record is a person, only the owner knows
-                    "privacy_unit_details": "One record. Adjacent data sets differ by "
+                    "privacy_unit_details": f"{self.unit}. Adjacent data sets differ by "
                     f"{self.change}.",
                     "privacy_parameters": {
                         "epsilon": release.epsilon if promise.private else None,

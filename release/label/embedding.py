@@ -7,6 +7,7 @@ from ...common.features.base import weights_digest
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.text import promised, rounded_up
 from ..file.model import OpenedRelease, Release
+from ..file.statement import change_between
 from .base import Label, in_total, unprotected
 
 
@@ -14,11 +15,14 @@ def embedding_label(opened: OpenedRelease) -> Label:
     """The label of the release of an embedding."""
     release, promise = opened.release, opened.release.guarantee
     total = in_total(promise.total_releases, promise.total_epsilon, promise.total_adjacency)
+    unit = release.schema.privacy_unit
+    change = change_between(promise.adjacency, unit)
     rows = {
         "data": _data(release),
         "epsilon": _epsilon(release),
         "delta": promised(promise.delta),
-        "adjacency": f"{promise.adjacency.value}: {promise.adjacency.meaning}",
+        "adjacency": f"{promise.adjacency.value}: {change}",
+        **({} if unit is None else {"unit": f"{unit.whole}; {unit.bounded}"}),
         "in total": total,
         "noise": f"sigma {promise.sigma:.6g} on every sum, {release.noise_per_coordinate:.3g} on "
         f"every entry of the matrix; sensitivity {promise.sensitivity:.6g}",
@@ -51,7 +55,8 @@ def embedding_label(opened: OpenedRelease) -> Label:
         },
         domain=_data(release),
         not_protected=not_protected,
-        change=promise.adjacency.meaning,
+        change=change,
+        unit="One record" if unit is None else f"All rows of one {unit.column}; {unit.bounded}",
         mechanisms=f"{promise.mechanism}, sigma {promise.sigma:.6g} at L2 sensitivity "
         f"{promise.sensitivity:.6g}; {promise.accountant}; {_features(release)}",
         composition=total,

@@ -42,6 +42,7 @@ def page_of(opened: AnyOpened) -> bytes:
     page = pages_of("dpntk.release.label").get_template("page.html").render(
         label=label_of(opened),
         looked_up=release.schema.from_data,
+        unit=release.schema.privacy_unit,
         private=promise.private,
         epsilon=promised(release.epsilon),
         delta=promised(delta),

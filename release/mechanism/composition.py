@@ -54,7 +54,8 @@ def total_of(ledger: Ledger, delta: float) -> Total:
         delta: at which epsilon is to be taken.
 
     Raises:
-        BudgetError: delta is no probability, or noise was added that hides nothing.
+        BudgetError: delta is no probability, noise was added that hides nothing, or the releases
+            protect unlike privacy units.
     """
     adjacency, releases = adjacency_of(ledger), len(ledger.all_entries)
     if not releases:
@@ -147,7 +148,16 @@ def _gdp_mu_squared_left(ledger: Ledger) -> float:
 
 
 def adjacency_of(ledger: Ledger) -> Adjacency:
-    """The releases' own if they share one, else replace-one."""
+    """The releases' own if they share one, else replace-one.
+
+    Raises:
+        BudgetError: they protect unlike privacy units, so that there is no total.
+    """
     entries = ledger.all_entries
+    if len({entry.privacy_unit for entry in entries}) > 1:
+        raise BudgetError(
+            "some of the releases protect another privacy unit than others, and what unlike ones "
+            "promise cannot be added up"
+        )
     alike = bool(entries) and all(e.adjacency is Adjacency.ADD_REMOVE for e in entries)
     return Adjacency.ADD_REMOVE if alike else Adjacency.REPLACE_ONE

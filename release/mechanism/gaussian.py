@@ -66,6 +66,7 @@ def calibrate(
     delta: float,
     adjacency: Adjacency,
     count_weight: float = DEFAULT_COUNT_WEIGHT,
+    rows_per_unit: int = 1,
 ) -> NoiseScale:
     """The noise that makes `add_noise` (epsilon, delta) differentially private.
 
@@ -84,6 +85,7 @@ def calibrate(
         delta: of the guarantee.
         adjacency: of the guarantee.
         count_weight: weight of a class count beside a unit-norm feature; 0 leaves counts out.
+        rows_per_unit: how many records there are at most of whoever is protected.
 
     Raises:
         BudgetError: the parameters promise nothing, or need more noise than 64 bits hold.
@@ -95,7 +97,13 @@ def calibrate(
             f"--eps {epsilon:g} is more than the least noise there is spends, {spent:.4g}: choose "
             "that, or less"
         )
-    still = no_noise(feature_map, units_per_one, adjacency=adjacency, count_weight=count_weight)
+    still = no_noise(
+        feature_map,
+        units_per_one,
+        adjacency=adjacency,
+        count_weight=count_weight,
+        rows_per_unit=rows_per_unit,
+    )
     integer_bound = still.sensitivity
     sigma = math.ceil(math.hypot(multiplier * integer_bound, SMOOTHING) * (1 + 2.0**-40))
     if sigma > LARGEST_SIGMA:
@@ -107,15 +115,25 @@ def calibrate(
 
 
 def no_noise(
-    feature_map: FeatureMap, units_per_one: int, *, adjacency: Adjacency, count_weight: float
+    feature_map: FeatureMap,
+    units_per_one: int,
+    *,
+    adjacency: Adjacency,
+    count_weight: float,
+    rows_per_unit: int = 1,
 ) -> NoiseScale:
     """The sensitivity in whole grid units, and no noise: of a release that is not private.
+
+    Guarantee:
+        So many records change the sums by as many times what one does, at most: that of one record
+        is multiplied. (docs/privacy/proofs.md, statement 21.)
 
     Args:
         feature_map: the map that was embedded with.
         units_per_one: how many grid units make 1.
         adjacency: what changes between neighbours.
         count_weight: weight of a class count beside a unit-norm feature; 0 leaves counts out.
+        rows_per_unit: how many records change at most between neighbours.
 
     Raises:
         BudgetError: the weight makes no sense.
@@ -125,7 +143,7 @@ def no_noise(
     weight = math.floor(count_weight * units_per_one)
     if count_weight and not weight:
         raise BudgetError(f"--count-weight {count_weight:g}: too small for the embedding's grid")
-    bound = sensitivity(feature_map, adjacency, count_weight=count_weight)
+    bound = rows_per_unit * sensitivity(feature_map, adjacency, count_weight=count_weight)
     # Floats carry 53 bits; one part in 2^40 is far above their error.
     integer_bound = math.ceil(bound * units_per_one * (1 + 2.0**-40))
     return NoiseScale(0.0, integer_bound, 0, weight)

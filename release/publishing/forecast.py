@@ -8,6 +8,7 @@ will show little of real ones; how well a generator does with real ones only the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -265,7 +266,8 @@ def _made_up_rows(
     shared = np.full(len(blocks) + 1, _SHARED)
     shared[-1] = _OF_CLASS
     latent = common @ loadings * np.sqrt(shared) + own * np.sqrt(1 - shared)
-    spreads = np.exp(random.uniform(*np.log(_SPREAD), len(blocks)))
+    least, most = map(math.log, _SPREAD)
+    spreads = np.exp(random.uniform(least, most, len(blocks)))
     records = np.zeros((rows, schema.record_size), dtype=np.uint8)
     for block, values, spread in zip(blocks, latent.T, spreads, strict=False):
         if isinstance(block.encoding, NumericEncoding):

@@ -13,6 +13,7 @@ from ...common.arguments import require_kind
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, share_of_exchange
 from ...common.ledger import Entry, default_delta
+from ...common.schema.privacy_unit import PrivacyUnit, rows_per_unit
 from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.accountant import require_budget
@@ -113,33 +114,51 @@ def noise_for(embedding: Embedding, parameters: PrivacyParameters) -> NoiseScale
                 f"the schema's bounds were found under {entry.adjacency.value}: release with "
                 f"--adjacency {entry.adjacency.value}, or find them anew"
             )
-    return noise_on(embedding.feature_map, embedding.grid, embedding.records, parameters)
+    return noise_on(
+        embedding.feature_map,
+        embedding.grid,
+        embedding.records,
+        parameters,
+        embedding.schema.privacy_unit,
+    )
 
 
 def noise_on(
-    feature_map: FeatureMap, grid: Grid, records: int, parameters: PrivacyParameters
+    feature_map: FeatureMap,
+    grid: Grid,
+    records: int,
+    parameters: PrivacyParameters,
+    unit: PrivacyUnit | None,
 ) -> NoiseScale:
     """Check the parameters against what is to be released and calibrate the noise.
 
     Guarantee:
         Nothing public depends on the number of records under add-remove: the grid neither
-        (docs/privacy/proofs.md, statement 12).
+        (docs/privacy/proofs.md, statement 12). Where rows are protected together, an exchange would
+        change their number, so there is add-remove only (statement 21).
 
     Args:
         feature_map: of the embedding.
         grid: of the embedding.
         records: how many there are.
         parameters: what the release is to promise.
+        unit: whose records are protected together; None if each is by itself.
 
     Raises:
         BudgetError: the parameters make no sense for this embedding.
     """
+    if unit is not None and parameters.adjacency is not Adjacency.ADD_REMOVE:
+        raise BudgetError(
+            f"all rows of one {unit.column} are protected together, and so is how many there are: "
+            "add --adjacency add-remove"
+        )
     if parameters.not_private:
         return no_noise(
             feature_map,
             grid.units_per_one,
             adjacency=parameters.adjacency,
             count_weight=parameters.released_weight,
+            rows_per_unit=rows_per_unit(unit),
         )
     delta = parameters.delta_for(records)
     if delta >= 1 / records:
@@ -163,11 +182,13 @@ def noise_on(
         delta=delta,
         adjacency=parameters.adjacency,
         count_weight=parameters.released_weight,
+        rows_per_unit=rows_per_unit(unit),
     )
 
 
 def entry_for(embedding: Embedding, parameters: PrivacyParameters, scale: NoiseScale) -> Entry:
     """The ledger's entry for a release that is about to be made."""
+    unit = embedding.schema.privacy_unit
     share = share_of_exchange(
         embedding.feature_map, parameters.adjacency, count_weight=parameters.released_weight
     )
@@ -179,4 +200,5 @@ def entry_for(embedding: Embedding, parameters: PrivacyParameters, scale: NoiseS
         adjacency=parameters.adjacency,
         noise_multiplier=scale.noise_multiplier,
         noise_multiplier_replace_one=scale.noise_multiplier * share,
+        privacy_unit=None if unit is None else unit.column,
     )

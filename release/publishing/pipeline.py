@@ -165,7 +165,7 @@ def _planned(
     # How many records are released under add-remove is not known yet, and follows from nothing.
     promise = _guarantee(embedding, parameters, scale, entry, total, embedding.records)
     try:
-        require_consistent(promise, embedding.feature_map, embedding.schema.spent)
+        require_consistent(promise, embedding.feature_map, embedding.schema)
     except FormatError as error:
         raise BudgetError(
             f"--eps {parameters.epsilon:g} with --delta {entry.delta:g}: no reader could "

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ...common.features.base import FeatureMap
+from ...common.schema.privacy_unit import PrivacyUnit
 from ...embed.exact.grid import Grid
 from ..file.model import INDISTINCT
 from ..mechanism.accountant import epsilon_for
@@ -29,6 +30,7 @@ class Plan:
         noise_multiplier: standard deviation of the noise at sensitivity 1.
         sensitivity: L2 sensitivity of the sums, in units of the norm of one record's feature.
         sigma: standard deviation of the noise on every sum, in the same units.
+        unit: whose records are protected together; None if each is by itself.
     """
 
     parameters: PrivacyParameters
@@ -38,6 +40,7 @@ class Plan:
     noise_multiplier: float
     sensitivity: float
     sigma: float
+    unit: PrivacyUnit | None = None
 
     @property
     def delta(self) -> float:
@@ -89,7 +92,12 @@ class Plan:
 
 
 def plan(
-    feature_map: FeatureMap, grid: Grid, classes: int, records: int, parameters: PrivacyParameters
+    feature_map: FeatureMap,
+    grid: Grid,
+    classes: int,
+    records: int,
+    parameters: PrivacyParameters,
+    unit: PrivacyUnit | None = None,
 ) -> Plan:
     """Work out the noise of a release from public facts.
 
@@ -103,11 +111,12 @@ def plan(
         classes: how many classes there are.
         records: how many records there are.
         parameters: what the release would promise.
+        unit: whose records are protected together; None if each is by itself.
 
     Raises:
         BudgetError: the parameters make no sense for so many records.
     """
-    noise = noise_on(feature_map, grid, records, parameters)
+    noise = noise_on(feature_map, grid, records, parameters, unit)
     return Plan(
         parameters=parameters,
         records=records,
@@ -116,4 +125,5 @@ def plan(
         noise_multiplier=noise.noise_multiplier,
         sensitivity=noise.sensitivity * grid.unit,
         sigma=noise.sigma * grid.unit,
+        unit=unit,
     )

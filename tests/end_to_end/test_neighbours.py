@@ -533,6 +533,31 @@ def of_dates() -> Iterator[Case]:
         yield Case(f"CSV, draft accepted: {name}", ACCEPTED, pair)
 
 
+def of_persons() -> Iterator[Case]:
+    """All rows of a person are protected together: more than count, and all of them nasty."""
+    unit = "--unit id --rows-per-unit 3"
+    others = rows(40, id=lambda i: f"p{i % 20}")
+    nasty = [NASTY_ROWS[name] for name in NASTY_ROWS if "id" not in NASTY_ROWS[name]]
+    own = [row | odd | {"id": "jones"} for row, odd in zip(others, nasty, strict=False)]
+    mixed = [*own[:2], *others[:9], *own[2:5], *others[9:], *own[5:]]
+    declared = replace(DECLARED, read=f"{DECLARED.read} {unit}")
+    known = is_known(KNOWN, private=("age", "pay"))
+    found = embedded("--schema bounded.toml", NARROW, before=(known, f"{LOOK} {unit}", FIND))
+    for kind, write in WRITE_TABLE.items():
+
+        def pair(_: Adjacency, write: Callable[[list[Row], Path], Path] = write) -> Pair:
+            return partial(write, mixed), partial(write, others)
+
+        for way, flow in (("", declared), (", private bounds", found)):
+            yield Case(
+                f"{kind}, all rows of a person{way}",
+                flow,
+                pair,
+                (Adjacency.ADD_REMOVE,),
+                watched=kind == "CSV" and flow is declared,
+            )
+
+
 def of_private_bounds() -> Iterator[Case]:
     """Bounds are found with differential privacy; all else is known, or was drafted."""
     known = is_known(KNOWN, private=("age", "pay"))
@@ -681,6 +706,7 @@ CASES: Final = [
         of_files(),
         of_declared_tables(),
         of_dates(),
+        of_persons(),
         of_private_bounds(),
         of_drafts(),
         of_distilled_tables(),

@@ -68,13 +68,13 @@ def columns(draw: st.DrawFn, name: str) -> Column:
     if kind.numeric:
         missing = draw(st.sampled_from((Missing.REFUSED, Missing.INDICATOR)))
         transform = draw(st.sampled_from((Transform.NONE, Transform.SIGNED_LOG)))
-        if kind.temporal:
+        if kind.timed:
             first = draw(st.integers(-20_000, 20_000))
-            dtypes = (
-                ("date32", "string")
-                if kind is ColumnKind.DATE
-                else ("timestamp[ms]", "timestamp[ns]", "string")
-            )
+            dtypes = {
+                ColumnKind.DATE: ("date32", "string"),
+                ColumnKind.DATETIME: ("timestamp[ms]", "timestamp[ns]", "string"),
+                ColumnKind.DURATION: ("duration[s]", "duration[ns]", "string"),
+            }[kind]
             return Column(
                 name,
                 kind,
@@ -141,11 +141,14 @@ def require_valid(table: pa.Table, schema: TableSchema) -> None:
                 str(value).lower() if column.dtype == "bool" else str(value) for value in known
             )
             assert set(spelled) <= set(column.categories)
-        elif column.kind.temporal:
+        elif column.kind.timed:
+            dates = column.kind.temporal
             if column.dtype == "string":
-                known = column.date_format.parse(pa.array(known, pa.string())).astype(int).tolist()
+                form = column.date_format if dates else column.duration_format
+                known = form.parse(pa.array(known, pa.string())).astype(int).tolist()
             else:
-                known = values.drop_null().cast(pa.timestamp("s")).cast("int64").to_pylist()
+                whole = pa.timestamp("s") if dates else pa.duration("s")
+                known = values.drop_null().cast(whole).cast("int64").to_pylist()
             assert all(second % column.seconds == 0 for second in known)
             steps = [second // column.seconds for second in known]
             assert all(column.lower <= step <= column.upper for step in steps)

@@ -75,9 +75,9 @@ def test_the_wheel_runs_in_an_environment_of_its_own(wheel: Path, tmp_path: Path
     bare = tmp_path / "bare"
     venv.create(bare, symlinks=True)
     python = bare / "bin" / "python"
-    install = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps"]
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps"]
     subprocess.run(
-        [*install, "--no-index", "--quiet", "--disable-pip-version-check", wheel],
+        [*install, "--no-index", "--quiet", "--disable-pip-version-check", str(wheel)],
         check=True, capture_output=True,
     )  # fmt: skip
     (packages,) = bare.glob("lib/*/site-packages")

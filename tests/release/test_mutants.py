@@ -29,10 +29,13 @@ from dpntk.common.features import infinite_ntk as relu_kernel
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
-from dpntk.common.ledger import Ledger
+from dpntk.common.ledger import Entry, Ledger
+from dpntk.common.schema import privacy_unit
 from dpntk.common.schema import toml as schema_file
 from dpntk.common.schema.origin import Origin
+from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.sources.images import image_folder
+from dpntk.common.sources.tables import privacy_units
 from dpntk.common.storage.atomic import followed
 from dpntk.embed import schema_inference as drafting
 from dpntk.embed.exact import joint as exact_joint
@@ -64,7 +67,7 @@ from tests.embed.sums import test_saving
 from tests.release.mechanism import test_accountant, test_discrete_gaussian
 from tests.release.mechanism import test_gaussian as mechanism_tests
 from tests.release.mechanism import test_sensitivity as sensitivity_tests
-from tests.release.publishing import test_ledger, test_merged_ledger
+from tests.release.publishing import test_ledger, test_merged_ledger, test_privacy_units
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Integers = NDArray[np.int64]
@@ -122,6 +125,45 @@ def sensitivity_of_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
         return math.hypot(feature_map.norm_bound, count_weight)
 
     everywhere(monkeypatch, feature_maps.sensitivity, short)
+
+
+def one_row_of_each_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for one row, where several of one person count."""
+
+    def one(unit: PrivacyUnit | None) -> int:
+        return 1
+
+    everywhere(monkeypatch, privacy_unit.rows_per_unit, one)
+
+
+def all_rows_of_each_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows beyond those that count are added up all the same."""
+
+    def none_before(persons: Integers) -> Integers:
+        return np.zeros_like(persons)
+
+    everywhere(monkeypatch, privacy_units._places, none_before)
+
+
+def rows_of_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a person are counted anew in every stretch of the table."""
+    right = privacy_units._places
+
+    def anew(persons: Integers) -> Integers:
+        return np.concatenate([right(persons[i : i + 50]) for i in range(0, len(persons), 50)])
+
+    everywhere(monkeypatch, right, anew)
+
+
+def unlike_units_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = parameters.entry_for
+
+    def of_single_records(
+        embedding: Embedding, promised: PrivacyParameters, scale: NoiseScale
+    ) -> Entry:
+        return replace(right(embedding, promised, scale), privacy_unit=None)
+
+    everywhere(monkeypatch, right, of_single_records)
 
 
 def every_map_nonnegative(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,10 +436,14 @@ def a_protected_number_in_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     right = parameters.noise_on
 
     def telling(
-        feature_map: FeatureMap, grid: Grid, records: int, wanted: PrivacyParameters
+        feature_map: FeatureMap,
+        grid: Grid,
+        records: int,
+        wanted: PrivacyParameters,
+        unit: PrivacyUnit | None,
     ) -> NoiseScale:
         try:
-            return right(feature_map, grid, records, wanted)
+            return right(feature_map, grid, records, wanted, unit)
         except BudgetError as error:
             raise BudgetError(f"{error}, for 1/n is {1 / records:.3g}") from error
 
@@ -442,6 +488,26 @@ MUTANTS = [
         sensitivity_of_one_record,
         sensitivity_tests.test_the_bound_is_reached_within_a_hundredth,
         {"adjacency": Adjacency.REPLACE_ONE, "weight": 0.25},
+    ),
+    Mutant(
+        one_row_of_each_person,
+        test_privacy_units.test_all_rows_of_a_person_change_the_sums_by_less_than_the_noise_hides,
+        {"person": "p0", "at": "spread"},
+    ),
+    Mutant(
+        all_rows_of_each_person,
+        test_privacy_units.test_all_rows_of_a_person_change_the_sums_by_less_than_the_noise_hides,
+        {"person": "p0", "at": "spread"},
+    ),
+    Mutant(
+        rows_of_each_file,
+        test_privacy_units.test_all_rows_of_a_person_change_the_sums_by_less_than_the_noise_hides,
+        {"person": "p0", "at": "spread"},
+    ),
+    Mutant(
+        unlike_units_added_up,
+        test_privacy_units.test_releases_for_unlike_units_are_never_added_up,
+        {"together_first": True},
     ),
     Mutant(
         every_map_nonnegative,

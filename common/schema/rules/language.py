@@ -265,13 +265,13 @@ class _Parser:
         if not terms:
             raise _NotUnderstood("there is no column in a comparison, or none that matters")
         columns = [self._columns[name] for name in terms]
-        if dates or any(column.kind.temporal for column in columns):
+        if dates or any(column.kind.timed for column in columns):
             dates += sum(terms[column.name] for column in columns if column.kind.temporal)
             if dates:
                 raise _NotUnderstood("dates are compared with dates, their differences with days")
             constant = constant * DAY + seconds
             for column in columns:
-                terms[column.name] *= column.seconds if column.kind.temporal else DAY
+                terms[column.name] *= column.seconds if column.kind.timed else DAY
         factors = list(terms.values())
         if max(map(abs, (*factors, constant))) > LARGEST:
             raise _NotUnderstood("a number is too large")

@@ -15,7 +15,7 @@ from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
 from .rows import RowReader, RowsInPlace, all_values, encoded_batches
-from .table import require_columns, require_distinct
+from .table import require_column, require_columns, require_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ class FrameSource(Outlined):
 
     Attributes:
         schema: what is publicly known of it.
-        table: its columns.
+        table: its columns, and that of the privacy unit.
         where: what messages call it.
     """
 
@@ -62,8 +62,11 @@ class FrameSource(Outlined):
             SchemaError: the columns are not those of the schema.
         """
         where, held = type(frame).__name__, _held(frame)
-        require_columns(_names(held), schema, where)
-        table = _columns(held, [column.name for column in schema.columns], where)
+        names, wanted = _names(held), [column.name for column in schema.columns]
+        require_columns(names, schema, where)
+        if schema.privacy_unit is not None and schema.privacy_unit.column in names:
+            wanted.append(schema.privacy_unit.column)
+        table = _columns(held, wanted, where)
         require_records(table.num_rows, where)
         return cls(schema, table, where)
 
@@ -85,6 +88,16 @@ class FrameSource(Outlined):
     def values(self) -> dict[str, NDArray[Any]]:
         """The whole table: see `all_values`."""
         return all_values(self.schema, self._rows(0, None))
+
+    def only(self, name: str) -> RowsInPlace:
+        """Yield one column of all rows, that of the privacy unit or of the schema.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
+        require_column(name, self.table.column_names, self.where)
+        for where, first, rows in self._rows(0, None):
+            yield where, first, rows.select([name])
 
     def _rows(self, start: int, stop: int | None) -> RowsInPlace:
         wanted = self.table.slice(start, (len(self) if stop is None else stop) - start)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _EXAMPLE: Final = np.array([31 * DAY - DAY // 2])
 """Noon on the last day of January, 1970."""
+_LONG_EXAMPLE: Final = np.array([3 * DAY + 4 * 3600 + 300])
+"""Three days, four hours and five minutes."""
 
 
 RowsInPlace = Generator[tuple[str, int, "pa.RecordBatch"], None, None]
@@ -116,8 +118,11 @@ class RowReader:
     ) -> NDArray[np.float64]:
         """Values, between the bounds and at their steps, NaN where they are missing."""
         column = at.column
-        values = _plain(values)
-        found = self._dates(values, at) if column.kind.temporal else self._amounts(values, at)
+        values = plain(values)
+        if column.kind.timed:
+            found = (self._dates if column.kind.temporal else self._durations)(values, at)
+        else:
+            found = self._amounts(values, at)
         missing = np.isnan(found)
         self._require_there(missing, at)
         at.require(~np.isinf(found), values, "is infinite")
@@ -133,7 +138,7 @@ class RowReader:
         import pyarrow
         from pyarrow import compute, types
 
-        absent = self._absent(values)
+        absent = missing_in(values, self._schema.csv)
         if types.is_string(values.type):
             texts = with_points(values, self._schema.csv)
             texts = compute.if_else(pyarrow.array(absent), None, texts)
@@ -158,7 +163,7 @@ class RowReader:
         import pyarrow
         from pyarrow import types
 
-        column, kind, absent = at.column, values.type, self._absent(values)
+        column, kind, absent = at.column, values.type, missing_in(values, self._schema.csv)
         if types.is_string(kind):
             seconds = column.date_format.parse(values)
             wrong = f"is not a {column.kind.value} like {column.date_format.write(_EXAMPLE)[0]}"
@@ -177,18 +182,38 @@ class RowReader:
             raise SchemaError(f"{at.where}: column {column.name!r} {what}")
         return np.where(absent, np.nan, np.floor_divide(seconds, column.seconds))
 
+    def _durations(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
+        """Steps, cut towards 0, NaN where a duration is missing."""
+        import pyarrow
+        from pyarrow import types
+
+        column, kind, absent = at.column, values.type, missing_in(values, self._schema.csv)
+        if types.is_string(kind):
+            seconds = column.duration_format.parse(values)
+            wrong = f"is not a duration like {column.duration_format.write(_LONG_EXAMPLE)[0]}"
+            at.require(absent | ~np.isnan(seconds), values, wrong)
+        elif types.is_duration(kind):
+            parts = values.cast(pyarrow.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+            whole = np.floor_divide(np.abs(parts), _PER_SECOND[kind.unit])
+            seconds = np.copysign(whole.astype(np.float64), parts)
+        else:
+            raise SchemaError(f"{at.where}: column {column.name!r} is {kind}, no durations")
+        steps = np.copysign(np.floor_divide(np.abs(seconds), column.seconds), seconds)
+        return np.where(absent, np.nan, steps + 0.0)
+
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """Indices of categories, and `MISSING`."""
         import pyarrow
         from pyarrow import compute
 
         column = at.column
-        values = _plain(values)
+        values = plain(values)
         texts = _as_texts(values, at)
         listed = compute.index_in(
             texts, value_set=pyarrow.array(column.categories, pyarrow.string())
         )
-        absent = listed.is_null().to_numpy(zero_copy_only=False) & self._absent(values)
+        unknown: NDArray[np.bool_] = listed.is_null().to_numpy(zero_copy_only=False)
+        absent = unknown & missing_in(values, self._schema.csv)
         if column.numbers and (listed.null_count > absent.sum()):
             listed = compute.coalesce(
                 listed,
@@ -212,18 +237,6 @@ class RowReader:
             self.unlisted[column.name] += int(unlisted.sum())
             codes[unlisted] = column.categories.index(str(column.other))
         return codes
-
-    def _absent(self, values: pa.Array) -> NDArray[np.bool_]:
-        """Which values are not there; texts count as such if the schema's CSV format says so."""
-        import pyarrow
-        from pyarrow import compute, types
-
-        absent = values.is_null(nan_is_null=True)
-        if types.is_string(values.type):
-            stand_ins = pyarrow.array(self._schema.csv.missing, pyarrow.string())
-            absent = compute.or_(absent, compute.is_in(values, value_set=stand_ins))
-        found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
-        return found
 
     def _require_there(self, missing: NDArray[np.bool_], at: _Place) -> None:
         if at.column.missing is not Missing.REFUSED or not missing.any():
@@ -265,7 +278,20 @@ class _Place:
             raise self.wrong(int(np.flatnonzero(~fine)[0]), values, what)
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
+    """Which values are not there; texts count as such if the CSV format says so."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    found = values.is_null(nan_is_null=True)
+    if types.is_string(values.type):
+        stand_ins = pyarrow.array(form.missing, pyarrow.string())
+        found = compute.or_(found, compute.is_in(values, value_set=stand_ins))
+    missing: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    return missing
+
+
+def plain(values: pa.Array) -> pa.Array:
     """The values of a dictionary, written out; texts as `string`, as are values that all lack."""
     import pyarrow
     from pyarrow import types

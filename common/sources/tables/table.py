@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -89,6 +89,10 @@ class TableSource:
         """Number of rows."""
         return sum(self.counts)
 
+    @property
+    def _names(self) -> list[str]:
+        return [column.name for column in self.schema.columns]
+
     def fingerprint(self) -> str:
         """See `Source`."""
         folder = self.files[0].parent
@@ -100,22 +104,32 @@ class TableSource:
 
         Values beyond their bounds are clipped, and how many is shown to the user at the end.
         """
-        yield from encoded_batches(self.schema, self._rows(start, stop), size)
+        yield from encoded_batches(self.schema, self._rows(self._names, start, stop), size)
 
     def values(self) -> dict[str, NDArray[Any]]:
         """The whole table: see `all_values`."""
-        return all_values(self.schema, self._rows(0, None))
+        return all_values(self.schema, self._rows(self._names))
 
-    def _rows(self, start: int, stop: int | None) -> RowsInPlace:
-        """Yield the used columns of some rows, and the file and the number of the first of them."""
-        names = [column.name for column in self.schema.columns]
+    def only(self, name: str) -> RowsInPlace:
+        """Yield one column of all rows, which need not be in the schema.
+
+        Raises:
+            DataError: a row cannot be read.
+            SchemaError: a file has no such column.
+        """
+        for file in self.files:
+            require_column(name, _names_in(file, self.schema), str(file))
+        yield from self._rows([name])
+
+    def _rows(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> RowsInPlace:
+        """Yield columns of rows start..stop-1, and the file and the number of the first of them."""
         stop = len(self) if stop is None else stop
         for index, first, last in overlaps(self.counts, start, stop):
             file = self.files[index]
             parts = (
                 self._csv_rows(index, tuple(names), first, last)
                 if is_csv(file)
-                else read_rows(file, names, _ROWS, first, last)
+                else read_rows(file, list(names), _ROWS, first, last)
             )
             with contextlib.closing(parts):
                 for number, rows in parts:
@@ -140,14 +154,31 @@ class TableSource:
 
 def _rows_of(file: Path, schema: TableSchema) -> int:
     """How many rows a file has, once its columns are those of the schema."""
-    if not is_csv(file):
-        with reading_parquet(file), opened(file) as parquet:
-            require_columns(tuple(parquet.schema_arrow.names), schema, str(file))
-            count: int = parquet.metadata.num_rows
-            return count
-    header = read_header(file, schema.csv)
+    header = _names_in(file, schema)
     require_columns(header, schema, str(file))
-    return sum(len(rows) for rows in read_csv(file, header, header[:1], schema.csv))
+    if is_csv(file):
+        return sum(len(rows) for rows in read_csv(file, header, header[:1], schema.csv))
+    with reading_parquet(file), opened(file) as parquet:
+        count: int = parquet.metadata.num_rows
+        return count
+
+
+def _names_in(file: Path, schema: TableSchema) -> tuple[str, ...]:
+    """Names of a file's columns."""
+    if is_csv(file):
+        return read_header(file, schema.csv)
+    with reading_parquet(file), opened(file) as parquet:
+        return tuple(parquet.schema_arrow.names)
+
+
+def require_column(name: str, found: Iterable[str], where: str) -> None:
+    """Check that the column is there that tells whose a row is.
+
+    Raises:
+        SchemaError: it is not.
+    """
+    if name not in found:
+        raise SchemaError(f"{where}: there is no column {name!r}, which tells whose a row is")
 
 
 def require_distinct(names: Iterable[str], where: str) -> None:

@@ -27,7 +27,7 @@ def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvForm
     if isinstance(column, MadeColumn):
         return [str(value) for value in values.to_pylist()]
     if types.is_temporal(values.type):
-        said = _dates(values, column)
+        said = _times(values, column)
     elif column.numbers:
         by_number = dict(zip(column.numbers, column.categories, strict=True))
         said = [None if number is None else by_number[number] for number in values.to_pylist()]
@@ -41,11 +41,13 @@ def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvForm
     return [form.missing[0] if text is None else text for text in said]
 
 
-def _dates(values: pa.ChunkedArray, column: Column) -> list[str | None]:
+def _times(values: pa.ChunkedArray, column: Column) -> list[str | None]:
     import pyarrow
 
-    seconds = values.cast(pyarrow.timestamp("s")).cast(pyarrow.int64())
-    texts = column.date_format.write(seconds.fill_null(0).to_numpy().astype(np.int64))
+    dates = column.kind.temporal
+    kind = pyarrow.timestamp("s") if dates else pyarrow.duration("s")
+    seconds = values.cast(kind).cast(pyarrow.int64()).fill_null(0).to_numpy().astype(np.int64)
+    texts = (column.date_format if dates else column.duration_format).write(seconds)
     there = values.is_valid().to_pylist()
     return [text if known else None for text, known in zip(texts, there, strict=True)]
 

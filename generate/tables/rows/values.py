@@ -89,13 +89,15 @@ def _numbers(column: Column, values: NDArray[np.float64]) -> pa.Array:
     if pyarrow.types.is_floating(kind):
         return pyarrow.array(values, mask=missing).cast(kind)
     whole = np.where(missing, 0, values).astype(np.int64)
-    if not column.kind.temporal:
+    if not column.kind.timed:
         return pyarrow.array(whole, mask=missing).cast(kind)
     seconds = whole * column.seconds
     if column.dtype == "string":
-        texts = np.array(column.date_format.write(seconds), dtype=object)
+        form = column.date_format if column.kind.temporal else column.duration_format
+        texts = np.array(form.write(seconds), dtype=object)
         return pyarrow.array(texts, kind, mask=missing)
-    return pyarrow.array(seconds.astype("M8[s]"), mask=missing).cast(kind)
+    times = seconds.astype("M8[s]" if column.kind.temporal else "m8[s]")
+    return pyarrow.array(times, mask=missing).cast(kind)
 
 
 def _categories(column: Column, codes: NDArray[np.int64]) -> pa.Array:

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import BudgetError
+from dpntk.common.ledger import Entry, Ledger, PrivacyBudget
 from dpntk.embed import load_embedding
 from dpntk.embed.sums.data_sets import joint_ledger, members_of, registry_path
 from dpntk.release import PrivacyParameters, own_key, release
-from dpntk.release.mechanism.composition import Total, total_of
+from dpntk.release.mechanism.accountant import noise_multiplier
+from dpntk.release.mechanism.composition import Total, require_below_ceiling, total_of
 from tests.conftest import Command, refused
 
 PROMISE = ("--eps", 1, "--delta", 1e-3)
@@ -86,6 +90,27 @@ def test_copies_merged_embeddings_and_what_was_lost_count(dpntk: Command, folder
     refused(dpntk("release", "all.h5", *PROMISE, "-o", "o.h5"), "was released before")
     assert dpntk("release", "all.h5", *PROMISE, "-o", "o.h5", "--compose").code == 0
     assert spent(dpntk, "--data-set", "digits")[0] == 2
+
+
+def test_ceilings_of_parts_bind_whatever_else_there_is() -> None:
+    """What a site was promised is not lost beside a sum of more parts."""
+    site = Ledger((entry("a"),), PrivacyBudget(1.2, 1e-3))
+    ours = Ledger((entry("b"),), parts=(site, Ledger()))
+    other = Ledger(
+        (entry("c"),), PrivacyBudget(9.0, 1e-3), (Ledger((entry("a"),)), Ledger(), Ledger())
+    )
+    together = joint_ledger([ours, other])
+    assert [one.release_id for one in together.all_entries] == ["a", "b", "c"]
+    assert (together.ceiling, together.parts) == (None, ours.parts)
+    with pytest.raises(BudgetError, match="a part of these records does not allow"):
+        require_below_ceiling(together)
+    alone = joint_ledger([Ledger(ceiling=PrivacyBudget(3.0, 1e-3)), other])
+    assert (alone.ceiling, alone.parts) == (PrivacyBudget(3.0, 1e-3), other.parts)
+
+
+def entry(name: str) -> Entry:
+    multiplier = noise_multiplier(1.0, 1e-3)
+    return Entry(name, "2026", 1.0, 1e-3, Adjacency.REPLACE_ONE, multiplier, multiplier)
 
 
 def test_a_release_that_is_not_written_counts_too(

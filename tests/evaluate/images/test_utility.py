@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.evaluate.images import classifiers
-from dpntk.evaluate.images.classifiers import CLASSIFIERS, IN_COLOUR, linear_on_features
+from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.evaluate.images.utility import measure
 
@@ -49,30 +48,6 @@ def test_real_records_score_high_and_permuted_labels_at_chance(test_part: Labell
     assert real.records == 1300
     assert min(real.accuracy.values()) > 0.85
     assert max(chance.accuracy.values()) < 0.25
-
-
-def test_colour_images_are_learnt_from_by_a_residual_network(
-    test_part: LabelledImages, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Here all that they show is in their blue."""
-    monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {})
-    monkeypatch.setattr("dpntk.evaluate.images.classifiers._CNN_STEPS", 150)
-    assert list(IN_COLOUR) == ["ResNet"]
-    train, test = (
-        replace(part, pixels=np.pad(part.pixels, ((0, 0), (128, 0))), channels=3)
-        for part in (digits(slice(0, 1300)), test_part)
-    )
-    (row,) = measure({"real": train}, test, seed=0)
-    assert row.accuracy["ResNet"] > 0.85
-
-
-def test_a_linear_classifier_learns_from_features_of_any_scale() -> None:
-    random = np.random.default_rng(0)
-    labels = random.integers(0, 3, 300)
-    features = random.normal(0, 1, (300, 5)) * 1e-6 + 1e3
-    features[:, 0] += 1e-5 * labels
-    train, test = ((features[part], labels[part]) for part in (slice(200), slice(200, None)))
-    assert linear_on_features(train, test, 0) > 0.95
 
 
 def test_same_seed_gives_the_same_figures(

@@ -60,21 +60,24 @@ def lacking(found: Forecasts, each: Forecast) -> float:
 
 
 def test_products_in_a_release_have_the_noise_that_is_simulated(tmp_path: Path) -> None:
-    """Taken from the noise of a release: 56 products, so within 60 % nearly always."""
+    """Taken from twelve releases of 45 products each: within 20 % but for one case in 10^10."""
     (tmp_path / "people.csv").write_text(people(300))
     embedding = embed(tmp_path / "people.csv", OPTIONS, SourceOptions(schema=PEOPLE))
     parts = parts_of(embedding.feature_map)
     assert parts.moments is not None
-    made = unrecorded_release(embedding, PrivacyParameters(1.0, 1e-3))
-    noise = made.embedding - embedding.sums * (embedding.grid.unit / embedding.records)
-    products = noise[parts.moment_place].sum(axis=1) / parts.moment_weight
-    twice = products.reshape(parts.moments.factors, parts.moments.factors)
-    drawn = ((twice + twice.T) / 2)[np.triu_indices(parts.moments.factors, 1)]
+    exact = embedding.sums * (embedding.grid.unit / embedding.records)
+    above = np.triu_indices(parts.moments.factors, 1)
+    drawn = []
+    for _ in range(12):
+        made = unrecorded_release(embedding, PrivacyParameters(1.0, 1e-3))
+        noise = (made.embedding - exact)[parts.moment_place].sum(axis=1) / parts.moment_weight
+        twice = noise.reshape(parts.moments.factors, parts.moments.factors)
+        drawn.append(((twice + twice.T) / 2)[above])
     planned = plan(
         embedding.feature_map, embedding.grid, 2, 300, PrivacyParameters(1.0, 1e-3)
     )  # fmt: skip
     simulated = planned.blur / np.sqrt(2) / parts.moment_weight / np.sqrt(2)
-    assert drawn.std() == pytest.approx(simulated, rel=0.6)
+    assert np.std(drawn) == pytest.approx(simulated, rel=0.2)
     # What is said after the release has the same scale.
     wide = _noise_on_correlations(made)
     assert wide == pytest.approx(parts.moments.noise_on_correlations(simulated))

@@ -1,0 +1,166 @@
+"""Durations: their texts, and the seconds that stand for them.
+
+A day has 24 hours. There are no months and years, which have no fixed length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SchemaError
+from .dates import DAY
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST: Final = 10**7 * DAY
+"""In seconds: 27,000 years."""
+_LONGEST_FORMAT: Final = 40
+_SECONDS: Final = {"W": 7 * DAY, "d": DAY, "H": 3600, "M": 60, "S": 1}
+_LIMITS: Final = {"H": 24, "M": 60, "S": 60}
+"""Of what does not come first."""
+_ORDER: Final = "dHMSf"
+_ANY: Final = "[0-9]{1,12}"
+_ISO: Final = (
+    f"P(?:(?P<W>{_ANY})W)?(?:(?P<d>{_ANY})D)?"
+    f"(?:T(?:(?P<H>{_ANY})H)?(?:(?P<M>{_ANY})M)?(?:(?P<S>{_ANY})(?:[.][0-9]{{1,9}})?S)?)?"
+)
+
+
+@dataclass(frozen=True)
+class DurationFormat:
+    """How durations are written: as ISO 8601 does, or by `%d %H %M %S %f` and other signs.
+
+    What comes first may be any number, so `%H:%M:%S` writes two days as 48:00:00. A minus stands
+    before everything. What is finer than a second is passed over, and written as 0.
+
+    Attributes:
+        text: such as "%H:%M:%S"; P2DT3H4M5S is meant if it is empty.
+    """
+
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > _LONGEST_FORMAT or not self.text.isprintable():
+            raise SchemaError(f"format: a text of up to {_LONGEST_FORMAT} characters")
+        names = self._names
+        understood = "".join(text + f"%{name}" * bool(name) for text, name in self._parts)
+        if self.text and (understood != self.text or names[:1] in ("", "f") or names not in _ORDER):
+            raise SchemaError(
+                f"format {self.text!r}: known are %d %H %M %S %f, in this order and none left out "
+                "between others"
+            )
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[str, str], ...]:
+        """Signs, and the directive that follows them; "" at the end."""
+        found = re.findall(r"([^%]*)(?:%(.)|$)", self.text, re.DOTALL)
+        return tuple((text, name) for text, name in found if text or name)
+
+    @property
+    def _names(self) -> str:
+        return "".join(name for _, name in self._parts)
+
+    @property
+    def finest(self) -> int:
+        """How many seconds are in the smallest part that it writes."""
+        if not self.text:
+            return 1
+        return min(_SECONDS.get(name, 1) for name in self._names)
+
+    @cached_property
+    def _pattern(self) -> str:
+        """That all texts match, with a group for the sign and for each part."""
+        inner = "".join(
+            re.escape(text) + (f"(?P<{name}>{self._digits(name)})" if name else "")
+            for text, name in self._parts
+        )
+        return f"^(?P<sign>-?)(?:{inner if self.text else _ISO})$"
+
+    def _digits(self, name: str) -> str:
+        return _ANY if name in (self._names[0], "f") else "[0-9]{1,2}"
+
+    def parse(self, texts: pa.Array) -> NDArray[np.float64]:
+        """Seconds of some texts (n,), without fractions; NaN where there is no duration."""
+        import pyarrow
+        from pyarrow import compute
+
+        found = compute.extract_regex(compute.utf8_trim_whitespace(texts), self._pattern)
+        there = found.is_valid()
+        parts = {
+            field.name: values.filter(there)
+            for field, values in zip(found.type, found.flatten(), strict=True)
+        }
+        negative = compute.equal(parts.pop("sign"), "-").to_numpy(zero_copy_only=False)
+        empty = pyarrow.scalar("0")
+        numbers = {
+            name: compute.if_else(compute.equal(values, ""), empty, values)
+            .cast(pyarrow.int64())
+            .to_numpy(zero_copy_only=False)
+            for name, values in parts.items()
+        }
+        said = np.zeros(len(negative), dtype=np.bool_)
+        for values in parts.values():
+            said |= compute.not_equal(values, "").to_numpy(zero_copy_only=False)
+        total = self._total(numbers, len(negative))
+        signed = np.where(negative, -total, total)
+        seconds = np.full(len(texts), np.nan)
+        seconds[there.to_numpy(zero_copy_only=False)] = np.where(said, signed, np.nan)
+        return seconds
+
+    def _total(self, numbers: Mapping[str, NDArray[np.int64]], count: int) -> NDArray[np.float64]:
+        """Seconds that parts make together; NaN where a later part is as large as one before."""
+        total, fine = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.bool_)
+        for name, values in numbers.items():
+            if name == "f":
+                continue
+            total += values * _SECONDS[name]
+            if self.text and name != self._names[0]:
+                fine &= values < _LIMITS[name]
+        return np.where(fine, total.astype(np.float64), np.nan)
+
+    def write(self, seconds: NDArray[np.int64]) -> list[str]:
+        """The texts of durations (n,) in seconds."""
+        different, place = np.unique(seconds, return_inverse=True)
+        texts = [self._written(value) for value in different.tolist()]
+        return [texts[index] for index in place.tolist()]
+
+    def _written(self, seconds: int) -> str:
+        sign, left = "-" * (seconds < 0), abs(seconds)
+        if not self.text:
+            days, left = divmod(left, DAY)
+            hours, minutes, rest = left // 3600, left // 60 % 60, left % 60
+            parts = {"H": hours, "M": minutes, "S": rest}
+            clock = "".join(f"{number}{name}" for name, number in parts.items() if number)
+            whole = (f"{days}D" if days else "") + (f"T{clock}" if clock else "")
+            return f"{sign}P{whole or 'T0S'}"
+        said = ""
+        for place, (text, name) in enumerate(self._parts):
+            said += text
+            if name == "f":
+                said += "000000"
+            elif name:
+                number, left = divmod(left, _SECONDS[name])
+                said += f"{number:02d}" if place or name != "d" else str(number)
+        return sign + said
+
+
+def seconds_of_duration(text: str) -> int:
+    """Seconds of a duration as ISO 8601 writes it, such as P2DT12H.
+
+    Raises:
+        ValueError: it is none, or has a fraction of a second.
+    """
+    found = re.fullmatch(f"(-?)(?:{_ISO})", text)
+    parts = {name: int(n) for name, n in (found.groupdict() if found else {}).items() if n}
+    if found is None or not parts or "." in text:
+        raise ValueError(text)
+    total = sum(number * _SECONDS[name] for name, number in parts.items())
+    return -total if found[1] else total

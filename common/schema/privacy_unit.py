@@ -1,0 +1,89 @@
+"""Whose rows are protected together: all those with the same value in one column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from ..errors import SchemaError
+from .column import require_name
+
+MOST_ROWS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """All rows of one person, of which so many count at most.
+
+    Guarantee:
+        A release hides all rows of a person together, whatever they hold and however many they
+        are. (docs/privacy/proofs.md, statement 21.)
+
+    Attributes:
+        column: whose values tell persons apart, in the data; it is in no record.
+        rows: how many rows of one person count; those beyond are left out.
+
+    Raises:
+        SchemaError: the column has no name, or the number is none that is supported.
+    """
+
+    column: str
+    rows: int
+
+    def __post_init__(self) -> None:
+        require_name(self.column, "the column of the privacy unit")
+        if type(self.rows) is not int or not 1 <= self.rows <= MOST_ROWS:
+            raise SchemaError(
+                f"rows of one {self.column!r} that count: a whole number, 1 to {MOST_ROWS:,}"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: object) -> PrivacyUnit:
+        """Read what `to_json` wrote.
+
+        Raises:
+            SchemaError: something is missing, unknown, of the wrong type, or out of range.
+        """
+        if not isinstance(document, Mapping) or set(document) != {"column", "rows"}:
+            raise SchemaError("privacy_unit: it has the entries column and rows")
+        if not isinstance(document["column"], str):
+            raise SchemaError("privacy_unit: column is a column's name")
+        return cls(document["column"], document["rows"])
+
+    @property
+    def whole(self) -> str:
+        """What is protected, in words."""
+        return f"all rows of any one {self.column}"
+
+    @property
+    def bounded(self) -> str:
+        """How many rows of it count, in words."""
+        return f"at most {self.rows:,} of them count"
+
+
+def rows_per_unit(unit: PrivacyUnit | None) -> int:
+    """How many records one unit contributes at most; one if each record is its own."""
+    return 1 if unit is None else unit.rows
+
+
+def declared_unit(column: str | None, rows: int | None) -> PrivacyUnit | None:
+    """What the options --unit and --rows-per-unit say; None if neither is given.
+
+    Raises:
+        SchemaError: one of the two is missing.
+    """
+    if column is None and rows is None:
+        return None
+    if column is None:
+        raise SchemaError("--rows-per-unit means nothing without --unit")
+    if rows is None:
+        raise SchemaError(
+            f"--unit {column}: declare with --rows-per-unit how many rows of one value count, such "
+            "as 5: the noise grows with it, and rows beyond are left out"
+        )
+    return PrivacyUnit(column, rows)

@@ -1,0 +1,175 @@
+"""Tables in which a person may have several rows: so many of them count, and the rest are left out.
+
+Guarantee:
+    Which rows of a person count depends on nothing but the order of that person's own rows: the
+    first ones do. So all rows of a person, added or taken away, change which rows of others count
+    not at all, and the sums by as many records as count, at most. (docs/privacy/proofs.md,
+    statement 21.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...console import notice
+from ...errors import DataError, SchemaError
+from ...outline import Outlined
+from ...schema.privacy_unit import PrivacyUnit
+from ...schema.table import CsvFormat, TableSchema
+from ...text import counted
+from ..base import Batch, Source, regrouped
+from ..prefetch import read_ahead
+from .frames import FrameSource
+from .rows import missing_in, plain
+from .table import TableSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TEXTS: Final = "texts"
+_WHOLE_NUMBERS: Final = "whole numbers"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundedSource(Outlined):
+    """The rows of a table that count: of each person the first ones, in the order of the table.
+
+    Attributes:
+        table: all rows.
+        counts: bool (n,), which of them count.
+    """
+
+    table: TableSource | FrameSource
+    counts: NDArray[np.bool_]
+
+    @property
+    def schema(self) -> TableSchema:
+        """See `Source`."""
+        return self.table.schema
+
+    def __len__(self) -> int:
+        """Number of rows that count."""
+        return int(self.counts.sum())
+
+    def fingerprint(self) -> str:
+        """See `Source`."""
+        state = hashlib.sha256(self.table.fingerprint().encode())
+        state.update(np.packbits(self.counts).data)
+        return state.hexdigest()
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """See `Source`. Rows between those that count are read and checked, too."""
+        places = np.flatnonzero(self.counts)[start:stop]
+        if not places.size:
+            return
+        first, last = int(places[0]), int(places[-1]) + 1
+        yield from regrouped(self._counting(size, first, last), size)
+
+    def _counting(self, size: int, first: int, last: int) -> Iterator[Batch]:
+        for batch in self.table.batches(size, first, last):
+            counts = self.counts[first : first + len(batch.labels)]
+            first += len(batch.labels)
+            yield Batch(batch.records[counts], batch.labels[counts])
+
+
+def with_bounded_units(source: Source) -> Source:
+    """The source, of which only as many rows of a person count as its schema says.
+
+    How many were left out is shown to the user, and kept nowhere.
+
+    Args:
+        source: opened; as it is if its records are protected one by one.
+
+    Raises:
+        DataError: a row does not say whose it is.
+        SchemaError: the column that says so is not there, or holds neither texts nor whole numbers.
+    """
+    unit = source.schema.privacy_unit
+    if unit is None or isinstance(source, BoundedSource):
+        return source
+    if not isinstance(source, TableSource | FrameSource):
+        raise SchemaError(
+            f"a privacy unit, {unit.column!r}: rows are told apart in tables that dpntk opens"
+        )
+    persons = _persons(source, unit)
+    places = _places(persons)
+    counts = places < unit.rows
+    surplus = int(np.count_nonzero(~counts))
+    if surplus:
+        owners = len(np.unique(persons[~counts]))
+        notice(
+            f"{unit.column}: {counted(surplus, 'row')} left out: {counted(owners, 'value')} of "
+            f"{int(persons.max()) + 1:,} have more than the {unit.rows:,} that count"
+        )
+    return BoundedSource(source, counts)
+
+
+def _persons(source: TableSource | FrameSource, unit: PrivacyUnit) -> NDArray[np.int64]:
+    """Whose the rows are, int64 (n,): the numbers of different values, from 0."""
+    import pyarrow
+
+    parts, kind = [], ""
+    with contextlib.closing(read_ahead(source.only(unit.column))) as rows:
+        for where, first, part in rows:
+            values = plain(part.column(0))
+            found = _kind(values, where, unit)
+            if found != (kind or found):
+                raise SchemaError(
+                    f"{where}: column {unit.column!r} holds {found}, and elsewhere {kind}: write "
+                    "them in one way, or a person's rows are taken for those of two"
+                )
+            kind = found
+            _require_there(values, source.schema.csv, unit, where, first)
+            parts.append(values.cast(pyarrow.string()))
+    whole = pyarrow.chunked_array(parts).combine_chunks()
+    persons: NDArray[np.int64] = (
+        whole.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    )
+    return persons
+
+
+def _kind(values: pa.Array, where: str, unit: PrivacyUnit) -> str:
+    from pyarrow import types
+
+    if types.is_string(values.type):
+        return _TEXTS
+    if types.is_integer(values.type):
+        return _WHOLE_NUMBERS
+    raise SchemaError(
+        f"{where}: column {unit.column!r} is {values.type}: whose a row is, texts or whole numbers "
+        "say"
+    )
+
+
+def _require_there(
+    values: pa.Array, form: CsvFormat, unit: PrivacyUnit, where: str, first: int
+) -> None:
+    """Check that each row says whose it is; nothing but white space does not."""
+    from pyarrow import compute, types
+
+    missing = missing_in(values, form)
+    if types.is_string(values.type):
+        blank = compute.utf8_is_space(values).fill_null(True)
+        missing |= blank.to_numpy(zero_copy_only=False)
+    if missing.any():
+        row = first + int(np.flatnonzero(missing)[0]) + 1
+        raise DataError(
+            f"{where}: row {row}, column {unit.column!r}: there is no value, so nobody knows "
+            "whose row it is: correct or remove the row"
+        )
+
+
+def _places(persons: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of each row, how many rows of the same person come before it."""
+    order = np.argsort(persons, kind="stable")
+    starts = np.searchsorted(persons[order], persons[order], side="left")
+    places = np.empty(len(persons), dtype=np.int64)
+    places[order] = np.arange(len(persons)) - starts
+    return places
