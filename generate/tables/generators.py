@@ -7,20 +7,20 @@ from typing import Any, Final
 
 from ...common.errors import GeneratorError
 from ...common.schema.table import TableSchema
+from ..fit.recipe import PERCEPTRON
 from ..output import generator_file
 from .generator import TableGenerator, TableGeneratorSpec
 from .perceptron import PerceptronGenerator, PerceptronSpec
 
 RowGenerator = TableGenerator | PerceptronGenerator
 _WHICH: Final = "generator"
-_PERCEPTRON: Final = "mlp"
 
 
 def described(generator: RowGenerator) -> dict[str, Any]:
     """What is needed beside weights and schema to rebuild a generator, and which one it is."""
     spec = {"spec": generator.spec.to_json()}
     if isinstance(generator, PerceptronGenerator):
-        return {_WHICH: _PERCEPTRON, **spec}
+        return {_WHICH: PERCEPTRON, **spec}
     return spec
 
 
@@ -36,7 +36,7 @@ def generator_from(
     if which is None:
         spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
         return lambda: TableGenerator(spec, schema)
-    if which != _PERCEPTRON:
+    if which != PERCEPTRON:
         raise GeneratorError("its generator is not one that this dpntk knows")
     other = generator_file.spec_from(PerceptronSpec, description["spec"])
     return lambda: PerceptronGenerator(other, schema)
