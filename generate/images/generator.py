@@ -115,9 +115,14 @@ class ConditionalGenerator(nn.Module):
         self.template.copy_(means[:, None])
 
     @torch.no_grad()
-    def share(self) -> None:
-        """Give all classes the factors and flows of the first one."""
-        self.factors.copy_(self.factors[:1].expand_as(self.factors).clone())
+    def share(self, size: float = 1.0) -> None:
+        """Give all classes the factors and flows of the first one.
+
+        Args:
+            size: what factors are multiplied by. Where noise hides how images of a class differ,
+                factors stay what they were by chance, and classifiers learn to look past them.
+        """
+        self.factors.copy_(size * self.factors[:1].expand_as(self.factors))
         self.flows.copy_(self.flows[:1].expand_as(self.flows).clone())
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:

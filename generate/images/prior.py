@@ -8,9 +8,10 @@ posteriori). The more noise, the more the prior counts; where there is next to n
 Templates, factors and flows are what all classes share plus the deviations of each class, and both
 are Gaussian. Their variance falls with the spatial frequency f, in half waves per image width, as
 1 / (1 + (f / cutoff)^4): that is what class means of real images do. Templates, from which flows
-take the blur that is in means, fall with the square. How large deviations of templates are, and
-where they begin to fall, follows from the released class means: of some tries the likeliest is
-taken (empirical Bayes).
+take the blur that is in means, fall with the square, as far as there is something to be seen of a
+frequency: detail that nobody knows is no sharper than that of means. How large deviations of
+templates are, and where they begin to fall, follows from the released class means: of some tries
+the likeliest is taken (empirical Bayes).
 """
 
 from __future__ import annotations
@@ -109,15 +110,15 @@ class GeneratorPrior:
             self.start[known] = means.values[known].clip(0.0, 1.0)
             if known.sum() > 1:
                 self._learn(means.values[known], means.noise[known], known)
+        noisy = means.noise[np.isfinite(means.noise)] if means is not None else np.zeros(0)
+        of_each = float(np.mean(noisy**2)) if len(noisy) else 0.0
         self._spectra = {
-            name: torch.from_numpy(spectrum.variances(side, channels))
-            .float()
-            .to(noise_variance.device)
-            for name, spectrum in (
-                ("shared template", _sharper(self.shared)),
-                ("own template", _sharper(self.own)),
-                ("shared factors", _SHARED_FACTORS),
-                ("own factors", _OWN_FACTORS),
+            name: torch.from_numpy(variances).float().to(noise_variance.device)
+            for name, variances in (
+                ("shared template", self._sharper(self.shared, of_each / max(1, len(noisy)))),
+                ("own template", self._sharper(self.own, of_each)),
+                ("shared factors", _SHARED_FACTORS.variances(side, channels)),
+                ("own factors", _OWN_FACTORS.variances(side, channels)),
             )
         }
         self._spectra["shared template"][torch.from_numpy(self._even)] = math.inf
@@ -177,6 +178,14 @@ class GeneratorPrior:
         tried = [Spectrum(amplitude, cutoff) for cutoff in _CUTOFFS for amplitude in _AMPLITUDES]
         return min(tried, key=unlikely)
 
+    def _sharper(self, spectrum: Spectrum, noise: float) -> NDArray[np.float64]:
+        """Variances of templates, by those of means and the variance of the noise on these."""
+        of_means = spectrum.variances(self._side, self._channels)
+        sharp = Spectrum(_SHARPER * spectrum.amplitude, spectrum.cutoff, power=2.0)
+        seen = of_means / (of_means + noise)
+        wider: NDArray[np.float64] = sharp.variances(self._side, self._channels) - of_means
+        return of_means + seen * wider
+
     def _waves(self, images: Tensor) -> Tensor:
         """(c, k, channels * side^2) in space to coefficients of the channels' cosine transform."""
         shaped = images.unflatten(-1, (self._channels, self._side, self._side))
@@ -203,10 +212,6 @@ class GeneratorPrior:
         total = total + (self._variance[:, None] * deviations.square()).sum() / _OWN_FLOWS
         energy: Tensor = total / len(self._variance) * mean / (mean + _PLENTY**2)
         return energy
-
-
-def _sharper(spectrum: Spectrum) -> Spectrum:
-    return Spectrum(_SHARPER * spectrum.amplitude, spectrum.cutoff, power=2.0)
 
 
 def cosines(side: int) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import torch
 
 from ...common.errors import GeneratorError
@@ -18,7 +19,7 @@ from ..fit.descent import Loss, Training, descend
 from ..fit.settings import TrainingSettings
 from .distance import ImageDistance
 from .generator import ConditionalGenerator, GeneratorSpec
-from .initialisation import noisy_means
+from .initialisation import NoisyMeans, noisy_means
 from .prior import GeneratorPrior
 from .shares import likely_shares
 from .whitening import WhitenedDistance
@@ -38,9 +39,13 @@ def usual_settings(release: Release) -> TrainingSettings:
         release: of images.
     """
     usual = TrainingSettings()
+    return replace(usual, steps=max(_LEAST_STEPS, round(usual.steps * _clear(release) ** 1.5)))
+
+
+def _clear(release: Release) -> float:
+    """1, or less where there is more noise than `_CLEAR`."""
     blur = release.noise_per_coordinate * len(release.schema.classes)
-    share = (_CLEAR / blur) ** 1.5 if blur > _CLEAR else 1.0
-    return replace(usual, steps=max(_LEAST_STEPS, round(usual.steps * share)))
+    return _CLEAR / blur if blur > _CLEAR else 1.0
 
 
 def train(
@@ -77,9 +82,9 @@ def train(
     size = max(2, settings.batch // classes)
     every_class = torch.arange(classes, device=place)
     random = torch.Generator(device=place).manual_seed(settings.seed)
-    generator = _first_generator(release, settings.seed)
-    spec = generator.spec
     means = noisy_means(release)
+    generator = first_generator(release, means, settings.seed)
+    spec = generator.spec
     prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
     generator.to(place)
@@ -103,8 +108,11 @@ def train(
     )
 
 
-def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
-    """An untrained generator, with the released class means as its templates."""
+def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> ConditionalGenerator:
+    """An untrained generator.
+
+    Where templates tell the classes apart, its factors are the smaller the more noise there is.
+    """
     if not isinstance(release.schema, ImageSchema):
         raise GeneratorError("the release is of a table, not of images")
     schema = release.schema
@@ -112,5 +120,6 @@ def _first_generator(release: Release, seed: int) -> ConditionalGenerator:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         generator = ConditionalGenerator(spec)
-    generator.share()
+    known = means is not None and bool(np.isfinite(means.noise).any())
+    generator.share(_clear(release) if known else 1.0)
     return generator

@@ -26,7 +26,7 @@ from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
 from dpntk.generate.images.prior import GeneratorPrior, Spectrum, cosines
 from dpntk.generate.images.shares import likely_shares
-from dpntk.generate.images.training import train, usual_settings
+from dpntk.generate.images.training import first_generator, train, usual_settings
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.releases import class_means
@@ -168,6 +168,37 @@ def test_the_prior_is_that_of_the_spectra() -> None:
     variance = 2 * prior.own.amplitude / (1 + (frequency / prior.own.cutoff) ** 2)
     wanted = (0.1 + 0.3) * 0.25 / variance / 2
     assert float(prior.energy(generator)) == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.mark.parametrize(("noise", "sharp"), [(1e-6, 1.0), (1e4, 0.0)])
+def test_templates_are_sharper_than_means_where_means_are_told_from_noise(
+    noise: float, sharp: float
+) -> None:
+    prior = GeneratorPrior(NoisyMeans(MEANS, np.full(10, noise)), 8, torch.full((10,), 0.1))
+    generator = ConditionalGenerator(GeneratorSpec(side=8, classes=10, factors=1, flows=1))
+    generator.share()
+    generator.factors.data.zero_()
+    generator.requires_grad_(requires_grad=False)
+    wave = torch.from_numpy(np.outer(cosines(8)[4], cosines(8)[3]).flatten()).float()
+    generator.template[0, 0] += wave
+    generator.template[1, 0] -= wave
+    fallen = math.hypot(4, 3) / prior.own.cutoff
+    of_means = prior.own.amplitude / (1 + fallen**4)
+    of_sharp = 2 * prior.own.amplitude / (1 + fallen**2)
+    wanted = 2 * 0.1 / (of_means + sharp * (of_sharp - of_means)) / 10
+    assert float(prior.energy(generator)) == pytest.approx(wanted, rel=1e-3)
+
+
+def test_factors_begin_the_smaller_the_more_noise_there_is() -> None:
+    known = NoisyMeans(MEANS, np.ones(10))
+    clear, noisy, unknown = (
+        first_generator(digits(epsilon), means, 0).factors
+        for epsilon, means in ((1000.0, known), (1.0, known), (1.0, None))
+    )
+    assert torch.equal(unknown, clear)
+    share = float((noisy / clear).mean().detach())
+    assert share == pytest.approx(0.006 / 0.0303, rel=0.01)
+    assert torch.allclose(noisy, share * clear)
 
 
 def test_the_prior_gives_way_where_there_is_little_noise() -> None:
