@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import click
 
-from ..schema.privacy_unit import MOST_ROWS
-
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """What adds an option to the function of a command."""
 
@@ -137,22 +135,21 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-_UNIT: Final = (
-    click.option(
-        "--unit", metavar="COLUMN",
-        help="Protect all rows of a table with the same value in this column together, such as all "
-        "visits of one patient. The column is in no record. Goes with --rows-per-unit.",
-    ),
-    click.option(
-        "--rows-per-unit", type=click.IntRange(1, MOST_ROWS), metavar="K",
-        help="How many rows of one --unit count: the first ones. What there is beyond is left out; "
-        "the noise is K times as large.",
-    ),
-)  # fmt: skip
-
-
 def unit_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add --unit and --rows-per-unit."""
-    for option in reversed(_UNIT):
+    from ..schema.privacy_unit import MOST_ROWS  # --help does without schemas, and thus NumPy
+
+    for option in (
+        click.option(
+            "--rows-per-unit", type=click.IntRange(1, MOST_ROWS), metavar="K",
+            help="How many rows of one --unit count: the first ones. What there is beyond is left "
+            "out; the noise is K times as large.",
+        ),
+        click.option(
+            "--unit", metavar="COLUMN",
+            help="Protect all rows of a table with the same value in this column together, such as "
+            "all visits of one patient. The column is in no record. Goes with --rows-per-unit.",
+        ),
+    ):  # fmt: skip
         command = option(command)
     return command
