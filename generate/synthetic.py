@@ -23,8 +23,8 @@ from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
 from .output.records import read_images, read_rows
-from .tables.dataframe import to_dataframe
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
+from .tables.rows.dataframe import to_dataframe
 
 SavedGenerator = SavedImageGenerator | SavedTableGenerator
 """A trained generator with all that sampling needs, of whatever kind."""

@@ -55,6 +55,13 @@ class Training(Generic[G_co]):
     noise_floor: float
 
 
+def untrained(make: Callable[[], G], seed: int) -> G:
+    """A generator with the random weights of a seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
 def descend(
     generator: G,
     loss_at: Callable[[int], Loss],

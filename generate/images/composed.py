@@ -6,21 +6,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
 from ...common.errors import GeneratorError
 from ...common.features.torchscript import module_for
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
-from ..fit.descent import Loss, Training, descend
+from ..fit.descent import Training, untrained
 from ..fit.recipe import PLAIN, TEMPLATES, ComposedSettings
 from ..kernels.plain_mmd import PlainMMD
 from .distance import ImageDistance
 from .generators import ImageGenerator, new_network
 from .shares import likely_shares
-from .training import LOOK_EVERY, LOOKED_AT, train
+from .training import approach, train
 from .whitening import WhitenedDistance
 
 
@@ -54,11 +51,13 @@ def train_composed(
     """
     if not isinstance(release.schema, ImageSchema):
         raise GeneratorError("the release is of a table, not of images")
-    schema, classes = release.schema, len(release.schema.classes)
+    schema = release.schema
     plain = settings.objective == PLAIN
     if settings.generator == TEMPLATES:
         # In the units of the whitened distance, in which the prior is.
-        distance_to = partial(PlainMMD, scale=float(classes)) if plain else WhitenedDistance
+        distance_to = (
+            partial(PlainMMD, scale=float(len(schema.classes))) if plain else WhitenedDistance
+        )
         return train(release, settings, module=module, device=device, distance_to=distance_to)
     place = choose_device(device)
     release = replace(release, class_weights=likely_shares(release))
@@ -66,28 +65,7 @@ def train_composed(
     objective: ImageDistance = (PlainMMD if plain else WhitenedDistance)(
         release, place, computed_by
     )
-    size = max(2, settings.batch // classes)
-    every_class = torch.arange(classes, device=place)
-    random = torch.Generator(device=place).manual_seed(settings.seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        generator = new_network(settings.generator, schema, settings.code).to(place)
-
-    def made(count: int) -> Tensor:
-        code = torch.randn((classes, count, settings.code), generator=random, device=place)
-        images: Tensor = generator(code, every_class)
-        return images
-
-    def loss_at(step: int) -> Loss:
-        if step % LOOK_EVERY == 1:
-            objective.look_at(made(LOOKED_AT).detach())
-        found = objective(made(size))
-        return Loss(found, found)
-
-    return descend(
-        generator,
-        loss_at,
-        lambda: objective.noise_floor,
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
+    generator = untrained(
+        lambda: new_network(settings.generator, schema, settings.code), settings.seed
     )
+    return approach(generator.to(place), objective, settings, place)

@@ -8,11 +8,9 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from ...common.errors import GeneratorError
-from ...common.schema.classes import MOST_CLASSES
-from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
+from ...common.schema.image import GREY
+from .networks.spec import require_form
 
-_MOST_CODE: Final = 1000
 _FACTOR_SCALE: Final = 0.1
 _FLOW_SCALE: Final = 0.03
 """Of displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
@@ -42,14 +40,7 @@ class GeneratorSpec:
     channels: int = GREY
 
     def __post_init__(self) -> None:
-        if not (
-            SMALLEST_SIDE <= self.side <= LARGEST_SIDE
-            and 1 <= self.classes <= MOST_CLASSES
-            and 1 <= self.factors <= _MOST_CODE
-            and 1 <= self.flows <= _MOST_CODE
-            and self.channels in (GREY, COLOUR)
-        ):
-            raise GeneratorError("the generator's description is out of range")
+        require_form(self.side, self.classes, self.channels, self.factors, self.flows)
 
     @property
     def code(self) -> int:

@@ -9,9 +9,10 @@ from ...common.errors import GeneratorError
 from ...common.schema.image import ImageSchema
 from ..fit.recipe import CONVOLUTIONAL, RESIDUAL
 from ..output import generator_file
-from .convolutional import ConvolutionalGenerator, ConvolutionalSpec
 from .generator import ConditionalGenerator, GeneratorSpec
-from .resnet import ResidualGenerator, ResidualSpec
+from .networks.convolutional import ConvolutionalGenerator
+from .networks.resnet import ResidualGenerator, ResidualSpec
+from .networks.spec import NetworkSpec
 
 Network = ConvolutionalGenerator | ResidualGenerator
 ImageGenerator = ConditionalGenerator | Network
@@ -29,7 +30,7 @@ def new_network(which: str, schema: ImageSchema, code: int) -> Network:
     form = schema.side, len(schema.classes), code, schema.channels
     if which == RESIDUAL:
         return ResidualGenerator(ResidualSpec(*form))
-    return ConvolutionalGenerator(ConvolutionalSpec(*form))
+    return ConvolutionalGenerator(NetworkSpec(*form))
 
 
 def described(generator: ImageGenerator) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def generator_from(
         template = generator_file.spec_from(GeneratorSpec, spec)
         return lambda: ConditionalGenerator(template), template.classes
     if which == CONVOLUTIONAL:
-        convolutional = generator_file.spec_from(ConvolutionalSpec, spec)
+        convolutional = generator_file.spec_from(NetworkSpec, spec)
         return lambda: ConvolutionalGenerator(convolutional), convolutional.classes
     if which == RESIDUAL:
         residual = generator_file.spec_from(ResidualSpec, spec)

@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ...common.errors import GeneratorError
 from ...common.features.torchscript import module_for
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
-from ..fit.descent import Loss, Training, descend
+from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.settings import TrainingSettings
 from .distance import ImageDistance
 from .generator import ConditionalGenerator, GeneratorSpec
+from .generators import ImageGenerator
 from .initialisation import NoisyMeans, noisy_means
 from .prior import GeneratorPrior
 from .shares import likely_shares
 from .whitening import WhitenedDistance
 
-LOOK_EVERY = 200
-LOOKED_AT = 100
+G = TypeVar("G", bound=ImageGenerator)
+_LOOK_EVERY: Final = 200
+_LOOKED_AT: Final = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
 _CLEAR: Final = 0.006
 """Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
@@ -78,26 +81,50 @@ def train(
     place = choose_device(device)
     release = replace(release, class_weights=likely_shares(release))
     objective = distance_to(release, place, module_for(release.feature_map, module))
-    classes = len(release.schema.classes)
-    size = max(2, settings.batch // classes)
-    every_class = torch.arange(classes, device=place)
-    random = torch.Generator(device=place).manual_seed(settings.seed)
     means = noisy_means(release)
     generator = first_generator(release, means, settings.seed)
     spec = generator.spec
     prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
     generator.to(place)
+    return approach(generator, objective, settings, place, unlikely=lambda: prior.energy(generator))
 
-    def codes(count: int) -> torch.Tensor:
-        shape = (classes, count, generator.spec.code)
-        return torch.randn(shape, generator=random, device=place)
+
+def approach(
+    generator: G,
+    objective: ImageDistance,
+    settings: TrainingSettings,
+    device: torch.device,
+    *,
+    unlikely: Callable[[], Tensor] | None = None,
+) -> Training[G]:
+    """Train a generator by a distance to a release: at every step as many images of each class.
+
+    Args:
+        generator: on the device.
+        objective: the distance.
+        settings: how to train.
+        device: where.
+        unlikely: what is made small beside the distance, a scalar.
+
+    Raises:
+        GeneratorError: the training diverged.
+    """
+    spec = generator.spec
+    size = max(2, settings.batch // spec.classes)
+    every_class = torch.arange(spec.classes, device=device)
+    random = torch.Generator(device=device).manual_seed(settings.seed)
+
+    def made(count: int) -> Tensor:
+        code = torch.randn((spec.classes, count, spec.code), generator=random, device=device)
+        images: Tensor = generator(code, every_class)
+        return images
 
     def loss_at(step: int) -> Loss:
-        if step % LOOK_EVERY == 1:
-            objective.look_at(generator(codes(LOOKED_AT), every_class).detach())
-        distance = objective(generator(codes(size), every_class))
-        return Loss(distance + prior.energy(generator), distance)
+        if step % _LOOK_EVERY == 1:
+            objective.look_at(made(_LOOKED_AT).detach())
+        distance = objective(made(size))
+        return Loss(distance if unlikely is None else distance + unlikely(), distance)
 
     return descend(
         generator,
@@ -117,9 +144,7 @@ def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> Co
         raise GeneratorError("the release is of a table, not of images")
     schema = release.schema
     spec = GeneratorSpec(schema.side, len(schema.classes), channels=schema.channels)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        generator = ConditionalGenerator(spec)
+    generator = untrained(lambda: ConditionalGenerator(spec), seed)
     known = means is not None and bool(np.isfinite(means.noise).any())
     generator.share(_clear(release) if known else 1.0)
     return generator

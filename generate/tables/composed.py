@@ -12,7 +12,7 @@ from ...common.features.joint import parts_of
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
-from ..fit.descent import Loss, Training, descend
+from ..fit.descent import Loss, Training, untrained
 from ..fit.recipe import PERCEPTRON, PLAIN, ComposedSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..kernels.plain_mmd import PlainMMD
@@ -20,6 +20,7 @@ from .generator import TableGenerator, TableGeneratorSpec
 from .generators import RowGenerator
 from .objective import TableDistance
 from .perceptron import PerceptronGenerator, PerceptronSpec
+from .training import approach
 
 
 def train_composed(
@@ -50,29 +51,11 @@ def train_composed(
         raise GeneratorError("the release is of images, not of a table")
     place = choose_device(device)
     distance, noise_floor = _distance(release, schema, settings, place)
-    classes = len(schema.classes)
-    size = max(2, settings.batch // classes)
-    every_class = torch.arange(classes, device=place)
-    random = torch.Generator(device=place).manual_seed(settings.seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        generator = _untrained(schema, settings).to(place)
-
-    def loss_at(step: int) -> Loss:
-        shape = (classes, size, generator.spec.code)
-        code = torch.randn(shape, generator=random, device=place)
-        return distance(generator(code, every_class, random))
-
-    return descend(
-        generator,
-        loss_at,
-        lambda: noise_floor,
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
-    )
+    generator = untrained(lambda: _chosen(schema, settings), settings.seed).to(place)
+    return approach(generator, distance, lambda: noise_floor, settings, place)
 
 
-def _untrained(schema: TableSchema, settings: ComposedSettings) -> RowGenerator:
+def _chosen(schema: TableSchema, settings: ComposedSettings) -> RowGenerator:
     if settings.generator == PERCEPTRON:
         return PerceptronGenerator(PerceptronSpec.of(schema, settings.code), schema)
     return TableGenerator(TableGeneratorSpec(), schema)

@@ -17,14 +17,14 @@ from ...common.storage.synthetic_folder import CSV, PARQUET
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
-from .dataframe import to_dataframe
 from .generators import RowGenerator, described, generator_from
 from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
 from .reweighting import Reweighting
+from .rows.dataframe import to_dataframe
+from .rows.spreadsheets import SIGNS, shown_as_text
 from .rows.texts import texts_of
 from .sampling import Drawn, draw_rows
-from .spreadsheets import SIGNS, shown_as_text
 
 if TYPE_CHECKING:
     import pandas as pd

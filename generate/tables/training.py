@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeVar
 
 import torch
+from torch import Tensor
 
 from ...common.errors import GeneratorError
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
-from ..fit.descent import Loss, Training, descend
-from ..fit.settings import TableSettings
+from ..fit.descent import Loss, Training, descend, untrained
+from ..fit.settings import TableSettings, TrainingSettings
 from ..kernels.mean_embedding import pooled_mean
 from .generator import TableGenerator, TableGeneratorSpec
+from .generators import RowGenerator
 from .moves.relu_features import has_shallow_tangents
 from .objective import TableDistance
 
+G = TypeVar("G", bound=RowGenerator)
 _ARRANGED_STEPS: Final = 50
 """At the most, where rows are put together from columns and none are the generator's."""
 
@@ -47,25 +52,50 @@ def train_table(
     objective = TableDistance(
         pooled_mean(release), release.feature_map, schema, place, settings.marginals_loss
     )
-    classes = len(schema.classes)
-    size = max(2, settings.batch // classes)
-    every_class = torch.arange(classes, device=place)
-    random = torch.Generator(device=place).manual_seed(settings.seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        generator = TableGenerator(TableGeneratorSpec(), schema).to(place)
+    generator = untrained(lambda: TableGenerator(TableGeneratorSpec(), schema), settings.seed)
+    if has_shallow_tangents(release.feature_map):
+        settings = replace(settings, steps=min(settings.steps, _ARRANGED_STEPS))
+    return approach(
+        generator.to(place),
+        lambda records: Loss(*objective(records)),
+        lambda: objective.noise_floor,
+        settings,
+        place,
+    )
 
-    def loss_at(step: int) -> Loss:
-        shape = (classes, size, generator.spec.code)
-        code = torch.randn(shape, generator=random, device=place)
-        distance, features = objective(generator(code, every_class, random))
-        return Loss(distance, features)
 
-    arranged = has_shallow_tangents(release.feature_map)
+def approach(
+    generator: G,
+    distance: Callable[[Tensor], Loss],
+    noise_floor: Callable[[], float],
+    settings: TrainingSettings,
+    device: torch.device,
+) -> Training[G]:
+    """Train a generator by a distance to a release: at every step as many rows of each class.
+
+    Args:
+        generator: on the device.
+        distance: of a batch (c, b, record size).
+        noise_floor: what the release's noise alone adds to it, in expectation.
+        settings: how to train.
+        device: where.
+
+    Raises:
+        GeneratorError: the training diverged.
+    """
+    classes = len(generator.schema.classes)
+    shape = (classes, max(2, settings.batch // classes), generator.spec.code)
+    every_class = torch.arange(classes, device=device)
+    random = torch.Generator(device=device).manual_seed(settings.seed)
+
+    def loss_at(_: int) -> Loss:
+        code = torch.randn(shape, generator=random, device=device)
+        return distance(generator(code, every_class, random))
+
     return descend(
         generator,
         loss_at,
-        lambda: objective.noise_floor,
-        steps=min(settings.steps, _ARRANGED_STEPS) if arranged else settings.steps,
+        noise_floor,
+        steps=settings.steps,
         learning_rate=settings.learning_rate,
     )

@@ -21,8 +21,8 @@ from dpntk.common.schema.origin import Origin
 from dpntk.embed import Column, FeatureOptions, SourceOptions, TableSchema, embed, save_embedding
 from dpntk.generate import load_generator
 from dpntk.generate.fit.recipe import PAPER
-from dpntk.generate.images.convolutional import ConvolutionalGenerator
-from dpntk.generate.images.resnet import ResidualGenerator
+from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.networks.resnet import ResidualGenerator
 from dpntk.generate.pipeline import chosen_settings
 from dpntk.generate.tables.perceptron import PerceptronGenerator
 from dpntk.release import PrivacyParameters, Release, open_release, own_key

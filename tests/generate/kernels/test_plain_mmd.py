@@ -19,7 +19,8 @@ from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
 from dpntk.embed.exact.reference import network_of
-from dpntk.generate.images.convolutional import ConvolutionalGenerator, ConvolutionalSpec
+from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.networks.spec import NetworkSpec
 from dpntk.generate.kernels.plain_mmd import PlainMMD
 from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec
 from dpntk.release import PrivacyParameters, Release
@@ -119,7 +120,7 @@ def test_release_loss_and_gradients_of_images(name: str, equal: bool) -> None:
     # DP-MERF, section 4.2: every class as frequent as the others.
     target = held / shares / CLASSES
     torch.manual_seed(0)
-    generator = ConvolutionalGenerator(ConvolutionalSpec(SIDE, CLASSES, code=4)).double()
+    generator = ConvolutionalGenerator(NetworkSpec(SIDE, CLASSES, code=4)).double()
     compare(release, feature_map, target, generator, code=4)
 
 

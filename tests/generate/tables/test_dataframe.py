@@ -12,7 +12,7 @@ import pytest
 from dpntk.common.errors import GeneratorError
 from dpntk.common.schema.column import DTYPES
 from dpntk.embed import Column, FeatureOptions, SourceOptions, TableSchema, embed
-from dpntk.generate.tables.dataframe import to_dataframe
+from dpntk.generate.tables.rows.dataframe import to_dataframe
 
 NULLABLE = {
     "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64",

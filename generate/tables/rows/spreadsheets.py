@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from ...common.schema.column import NUMBER
-from ...common.schema.table import POINT
+from ....common.schema.column import NUMBER
+from ....common.schema.table import POINT
 
 SIGNS: Final = "=+-@"
 """How formulas begin."""

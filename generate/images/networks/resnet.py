@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 
-from ...common.errors import GeneratorError
-from ...common.schema.classes import MOST_CLASSES
-from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
-from ..fit.layers import BatchNorm, conditioned
+from ....common.errors import GeneratorError
+from ....common.schema.image import COLOUR
+from ...fit.layers import BatchNorm, conditioned
+from .spec import NetworkSpec
 
-_MOST_CODE: Final = 1000
 _MOST_WIDTH: Final = 256
 _STAGES: Final = 8, 4, 2, 1
 """Channels of the stages, in widths; each is twice as large as the one before."""
 
 
 @dataclass(frozen=True)
-class ResidualSpec:
-    """All that is needed beside its weights to rebuild a generator.
+class ResidualSpec(NetworkSpec):
+    """All that is needed beside its weights to rebuild a residual network.
 
     Attributes:
-        side: height and width of an image.
-        classes: number of classes.
-        code: length of the latent code.
-        channels: of an image, 1 or 3.
         width: channels of the last stage.
 
     Raises:
         GeneratorError: a number is out of its range.
     """
 
-    side: int
-    classes: int
-    code: int
     channels: int = COLOUR
     width: int = 64
 
     def __post_init__(self) -> None:
-        if not (
-            SMALLEST_SIDE <= self.side <= LARGEST_SIDE
-            and 1 <= self.classes <= MOST_CLASSES
-            and 1 <= self.code <= _MOST_CODE
-            and 1 <= self.width <= _MOST_WIDTH
-            and self.channels in (GREY, COLOUR)
-        ):
+        super().__post_init__()
+        if not 1 <= self.width <= _MOST_WIDTH:
             raise GeneratorError("the generator's description is out of range")
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
 
 
 class ResidualGenerator(nn.Module):

@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 from torch import Tensor, nn
 
-from ...common.errors import GeneratorError
-from ...common.schema.classes import MOST_CLASSES
-from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
-from ..fit.layers import BatchNorm, conditioned, normalised_layer
+from ...fit.layers import BatchNorm, conditioned, normalised_layer
+from .spec import NetworkSpec
 
-_MOST_CODE: Final = 1000
 _HIDDEN: Final = 200
 _PLANES: Final = 16, 8
 _KERNEL: Final = 5
-
-
-@dataclass(frozen=True)
-class ConvolutionalSpec:
-    """All that is needed beside its weights to rebuild a generator.
-
-    Attributes:
-        side: height and width of an image.
-        classes: number of classes.
-        code: length of the latent code.
-        channels: of an image, 1 or 3.
-
-    Raises:
-        GeneratorError: a number is out of its range.
-    """
-
-    side: int
-    classes: int
-    code: int
-    channels: int = GREY
-
-    def __post_init__(self) -> None:
-        if not (
-            SMALLEST_SIDE <= self.side <= LARGEST_SIDE
-            and 1 <= self.classes <= MOST_CLASSES
-            and 1 <= self.code <= _MOST_CODE
-            and self.channels in (GREY, COLOUR)
-        ):
-            raise GeneratorError("the generator's description is out of range")
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
 
 
 class ConvolutionalGenerator(nn.Module):
@@ -59,7 +22,7 @@ class ConvolutionalGenerator(nn.Module):
     et al., arXiv 2303.01687) takes for MNIST and FashionMNIST.
     """
 
-    def __init__(self, spec: ConvolutionalSpec) -> None:
+    def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
         self.spec = spec
         self._smallest = -(-spec.side // 4)

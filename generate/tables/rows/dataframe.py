@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...common.errors import GeneratorError
-from ...common.schema.column import Column, Missing
-from ...common.schema.table import TableSchema
+from ....common.errors import GeneratorError
+from ....common.schema.column import Column, Missing
+from ....common.schema.table import TableSchema
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,1 @@
+"""Networks that make images, as the paper has them."""
