@@ -70,7 +70,7 @@ $(DOCS_READY): $(READY)
 demo: export XDG_CONFIG_HOME = $(abspath $(DEMO))/config
 demo: $(READY)
 	rm -rf $(DEMO) && mkdir -p $(DEMO)
-	$(BIN)/python benchmarks/digits.py $(DEMO)/digits
+	$(BIN)/python benchmarks/material/digits.py $(DEMO)/digits
 	$(BIN)/dpntk embed $(DEMO)/digits --classes 10 --pixels 0.9 -o $(DEMO)/embedding.h5
 	$(BIN)/dpntk release $(DEMO)/embedding.h5 --eps 1 -o $(DEMO)/release.h5
 	$(BIN)/dpntk generate $(DEMO)/release.h5 -o $(DEMO)/synthetic

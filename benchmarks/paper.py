@@ -51,7 +51,7 @@ from dpntk.generate.images.training import usual_settings
 from dpntk.release import PrivacyParameters, Release, open_release, release
 
 from .images import CLASSES, SEPARATOR
-from .picture import EACH, GAP, WHITE
+from .material.picture import EACH, GAP, WHITE
 from .sections import put_section
 
 RESULTS: Final = Path(__file__).parent / "results/paper.json"

