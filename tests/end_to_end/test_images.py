@@ -47,7 +47,7 @@ def test_classes_are_looked_up_and_said_or_declared(dpntk: Command, folder: Path
 
 
 def digits(folder: Path) -> Path:
-    program = Path(__file__).parents[2] / "benchmarks" / "digits.py"
+    program = Path(__file__).parents[2] / "benchmarks" / "material" / "digits.py"
     subprocess.run([sys.executable, program, folder], check=True)
     return folder
 
