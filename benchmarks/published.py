@@ -79,7 +79,9 @@ def _cells(
                 values = [run[score] for run in found if score in run]
                 means.append(f"{statistics.fmean(values):.3f}".lstrip("0") if values else "")
         cells.append(" / ".join(mean or _EMPTY for mean in means) if any(means) else MISSING)
-    few, many = min(seeds, default=0), max(seeds, default=0)
+    if not seeds:
+        return cells, ""
+    few, many = min(seeds), max(seeds)
     return cells, f"measured, {few}" + ("" if few == many else f" to {many}")
 
 
