@@ -193,4 +193,5 @@ class CountPull:
     def _moved(self, side: int, tables: Tensor) -> Tensor:
         """How far cells of tables move in rows of the first half, (n, tables)."""
         one, other = self._codes[:, side].split(self._half)
-        return (other - one)[:, None] * self._stride[side, tables]
+        moved: Tensor = (other - one)[:, None] * self._stride[side, tables]
+        return moved
