@@ -68,7 +68,7 @@ def test_rows_get_what_three_columns_have_together(tmp_path: Path) -> None:
     refinement = refined(values, tmp_path / "a.csv", ["a,c,d", "a,b"], 20.0)
     random = np.random.default_rng(2)
     drawn = refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random)
-    assert kept(read(drawn)) > 0.97
+    assert kept(read(drawn)) > 0.95
     assert np.sort(drawn, axis=0) == pytest.approx(np.sort(apart[:4000], axis=0))
 
 
