@@ -23,7 +23,18 @@ from ...release.commands.options import acceptance_options
 from ...release.file.distilled import holds_points
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
-from ..fit.recipe import GENERATORS, IMAGES, OBJECTIVES, PLAIN, RECIPES, TABLES, USUAL_CODE
+from ..fit.recipe import (
+    GALLERY,
+    GENERATORS,
+    IMAGES,
+    OBJECTIVES,
+    OF_A_GALLERY,
+    PLAIN,
+    RECIPES,
+    RUNNING,
+    TABLES,
+    USUAL_CODE,
+)
 from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
@@ -71,14 +82,17 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
-    help="Of images: a deformable template of each class, or one of the paper's networks; of "
-    "tables: dpntk's own, or the paper's fully connected one "
-    f"[default: {GENERATORS[IMAGES][0]}; for tables {GENERATORS[TABLES][0]}]",
+    help="Of images: a deformable template of each class, one of the paper's networks, or a "
+    "gallery of images that are trained themselves; of tables: dpntk's own, or the paper's fully "
+    f"connected one [default: {GENERATORS[IMAGES][0]}; with features of a module {GALLERY}; for "
+    f"tables {GENERATORS[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
-    "--objective", type=click.Choice([PLAIN, *(of[0] for of in OBJECTIVES.values())]),
-    help="What is made small: the paper's plain distance (equation 6), or what dpntk has in its "
-    f"place [default: {OBJECTIVES[IMAGES][0]}; for tables {OBJECTIVES[TABLES][0]}]",
+    "--objective", type=click.Choice([PLAIN, RUNNING, *(of[0] for of in OBJECTIVES.values())]),
+    help="What is made small: the paper's plain distance (equation 6), that of running means, for "
+    "small batches, or what dpntk has in its place "
+    f"[default: {OBJECTIVES[IMAGES][0]}; of a {GALLERY} {RUNNING}; for tables "
+    f"{OBJECTIVES[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
     "--code", type=count_from(1),
@@ -86,18 +100,19 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),
-    help=f"Training steps [default: {_DEFAULTS.steps}, fewer where there is much noise; for tables "
-    f"{_FOR_TABLES.steps}]",
+    help=f"Training steps [default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
+    f"{GALLERY} {OF_A_GALLERY['steps']}; for tables {_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(
     "--batch", type=count_from(2),
     help="Records in a step, over all classes (at least two of each are made) "
-    f"[default: {_DEFAULTS.batch}; for tables {_FOR_TABLES.batch}]",
+    f"[default: {_DEFAULTS.batch}; of a {GALLERY} {OF_A_GALLERY['batch']}; for tables "
+    f"{_FOR_TABLES.batch}]",
 )  # fmt: skip
 @click.option(
     "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
-    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
-    f"{_FOR_TABLES.learning_rate}]",
+    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; of a {GALLERY} "
+    f"{OF_A_GALLERY['learning_rate']}; for tables {_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
 @seed_option(
     "Of training and sampling; another seed gives other records [default: "

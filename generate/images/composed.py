@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from ...common.errors import GeneratorError
 from ...common.features.torchscript import module_for
@@ -12,13 +14,20 @@ from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Training, untrained
-from ..fit.recipe import PLAIN, TEMPLATES, ComposedSettings
+from ..fit.recipe import PLAIN, RUNNING, TEMPLATES, WHITENED, ComposedSettings
 from ..kernels.plain_mmd import PlainMMD
 from .distance import ImageDistance
-from .generators import ImageGenerator, new_network
+from .generators import ImageGenerator, new_generator
+from .running import RunningDistance
 from .shares import likely_shares
 from .training import approach, train
 from .whitening import WhitenedDistance
+
+_DISTANCES: Final[dict[str, Callable[..., ImageDistance]]] = {
+    WHITENED: WhitenedDistance,
+    PLAIN: PlainMMD,
+    RUNNING: RunningDistance,
+}
 
 
 def train_composed(
@@ -52,20 +61,17 @@ def train_composed(
     if not isinstance(release.schema, ImageSchema):
         raise GeneratorError("the release is of a table, not of images")
     schema = release.schema
-    plain = settings.objective == PLAIN
     if settings.generator == TEMPLATES:
-        # In the units of the whitened distance, in which the prior is.
-        distance_to = (
-            partial(PlainMMD, scale=float(len(schema.classes))) if plain else WhitenedDistance
-        )
+        distance_to = _DISTANCES[settings.objective]
+        if settings.objective == PLAIN:
+            # In the units of the whitened distance, in which the prior is.
+            distance_to = partial(PlainMMD, scale=float(len(schema.classes)))
         return train(release, settings, module=module, device=device, distance_to=distance_to)
     place = choose_device(device)
     release = replace(release, class_weights=likely_shares(release))
     computed_by = module_for(release.feature_map, module)
-    objective: ImageDistance = (PlainMMD if plain else WhitenedDistance)(
-        release, place, computed_by
-    )
+    objective = _DISTANCES[settings.objective](release, place, computed_by)
     generator = untrained(
-        lambda: new_network(settings.generator, schema, settings.code), settings.seed
+        lambda: new_generator(settings.generator, schema, settings.code), settings.seed
     )
     return approach(generator.to(place), objective, settings, place)

@@ -192,10 +192,11 @@ def test_what_does_not_fit_gets_one_line_that_says_what_would(
         ("release.h5", "--recipe paper", "is embedded with --preset mnist or fashion-mnist"),
         ("images.h5", "--recipe paper", "take --generator cnn --objective mmd"),
         ("table.h5", "--recipe paper", "take --generator mlp --objective mmd"),
-        ("images.h5", "--generator mlp", "of images, which take template or cnn or resnet"),
+        ("images.h5", "--generator mlp", "of images, which take template or cnn or resnet or gal"),
         ("table.h5", "--generator cnn", "of tables, which take knots or mlp"),
         ("table.h5", "--objective whitened", "it is weighted or mmd"),
         ("images.h5", "--code 3", "--code 3: it goes with --generator cnn"),
+        ("images.h5", "--objective running", "gradients are too many .*: take whitened"),
         ("distilled set.h5", "--recipe paper", "--recipe: .* nothing to train"),
     ):
         made = dpntk("generate", release, *options.split(), "-o", "s")

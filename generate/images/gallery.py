@@ -1,0 +1,160 @@
+"""A generator that is a gallery: images which are trained themselves.
+
+A network that knows photographs says thousands of things of an image, and a template that deforms
+can follow few of them. Here every pixel of some thousand images is trained: they are what a
+generator would have drawn, and drawing is to take one of them.
+
+What everybody knows of photographs is where they begin and how they are written down. An image is a
+sum of waves (a cosine transform) in brightness and two colours, whose coefficients are standard
+normal at the start, times what photographs have of them: the less, the higher the frequency (Field
+1987, "Relations Between the Statistics of Natural Images and the Response Properties of Cortical
+Cells"), and more brightness than colour. Steps of one size in the coefficients change an image
+where photographs differ, and hardly by noise of single pixels (as in Olah, Mordvintsev and Schubert
+2017, "Feature Visualization"). An image that is taken may be mirrored and moved by two pixels: it
+shows the same thing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ...common.errors import GeneratorError
+from ...common.schema.image import COLOUR, GREY, ImageSchema
+from .networks.spec import require_form
+from .prior import cosines
+
+_FALLING: Final = 1.5
+"""Amplitudes fall as this power of the frequency."""
+_DEVIATION: Final = 0.22
+"""Standard deviation of pixels at the start."""
+_MIDDLE: Final = 0.47
+"""Their mean: photographs are a little darker than even grey."""
+_OPPONENTS: Final = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
+_VIVID: Final = 1.0, 0.3, 0.12
+"""How much images have of brightness, of yellow against blue, and of purple against green."""
+_SHIFT: Final = 2
+"""Pixels that an image is moved by at the most, along either side."""
+_USUAL_IMAGES: Final = 2000
+_MOST_IMAGES: Final = 1 << 16
+"""Of all classes."""
+
+
+@dataclass(frozen=True)
+class GallerySpec:
+    """All that is needed beside its waves to rebuild a gallery.
+
+    Attributes:
+        side: height and width of an image.
+        classes: number of classes.
+        images: of each class.
+        channels: of an image, 1 or 3.
+
+    Raises:
+        GeneratorError: a number is out of its range.
+    """
+
+    side: int
+    classes: int
+    images: int
+    channels: int = GREY
+
+    def __post_init__(self) -> None:
+        require_form(self.side, self.classes, self.channels)
+        if not 1 <= self.images * self.classes <= _MOST_IMAGES:
+            raise GeneratorError("the generator's description is out of range")
+
+    @classmethod
+    def of(cls, schema: ImageSchema) -> GallerySpec:
+        """A gallery of as many images as there are usually, over all classes."""
+        classes = len(schema.classes)
+        return cls(schema.side, classes, -(-_USUAL_IMAGES // classes), schema.channels)
+
+    @property
+    def code(self) -> int:
+        """Length of the latent code: which image, whether it is mirrored, and where it is moved."""
+        return 4
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return asdict(self)
+
+
+class Gallery(nn.Module):
+    """Latent code and class to one of the class's images, mirrored and moved or not.
+
+    Attributes:
+        waves: coefficients of each image's cosine transform in brightness and colours, (classes,
+            images, channels, side, side).
+        shared: what the images of a class have in common of these, (classes, 1, channels, side,
+            side).
+    """
+
+    def __init__(self, spec: GallerySpec) -> None:
+        super().__init__()
+        self.spec = spec
+        form = spec.channels, spec.side, spec.side
+        self.waves = nn.Parameter(torch.randn(spec.classes, spec.images, *form))
+        self.shared = nn.Parameter(torch.zeros(spec.classes, 1, *form))
+
+    def forward(self, code: Tensor, classes: Tensor) -> Tensor:
+        """Take the same number of images of each of some classes.
+
+        Args:
+            code: (k, b, 4), standard normal.
+            classes: int64 (k,), the class of each group.
+
+        Returns:
+            (k, b, channels * side * side), values 0..1.
+        """
+        many, side = self.spec.images, self.spec.side
+        share = torch.special.ndtr(code)  # of a standard normal number: even between 0 and 1
+        which = (share[..., 0] * many).long().clamp(max=many - 1)
+        waves = (self.waves[classes[:, None], which] + self.shared[classes]).flatten(0, 1)
+        images = self._shown(waves).clamp(0.0, 1.0)
+        steps = 2 * _SHIFT + 1
+        moves = (share[..., 2:] * steps).long().clamp(max=steps - 1).flatten(0, 1) - _SHIFT
+        along = torch.arange(side, device=code.device) + moves[..., None]
+        along = (side - 1 - (side - 1 - along.abs()).abs()).abs()  # what is beyond is reflected
+        rows, columns = along.unbind(dim=1)
+        mirrored = code[..., 1].flatten() < 0
+        columns = torch.where(mirrored[:, None], columns.flip(1), columns)
+        each = torch.arange(len(images), device=code.device)[:, None, None]
+        taken = images.movedim(1, -1)[each, rows[:, :, None], columns[:, None, :]]
+        return taken.movedim(-1, 1).reshape(*code.shape[:2], -1)
+
+    def _shown(self, waves: Tensor) -> Tensor:
+        """Coefficients (b, channels, side, side) to pixels, not bound to 0..1."""
+        side, channels = self.spec.side, self.spec.channels
+        colours = _colours(channels)
+        amplitudes = _amplitudes(side) * math.sqrt(channels / np.square(colours).sum())
+        scale, directions, cosine = (
+            torch.from_numpy(numbers).to(waves) for numbers in (amplitudes, colours, cosines(side))
+        )
+        return _MIDDLE + torch.einsum(
+            "bchw,cd->bdhw", cosine.T @ (scale * waves) @ cosine, directions
+        )
+
+
+def _amplitudes(side: int) -> NDArray[np.float64]:
+    """Of waves by their frequencies, (side, side); together they make pixels vary as they do."""
+    along = np.arange(side)
+    falling = (1 + np.hypot(along[:, None], along[None])) ** -_FALLING
+    amplitudes: NDArray[np.float64] = falling * (_DEVIATION * side / np.linalg.norm(falling))
+    return amplitudes
+
+
+def _colours(channels: int) -> NDArray[np.float64]:
+    """Brightness, and in colour what stands beside it, in terms of channels."""
+    if channels != COLOUR:
+        return np.ones((1, 1))
+    opponents = np.array(_OPPONENTS)
+    lengths = np.linalg.norm(opponents, axis=1, keepdims=True)
+    colours: NDArray[np.float64] = np.array(_VIVID)[:, None] * opponents / lengths
+    return colours
