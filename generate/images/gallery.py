@@ -6,9 +6,9 @@ generator would have drawn, and drawing is to take one of them.
 
 What everybody knows of photographs is where they begin and how they are written down. An image is a
 sum of waves (a cosine transform) in brightness and two colours, whose coefficients are standard
-normal at the start, times what photographs have of them: the less, the higher the frequency (Field
-1987, "Relations Between the Statistics of Natural Images and the Response Properties of Cortical
-Cells"), and more brightness than colour. Steps of one size in the coefficients change an image
+normal at the start, times an amplitude: the smaller, the higher the frequency (Field 1987,
+"Relations Between the Statistics of Natural Images and the Response Properties of Cortical Cells"),
+and for colours smaller than for brightness. Steps of one size in the coefficients change an image
 where photographs differ, and hardly by noise of single pixels (as in Olah, Mordvintsev and Schubert
 2017, "Feature Visualization"). An image that is taken may be mirrored and moved by two pixels: it
 shows the same thing.
@@ -30,9 +30,13 @@ from ...common.schema.image import COLOUR, GREY, ImageSchema
 from .networks.spec import require_form
 from .prior import cosines
 
-_FALLING: Final = 1.5
-"""Amplitudes fall as this power of the frequency."""
-_DEVIATION: Final = 0.22
+_FALLING: Final = 2.0
+"""Amplitudes fall as this power of the frequency, faster than those of photographs: steps follow
+what is seen from afar before they follow the noise."""
+_COMMON: Final = 0.15
+"""How fast what images of a class have in common is learnt, beside what each has of its own: every
+step changes it."""
+_DEVIATION: Final = 0.18
 """Standard deviation of pixels at the start."""
 _MIDDLE: Final = 0.47
 """Their mean: photographs are a little darker than even grey."""
@@ -92,8 +96,8 @@ class Gallery(nn.Module):
     Attributes:
         waves: coefficients of each image's cosine transform in brightness and colours, (classes,
             images, channels, side, side).
-        shared: what the images of a class have in common of these, (classes, 1, channels, side,
-            side).
+        shared: what the images of a class have in common of these, over `_COMMON`, (classes, 1,
+            channels, side, side).
     """
 
     def __init__(self, spec: GallerySpec) -> None:
@@ -113,21 +117,11 @@ class Gallery(nn.Module):
         Returns:
             (k, b, channels * side * side), values 0..1.
         """
-        many, side = self.spec.images, self.spec.side
-        share = torch.special.ndtr(code)  # of a standard normal number: even between 0 and 1
-        which = (share[..., 0] * many).long().clamp(max=many - 1)
-        waves = (self.waves[classes[:, None], which] + self.shared[classes]).flatten(0, 1)
-        images = self._shown(waves).clamp(0.0, 1.0)
-        steps = 2 * _SHIFT + 1
-        moves = (share[..., 2:] * steps).long().clamp(max=steps - 1).flatten(0, 1) - _SHIFT
-        along = torch.arange(side, device=code.device) + moves[..., None]
-        along = (side - 1 - (side - 1 - along.abs()).abs()).abs()  # what is beyond is reflected
-        rows, columns = along.unbind(dim=1)
-        mirrored = code[..., 1].flatten() < 0
-        columns = torch.where(mirrored[:, None], columns.flip(1), columns)
-        each = torch.arange(len(images), device=code.device)[:, None, None]
-        taken = images.movedim(1, -1)[each, rows[:, :, None], columns[:, None, :]]
-        return taken.movedim(-1, 1).reshape(*code.shape[:2], -1)
+        which = _place(code[..., 0], self.spec.images)
+        own, shared = self.waves[classes[:, None], which], _COMMON * self.shared[classes]
+        images = self._shown((own + shared).flatten(0, 1)).clamp(0.0, 1.0)
+        mirrored, moves = code[..., 1].flatten() < 0, _place(code[..., 2:], 2 * _SHIFT + 1) - _SHIFT
+        return _laid(images, mirrored, moves.flatten(0, 1)).reshape(*code.shape[:2], -1)
 
     def _shown(self, waves: Tensor) -> Tensor:
         """Coefficients (b, channels, side, side) to pixels, not bound to 0..1."""
@@ -140,6 +134,24 @@ class Gallery(nn.Module):
         return _MIDDLE + torch.einsum(
             "bchw,cd->bdhw", cosine.T @ (scale * waves) @ cosine, directions
         )
+
+
+def _place(code: Tensor, count: int) -> Tensor:
+    """A standard normal number to one of 0..count-1, each as probable as the others."""
+    return (torch.special.ndtr(code) * count).long().clamp(max=count - 1)
+
+
+def _laid(images: Tensor, mirrored: Tensor, moves: Tensor) -> Tensor:
+    """Images (b, channels, side, side), mirrored or not, and moved by pixels (b, 2) up and left.
+
+    What comes from beyond an edge is reflected.
+    """
+    last = images.shape[-1] - 1
+    along = torch.arange(last + 1, device=images.device) + moves[..., None]
+    rows, columns = (last - (last - along.abs()).abs()).abs().unbind(dim=1)
+    columns = torch.where(mirrored[:, None], columns.flip(1), columns)
+    each = torch.arange(len(images), device=images.device)[:, None, None]
+    return images.movedim(1, -1)[each, rows[:, :, None], columns[:, None, :]].movedim(-1, 1)
 
 
 def _amplitudes(side: int) -> NDArray[np.float64]:

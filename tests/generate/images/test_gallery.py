@@ -45,9 +45,9 @@ def test_a_code_says_which_image_and_how_it_lies(gallery: Gallery) -> None:
     assert torch.equal(taken(gallery, -0.8, 1.0, 0.0, 0.0), still)  # the first quarter
     assert not torch.allclose(taken(gallery, 0.1, 1.0, 0.0, 0.0), still, atol=0.1)
     assert torch.equal(taken(gallery, -3.0, -1.0, 0.0, 0.0), still.flip(-1))
-    down = taken(gallery, -3.0, 1.0, 9.0, 0.0)
-    assert torch.equal(down[:, :-2], still[:, 2:])
-    assert torch.equal(down[:, -2:], still[:, [-2, -3]])  # reflected
+    up = taken(gallery, -3.0, 1.0, 9.0, 0.0)
+    assert torch.equal(up[:, :-2], still[:, 2:])
+    assert torch.equal(up[:, -2:], still[:, [-2, -3]])  # reflected
     right = taken(gallery, -3.0, 1.0, 0.0, -9.0)
     assert torch.equal(right[..., 2:], still[..., :-2])
     assert torch.equal(right[..., :2], still[..., [2, 1]])
@@ -60,11 +60,11 @@ def test_it_begins_as_photographs_do() -> None:
     with torch.no_grad():
         images = gallery(code, torch.arange(2)).view(-1, 3, 32, 32)
     assert images.mean() == pytest.approx(0.47, abs=0.03)
-    assert 0.15 < images.std() < 0.25
+    assert 0.12 < images.std() < 0.2
     centred = images - images.mean(dim=0)
     beside = (centred[..., 1:] * centred[..., :-1]).mean() / centred.square().mean()
     far = (centred[..., 16:] * centred[..., :-16]).mean() / centred.square().mean()
-    assert beside > 0.8 > 0.65 > far
+    assert beside > 0.95 > 0.85 > far
     colour = images - images.mean(dim=1, keepdim=True)
     assert 0.1 < colour.std() / images.std() < 0.5
 
@@ -127,7 +127,7 @@ def test_what_noise_adds_is_its_expectation(fourier: Release) -> None:
 
 def test_its_images_become_what_a_release_says(fourier: Release) -> None:
     spec = GallerySpec(SIDE, CLASSES, images=5)
-    settings = TrainingSettings(steps=150, batch=12, learning_rate=0.1)
+    settings = TrainingSettings(steps=150, batch=12, learning_rate=0.3)
     training = approach(
         untrained(lambda: Gallery(spec), 0), RunningDistance(fourier, CPU), settings, CPU
     )
