@@ -138,7 +138,8 @@ class Gallery(nn.Module):
 
 def _place(code: Tensor, count: int) -> Tensor:
     """A standard normal number to one of 0..count-1, each as probable as the others."""
-    return (torch.special.ndtr(code) * count).long().clamp(max=count - 1)
+    place: Tensor = (torch.special.ndtr(code) * count).long().clamp(max=count - 1)
+    return place
 
 
 def _laid(images: Tensor, mirrored: Tensor, moves: Tensor) -> Tensor:
@@ -151,7 +152,8 @@ def _laid(images: Tensor, mirrored: Tensor, moves: Tensor) -> Tensor:
     rows, columns = (last - (last - along.abs()).abs()).abs().unbind(dim=1)
     columns = torch.where(mirrored[:, None], columns.flip(1), columns)
     each = torch.arange(len(images), device=images.device)[:, None, None]
-    return images.movedim(1, -1)[each, rows[:, :, None], columns[:, None, :]].movedim(-1, 1)
+    laid: Tensor = images.movedim(1, -1)[each, rows[:, :, None], columns[:, None, :]]
+    return laid.movedim(-1, 1)
 
 
 def _amplitudes(side: int) -> NDArray[np.float64]:

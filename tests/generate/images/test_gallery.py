@@ -19,6 +19,7 @@ from dpntk.generate.images.gallery import Gallery, GallerySpec
 from dpntk.generate.images.generators import described, generator_from
 from dpntk.generate.images.running import RunningDistance
 from dpntk.generate.images.training import approach
+from dpntk.generate.kernels.base import FeatureMatrix
 from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -85,6 +86,13 @@ def test_no_gallery_is_empty_or_endless(images: int) -> None:
         replace(SPEC, images=images)
 
 
+def values(release: Release, records: Tensor) -> Tensor:
+    """The features of records, written out."""
+    features = kernel_of(release.feature_map, CPU).features(records)
+    assert isinstance(features, FeatureMatrix)
+    return features.values
+
+
 @pytest.fixture
 def fourier(embedding: Embedding) -> Release:
     """Random Fourier features of images that are bright above, below, or nowhere."""
@@ -95,7 +103,7 @@ def fourier(embedding: Embedding) -> Release:
     made = replace(made, feature_map=feature_map)
     records = torch.zeros(CLASSES, 1, SIDE, SIDE)
     records[0, :, : SIDE // 2] = records[1, :, SIDE // 2 :] = 1
-    mean = kernel_of(feature_map, CPU).features(records.flatten(2)).values[:, 0]
+    mean = values(made, records.flatten(2))[:, 0]
     return replace(made, embedding=mean.numpy().T * made.class_weights.astype(np.float32))
 
 
@@ -104,9 +112,9 @@ def test_running_means_are_those_of_what_was_generated_lately(fourier: Release) 
     objective = RunningDistance(fourier, CPU)
     batches = torch.rand(3, CLASSES, 4, SIDE**2, generator=torch.Generator().manual_seed(0))
     distances = [objective(batch.requires_grad_()) for batch in batches.unbind()]
-    features = kernel_of(fourier.feature_map, CPU).features(batches.movedim(0, 1).flatten(1, 2))
+    features = values(fourier, batches.movedim(0, 1).flatten(1, 2))
     target = torch.from_numpy(fourier.embedding / fourier.class_weights).T
-    left = target - features.values.mean(dim=1)
+    left = target - features.mean(dim=1)
     own = left - left.mean(dim=0)
     expected = left.mean(dim=0).square().sum() + 3 * own.square().sum(dim=1).mean()
     assert distances[-1].item() == pytest.approx(float(expected), rel=1e-4)
