@@ -63,7 +63,7 @@ def generator_from(
     if which is None:
         template = generator_file.spec_from(GeneratorSpec, spec)
         return lambda: ConditionalGenerator(template), template.classes
-    if which in _NAMED:
+    if isinstance(which, str) and which in _NAMED:
         kind, form = _NAMED[which]
         network = generator_file.spec_from(form, spec)
         return lambda: kind(network), network.classes

@@ -80,6 +80,12 @@ def test_a_file_says_all_of_it(gallery: Gallery) -> None:
     assert torch.equal(again(code, torch.arange(3)), gallery(code, torch.arange(3)))
 
 
+@pytest.mark.parametrize("which", ["atelier", ["gallery"], 3])
+def test_a_file_of_another_generator_is_refused(which: object) -> None:
+    with pytest.raises(GeneratorError, match="not one that this dpntk knows"):
+        generator_from({"generator": which, "spec": SPEC.to_json()})
+
+
 @pytest.mark.parametrize("images", [0, 40_000])
 def test_no_gallery_is_empty_or_endless(images: int) -> None:
     with pytest.raises(GeneratorError, match="out of range"):
