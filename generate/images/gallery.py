@@ -159,7 +159,8 @@ def _laid(images: Tensor, mirrored: Tensor, moves: Tensor) -> Tensor:
 def _amplitudes(side: int) -> NDArray[np.float64]:
     """Of waves by their frequencies, (side, side); together they make pixels vary as they do."""
     along = np.arange(side)
-    falling = (1 + np.hypot(along[:, None], along[None])) ** -_FALLING
+    frequency = np.hypot(along[:, None], along[None]).clip(min=1)  # an even image is like a slope
+    falling = (1 + frequency) ** -_FALLING
     amplitudes: NDArray[np.float64] = falling * (_DEVIATION * side / np.linalg.norm(falling))
     return amplitudes
 
