@@ -141,7 +141,7 @@ def test_what_noise_adds_is_its_expectation(fourier: Release) -> None:
 
 def test_its_images_become_what_a_release_says(fourier: Release) -> None:
     spec = GallerySpec(SIDE, CLASSES, images=5)
-    settings = TrainingSettings(steps=150, batch=12, learning_rate=0.3)
+    settings = TrainingSettings(steps=80, batch=12, learning_rate=0.3)
     training = approach(
         untrained(lambda: Gallery(spec), 0), RunningDistance(fourier, CPU), settings, CPU
     )
