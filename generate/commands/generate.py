@@ -84,8 +84,8 @@ _FOR_TABLES = TableSettings()
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
     help="Of images: a deformable template of each class, one of the paper's networks, or a "
     "gallery of images that are trained themselves; of tables: dpntk's own, or the paper's fully "
-    f"connected one [default: {GENERATORS[IMAGES][0]}; with features of a module {GALLERY}; for "
-    f"tables {GENERATORS[TABLES][0]}]",
+    f"connected one [default: {GENERATORS[IMAGES][0]}; in colour, with features of a module, "
+    f"{GALLERY}; for tables {GENERATORS[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
     "--objective", type=click.Choice([PLAIN, RUNNING, *(of[0] for of in OBJECTIVES.values())]),

@@ -160,9 +160,10 @@ def composed(
     parts = {"generator", "objective", "code"} & given.keys()
     chosen = dict(given) if recipe is None else {**recipe.choices(release), **given}
     of_a_module = isinstance(release.feature_map, PerceptualFeatures)
-    if recipe is None and not parts and not of_a_module:
+    usual_one = GALLERY if of_a_module and _in_colour(release) else GENERATORS[kind][0]
+    if recipe is None and not parts and usual_one != GALLERY:
         return None
-    generator = chosen.setdefault("generator", GALLERY if of_a_module else GENERATORS[kind][0])
+    generator = chosen.setdefault("generator", usual_one)
     require_generator(generator, release)
     running = of_a_module and generator == GALLERY
     chosen.setdefault("objective", RUNNING if running else OBJECTIVES[kind][0])

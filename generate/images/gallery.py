@@ -10,8 +10,8 @@ normal at the start, times an amplitude: the smaller, the higher the frequency (
 "Relations Between the Statistics of Natural Images and the Response Properties of Cortical Cells"),
 and for colours smaller than for brightness. Steps of one size in the coefficients change an image
 where photographs differ, and hardly by noise of single pixels (as in Olah, Mordvintsev and Schubert
-2017, "Feature Visualization"). An image that is taken may be mirrored and moved by two pixels: it
-shows the same thing.
+2017, "Feature Visualization"). An image that is taken may be moved by two pixels, and in colour
+mirrored: it shows the same thing. Grey images may be of letters, or of a body's left side.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from ...common.schema.image import COLOUR, GREY, ImageSchema
 from .networks.spec import require_form
 from .prior import cosines
 
+# A file of a gallery holds coefficients: what follows, up to how far images are moved, is part of
+# its format.
 _FALLING: Final = 2.0
 """Amplitudes fall as this power of the frequency, faster than those of photographs: steps follow
 what is seen from afar before they follow the noise."""
@@ -91,7 +93,7 @@ class GallerySpec:
 
 
 class Gallery(nn.Module):
-    """Latent code and class to one of the class's images, mirrored and moved or not.
+    """Latent code and class to one of the class's images, moved and perhaps mirrored.
 
     Attributes:
         waves: coefficients of each image's cosine transform in brightness and colours, (classes,
@@ -120,7 +122,8 @@ class Gallery(nn.Module):
         which = _place(code[..., 0], self.spec.images)
         own, shared = self.waves[classes[:, None], which], _COMMON * self.shared[classes]
         images = self._shown((own + shared).flatten(0, 1)).clamp(0.0, 1.0)
-        mirrored, moves = code[..., 1].flatten() < 0, _place(code[..., 2:], 2 * _SHIFT + 1) - _SHIFT
+        mirrored = (code[..., 1].flatten() < 0) & (self.spec.channels == COLOUR)
+        moves = _place(code[..., 2:], 2 * _SHIFT + 1) - _SHIFT
         return _laid(images, mirrored, moves.flatten(0, 1)).reshape(*code.shape[:2], -1)
 
     def _shown(self, waves: Tensor) -> Tensor:

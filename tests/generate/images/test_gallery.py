@@ -54,6 +54,13 @@ def test_a_code_says_which_image_and_how_it_lies(gallery: Gallery) -> None:
     assert torch.equal(right[..., :2], still[..., [2, 1]])
 
 
+def test_grey_images_are_not_mirrored() -> None:
+    """They may be of letters."""
+    gallery = untrained(lambda: Gallery(replace(SPEC, channels=1)), 0)
+    still = taken(gallery, -3.0, 1.0, 0.0, 0.0)
+    assert torch.equal(taken(gallery, -3.0, -1.0, 0.0, 0.0), still)
+
+
 def test_it_begins_as_photographs_do() -> None:
     """Pixels vary alike, neighbours are alike, and brightness varies more than colour."""
     gallery = untrained(lambda: Gallery(GallerySpec(32, 2, 200, 3)), 0)
