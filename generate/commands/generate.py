@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,9 @@ from ..fit.recipe import (
     IMAGES,
     OBJECTIVES,
     OF_A_GALLERY,
-    PLAIN,
     RECIPES,
     RUNNING,
+    SCHEDULES,
     TABLES,
     USUAL_CODE,
 )
@@ -77,8 +78,8 @@ _FOR_TABLES = TableSettings()
 @click.option(
     "--recipe", type=click.Choice(list(RECIPES)),
     help="Train as the paper printed it: --generator cnn (resnet for colour, mlp for tables), "
-    "--objective mmd, and --code, --steps, --batch and --lr of its table 5. Each of them may be "
-    "given beside it. For releases of what --preset of 'dpntk embed' has made.",
+    "--objective mmd, --schedule constant, and --code, --steps, --batch and --lr of its table 5. "
+    "Each of them may be given beside it. For releases of what --preset of 'dpntk embed' has made.",
 )  # fmt: skip
 @click.option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
@@ -88,11 +89,11 @@ _FOR_TABLES = TableSettings()
     f"{GALLERY}; for tables {GENERATORS[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
-    "--objective", type=click.Choice([PLAIN, RUNNING, *(of[0] for of in OBJECTIVES.values())]),
-    help="What is made small: the paper's plain distance (equation 6), that of running means, for "
-    "small batches, or what dpntk has in its place "
-    f"[default: {OBJECTIVES[IMAGES][0]}; of a {GALLERY} {RUNNING}; for tables "
-    f"{OBJECTIVES[TABLES][0]}]",
+    "--objective", type=click.Choice(list(dict.fromkeys(itertools.chain(*OBJECTIVES.values())))),
+    help="What is made small: the paper's plain distance (equation 6); that of --features rff with "
+    "weights that an opponent learns (PEARL); that of running means, for small batches; or what "
+    f"dpntk has in their place [default: {OBJECTIVES[IMAGES][0]}; of a {GALLERY} {RUNNING}; for "
+    f"tables {OBJECTIVES[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
     "--code", type=count_from(1),
@@ -113,6 +114,11 @@ _FOR_TABLES = TableSettings()
     "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; of a {GALLERY} "
     f"{OF_A_GALLERY['learning_rate']}; for tables {_FOR_TABLES.learning_rate}]",
+)  # fmt: skip
+@click.option(
+    "--schedule", type=click.Choice(SCHEDULES),
+    help="Whether the learning rate falls to 0 along a cosine, or stays as it is "
+    f"[default: {SCHEDULES[0]}]",
 )  # fmt: skip
 @seed_option(
     "Of training and sampling; another seed gives other records [default: "
@@ -145,6 +151,7 @@ def command(
     steps: int | None,
     batch: int | None,
     learning_rate: float | None,
+    schedule: str | None,
     seed: int | None,
     module: Path | None,
     safe_csv: bool,
@@ -168,6 +175,7 @@ def command(
         "steps": steps,
         "batch": batch,
         "lr": learning_rate,
+        "schedule": schedule,
     }
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
