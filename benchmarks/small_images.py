@@ -28,6 +28,7 @@ import math
 import statistics
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ from numpy.typing import NDArray
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.ledger import DEFAULT_DELTA
 from dpntk.common.schema.classes import numbered
+from dpntk.common.schema.image import ImageSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage.atomic import write_atomically
@@ -64,7 +66,7 @@ _AT_ONCE = 500
 def some_of(records: LabelledImages, count: int, seed: int) -> LabelledImages:
     """So many records in a random order."""
     order = np.random.default_rng(seed).permutation(len(records))[:count]
-    return LabelledImages(records.pixels[order], records.labels[order], records.class_names, {})
+    return replace(records, pixels=records.pixels[order], labels=records.labels[order])
 
 
 def class_means(records: LabelledImages, run: Run) -> LabelledImages:
@@ -173,10 +175,12 @@ def section(results: dict[str, dict[str, float]]) -> str:
 
 def training_part(data: Path) -> LabelledImages:
     """All records to draw from."""
-    batches = list(open_source(data, SourceOptions(classes=CLASSES)).batches(4096))
+    source = open_source(data, SourceOptions(classes=CLASSES))
+    assert isinstance(source.schema, ImageSchema)
+    batches = list(source.batches(4096))
     images = np.concatenate([batch.records for batch in batches])
     labels = np.concatenate([batch.labels for batch in batches])
-    return LabelledImages(images, labels, numbered(CLASSES), {})
+    return LabelledImages(images, labels, numbered(CLASSES), {}, source.schema.channels)
 
 
 def main() -> None:

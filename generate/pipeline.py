@@ -139,8 +139,7 @@ def generate(
 
 def default_settings(opened: OpenedRelease) -> TrainingSettings:
     """How to train on a release if nobody says: `TableSettings` if it is of a table."""
-    is_table = isinstance(opened.release.schema, TableSchema)
-    return TableSettings() if is_table else usual_settings(opened.release)
+    return chosen_settings(opened, None, {})
 
 
 def chosen_settings(
@@ -156,7 +155,7 @@ def chosen_settings(
     Raises:
         GeneratorError: what was said does not go together, or not with the release.
     """
-    usual = default_settings(opened)
+    usual = _usual(opened)
     return composed(opened.release, usual, recipe, given) or replace(usual, **given)
 
 
@@ -184,14 +183,22 @@ def _opened(release: AnyOpened | Location) -> AnyOpened:
 
 def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> TrainingSettings:
     """The settings, if they are of the kind that the release takes."""
-    usual = default_settings(opened)
-    if settings is None or type(settings) is type(usual):
-        return settings or usual
+    if settings is None:
+        return default_settings(opened)
     if isinstance(settings, ComposedSettings):
         require_generator(settings.generator, opened.release)
+        return settings
+    usual = _usual(opened)
+    if type(settings) is type(usual):
         return settings
     kind = "a table" if isinstance(usual, TableSettings) else "images"
     raise GeneratorError(
         f"settings: the release is of {kind}, which takes {type(usual).__name__}, not "
         f"{type(settings).__name__}"
     )
+
+
+def _usual(opened: OpenedRelease) -> TrainingSettings:
+    """How dpntk's own generator of such records is trained."""
+    is_table = isinstance(opened.release.schema, TableSchema)
+    return TableSettings() if is_table else usual_settings(opened.release)

@@ -24,7 +24,18 @@ from ...release.commands.options import acceptance_options
 from ...release.file.distilled import holds_points
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
-from ..fit.recipe import GENERATORS, IMAGES, OBJECTIVES, RECIPES, SCHEDULES, TABLES, USUAL_CODE
+from ..fit.recipe import (
+    GALLERY,
+    GENERATORS,
+    IMAGES,
+    OBJECTIVES,
+    OF_A_GALLERY,
+    RECIPES,
+    RUNNING,
+    SCHEDULES,
+    TABLES,
+    USUAL_CODE,
+)
 from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
@@ -72,15 +83,17 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
-    help="Of images: a deformable template of each class, or one of the paper's networks; of "
-    "tables: dpntk's own, or the paper's fully connected one "
-    f"[default: {GENERATORS[IMAGES][0]}; for tables {GENERATORS[TABLES][0]}]",
+    help="Of images: a deformable template of each class, one of the paper's networks, or a "
+    "gallery of images that are trained themselves; of tables: dpntk's own, or the paper's fully "
+    f"connected one [default: {GENERATORS[IMAGES][0]}; in colour, with features of a module, "
+    f"{GALLERY}; for tables {GENERATORS[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
     "--objective", type=click.Choice(list(dict.fromkeys(itertools.chain(*OBJECTIVES.values())))),
     help="What is made small: the paper's plain distance (equation 6); that of --features rff with "
-    "weights that an opponent learns (PEARL); or what dpntk has in their place "
-    f"[default: {OBJECTIVES[IMAGES][0]}; for tables {OBJECTIVES[TABLES][0]}]",
+    "weights that an opponent learns (PEARL); that of running means, for small batches; or what "
+    f"dpntk has in their place [default: {OBJECTIVES[IMAGES][0]}; of a {GALLERY} {RUNNING}; for "
+    f"tables {OBJECTIVES[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
     "--code", type=count_from(1),
@@ -88,18 +101,19 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),
-    help=f"Training steps [default: {_DEFAULTS.steps}, fewer where there is much noise; for tables "
-    f"{_FOR_TABLES.steps}]",
+    help=f"Training steps [default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
+    f"{GALLERY} {OF_A_GALLERY['steps']}; for tables {_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(
     "--batch", type=count_from(2),
     help="Records in a step, over all classes (at least two of each are made) "
-    f"[default: {_DEFAULTS.batch}; for tables {_FOR_TABLES.batch}]",
+    f"[default: {_DEFAULTS.batch}; of a {GALLERY} {OF_A_GALLERY['batch']}; for tables "
+    f"{_FOR_TABLES.batch}]",
 )  # fmt: skip
 @click.option(
     "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
-    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
-    f"{_FOR_TABLES.learning_rate}]",
+    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; of a {GALLERY} "
+    f"{OF_A_GALLERY['learning_rate']}; for tables {_FOR_TABLES.learning_rate}]",
 )  # fmt: skip
 @click.option(
     "--schedule", type=click.Choice(SCHEDULES),

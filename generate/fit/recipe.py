@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
+from ...common.features.perceptual import PerceptualFeatures
 from ...common.numbers import whole
 from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
@@ -16,15 +17,25 @@ from .settings import TrainingSettings
 IMAGES: Final = "images"
 TABLES: Final = "tables"
 IN_COLOUR: Final = "images in colour"
-TEMPLATES, CONVOLUTIONAL, RESIDUAL = "template", "cnn", "resnet"
+TEMPLATES, CONVOLUTIONAL, RESIDUAL, GALLERY = "template", "cnn", "resnet", "gallery"
 KNOTS, PERCEPTRON = "knots", "mlp"
 WHITENED, WEIGHTED, PLAIN, PEARL = "whitened", "weighted", "mmd", "pearl"
-GENERATORS: Final = {IMAGES: (TEMPLATES, CONVOLUTIONAL, RESIDUAL), TABLES: (KNOTS, PERCEPTRON)}
-OBJECTIVES: Final = {IMAGES: (WHITENED, PLAIN, PEARL), TABLES: (WEIGHTED, PLAIN, PEARL)}
+RUNNING: Final = "running"
+GENERATORS: Final = {
+    IMAGES: (TEMPLATES, CONVOLUTIONAL, RESIDUAL, GALLERY),
+    TABLES: (KNOTS, PERCEPTRON),
+}
+OBJECTIVES: Final = {
+    IMAGES: (WHITENED, PLAIN, PEARL, RUNNING),
+    TABLES: (WEIGHTED, PLAIN, PEARL),
+}
 """Of each kind of records what there is; the first one is taken if nothing is said."""
 COSINE, CONSTANT = "cosine", "constant"
 SCHEDULES: Final = (COSINE, CONSTANT)
 """What the learning rate does; the first one is taken if nothing is said."""
+_OWN_CODE: Final = TEMPLATES, GALLERY, KNOTS
+OF_A_GALLERY: Final = {"steps": 600, "batch": 50, "learning_rate": 0.1}
+"""Through a large network few images go in a step."""
 USUAL_CODE: Final = 10
 _MOST_CODE: Final = 1000
 
@@ -34,10 +45,10 @@ class ComposedSettings(TrainingSettings):
     """Choices of stage three that name their parts.
 
     Attributes:
-        generator: of images "template", "cnn" or "resnet", of tables "knots" or "mlp".
+        generator: of images "template", "cnn", "resnet" or "gallery", of tables "knots" or "mlp".
         objective: "mmd", the plain loss of the paper's equation 6; "pearl", that of random Fourier
-            features with weights that an opponent learns; of images "whitened", of tables
-            "weighted": what dpntk minimises if nothing is said.
+            features with weights that an opponent learns; of images "whitened" or "running", of
+            tables "weighted": what dpntk minimises if nothing is said.
         code: length of the latent code, of "cnn", "resnet" and "mlp"; 0 of the others, which have
             their own.
         schedule: "cosine" if the learning rate falls to 0, "constant" if it stays as it is.
@@ -67,7 +78,7 @@ class ComposedSettings(TrainingSettings):
             )
         if self.schedule not in SCHEDULES:
             raise GeneratorError(f"--schedule {self.schedule}: it is {' or '.join(SCHEDULES)}")
-        if self.generator in (TEMPLATES, KNOTS):
+        if self.generator in _OWN_CODE:
             if self.code:
                 other = GENERATORS[kind][1]
                 raise GeneratorError(f"--code {self.code}: it goes with --generator {other}")
@@ -154,7 +165,7 @@ def composed(
     recipe: Recipe | None,
     given: Mapping[str, Any],
 ) -> ComposedSettings | None:
-    """How to train by what was said; None if none of it names a part.
+    """How to train by what was said; None if none of it names a part, and the usual ones will do.
 
     Args:
         release: to train on.
@@ -168,16 +179,21 @@ def composed(
     kind = kind_of(release)
     parts = {"generator", "objective", "code", "schedule"} & given.keys()
     chosen = dict(given) if recipe is None else {**recipe.choices(release), **given}
-    if recipe is None and not parts:
+    of_a_module = isinstance(release.feature_map, PerceptualFeatures)
+    usual_one = GALLERY if of_a_module and _in_colour(release) else GENERATORS[kind][0]
+    if recipe is None and not parts and usual_one != GALLERY:
         return None
-    generator = chosen.setdefault("generator", GENERATORS[kind][0])
+    generator = chosen.setdefault("generator", usual_one)
     require_generator(generator, release)
-    chosen.setdefault("objective", OBJECTIVES[kind][0])
-    if generator not in (TEMPLATES, KNOTS):
+    running = of_a_module and generator == GALLERY
+    chosen.setdefault("objective", RUNNING if running else OBJECTIVES[kind][0])
+    if generator not in _OWN_CODE:
         chosen.setdefault("code", USUAL_CODE)
     elif "code" not in given:
         chosen.pop("code", None)
     numbers = {field.name: getattr(usual, field.name) for field in fields(TrainingSettings)}
+    if generator == GALLERY:
+        numbers |= OF_A_GALLERY
     return ComposedSettings(**{**numbers, **chosen})
 
 

@@ -14,11 +14,12 @@ from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Training, untrained
-from ..fit.recipe import PEARL, PLAIN, TEMPLATES, WHITENED, ComposedSettings
+from ..fit.recipe import PEARL, PLAIN, RUNNING, TEMPLATES, WHITENED, ComposedSettings
 from ..kernels.plain_mmd import PlainMMD
 from ..kernels.reweighted_mmd import ReweightedDistance
 from .distance import ImageDistance
-from .generators import ImageGenerator, new_network
+from .generators import ImageGenerator, new_generator
+from .running import RunningDistance
 from .shares import likely_shares
 from .training import approach, train
 from .whitening import WhitenedDistance
@@ -27,6 +28,7 @@ _DISTANCES: Final[dict[str, Callable[..., ImageDistance]]] = {
     WHITENED: WhitenedDistance,
     PLAIN: PlainMMD,
     PEARL: ReweightedDistance,
+    RUNNING: RunningDistance,
 }
 
 
@@ -63,7 +65,7 @@ def train_composed(
     schema = release.schema
     distance_to = _DISTANCES[settings.objective]
     if settings.generator == TEMPLATES:
-        if settings.objective != WHITENED:  # in whose units the prior is
+        if settings.objective not in (WHITENED, RUNNING):  # in whose units the prior is
             distance_to = partial(distance_to, scale=float(len(schema.classes)))
         return train(release, settings, module=module, device=device, distance_to=distance_to)
     place = choose_device(device)
@@ -71,6 +73,6 @@ def train_composed(
     computed_by = module_for(release.feature_map, module)
     objective = distance_to(release, place, computed_by)
     generator = untrained(
-        lambda: new_network(settings.generator, schema, settings.code), settings.seed
+        lambda: new_generator(settings.generator, schema, settings.code), settings.seed
     )
     return approach(generator.to(place), objective, settings, place)

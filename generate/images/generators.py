@@ -7,27 +7,36 @@ from typing import Any, Final
 
 from ...common.errors import GeneratorError
 from ...common.schema.image import ImageSchema
-from ..fit.recipe import CONVOLUTIONAL, RESIDUAL
+from ..fit.recipe import CONVOLUTIONAL, GALLERY, RESIDUAL
 from ..output import generator_file
+from .gallery import Gallery, GallerySpec
 from .generator import ConditionalGenerator, GeneratorSpec
 from .networks.convolutional import ConvolutionalGenerator
 from .networks.resnet import ResidualGenerator, ResidualSpec
 from .networks.spec import NetworkSpec
 
-Network = ConvolutionalGenerator | ResidualGenerator
-ImageGenerator = ConditionalGenerator | Network
+WithoutStart = ConvolutionalGenerator | ResidualGenerator | Gallery
+ImageGenerator = ConditionalGenerator | WithoutStart
 _WHICH: Final = "generator"
+_NAMED: Final[dict[str, tuple[Any, Any]]] = {
+    CONVOLUTIONAL: (ConvolutionalGenerator, NetworkSpec),
+    RESIDUAL: (ResidualGenerator, ResidualSpec),
+    GALLERY: (Gallery, GallerySpec),
+}
+"""Those that a file names, and what describes them."""
 
 
-def new_network(which: str, schema: ImageSchema, code: int) -> Network:
-    """A network with random weights: of the names of generators "cnn" or "resnet".
+def new_generator(which: str, schema: ImageSchema, code: int) -> WithoutStart:
+    """A generator with random weights: of the names of these "cnn", "resnet" or "gallery".
 
     Args:
         which: its name.
         schema: of the images that it is to make.
-        code: length of its latent code.
+        code: length of its latent code, if it is a network.
     """
     form = schema.side, len(schema.classes), code, schema.channels
+    if which == GALLERY:
+        return Gallery(GallerySpec.of(schema))
     if which == RESIDUAL:
         return ResidualGenerator(ResidualSpec(*form))
     return ConvolutionalGenerator(NetworkSpec(*form))
@@ -38,8 +47,8 @@ def described(generator: ImageGenerator) -> dict[str, Any]:
     spec = {"spec": generator.spec.to_json()}
     if isinstance(generator, ConditionalGenerator):
         return spec
-    residual = isinstance(generator, ResidualGenerator)
-    return {_WHICH: RESIDUAL if residual else CONVOLUTIONAL, **spec}
+    which = next(name for name, (kind, _) in _NAMED.items() if isinstance(generator, kind))
+    return {_WHICH: which, **spec}
 
 
 def generator_from(
@@ -54,10 +63,8 @@ def generator_from(
     if which is None:
         template = generator_file.spec_from(GeneratorSpec, spec)
         return lambda: ConditionalGenerator(template), template.classes
-    if which == CONVOLUTIONAL:
-        convolutional = generator_file.spec_from(NetworkSpec, spec)
-        return lambda: ConvolutionalGenerator(convolutional), convolutional.classes
-    if which == RESIDUAL:
-        residual = generator_file.spec_from(ResidualSpec, spec)
-        return lambda: ResidualGenerator(residual), residual.classes
+    if isinstance(which, str) and which in _NAMED:
+        kind, form = _NAMED[which]
+        network = generator_file.spec_from(form, spec)
+        return lambda: kind(network), network.classes
     raise GeneratorError("its generator is not one that this dpntk knows")

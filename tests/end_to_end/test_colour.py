@@ -18,7 +18,7 @@ from dpntk.generate import load_generator
 from dpntk.generate.images.export import SavedImageGenerator
 from dpntk.release import open_release
 from tests.conftest import Command, refused
-from tests.helpers.modules import write_convolutions
+from tests.helpers.modules import Centred, write_convolutions, write_module
 
 MAPS = {
     "default": ("--width", "30"),
@@ -147,6 +147,24 @@ def test_a_module_that_wants_one_channel_is_refused(dpntk: Command, data: Path) 
     outcome = dpntk("embed", data, "--classes", 2, *module)
     refused(outcome, "module.pt: it fails on float32 values of shape (1, 3, 8, 8)")
     assert dpntk("embed", data, "--grey", "--classes", 2, *module).code == 0
+
+
+def test_features_of_a_module_are_given_to_a_gallery(dpntk: Command, data: Path) -> None:
+    write_module(Centred(), Path("module.pt"))
+    module = ("--features", "perceptual", "--module", "module.pt", "--module-is-public")
+    assert dpntk("embed", data, "--classes", 2, *module).code == 0
+    assert dpntk("release", "--eps", 1000, "--delta", 1e-3).code == 0
+    made = dpntk("generate", "--module", "module.pt", "--steps", 60, "--lr", 1, "-n", 40)
+    assert made.code == 0, made.stderr
+    settings = json.loads(Path("synthetic/provenance.json").read_text())["training"]["settings"]
+    chosen = [settings[name] for name in ("generator", "objective", "steps", "batch")]
+    assert chosen == ["gallery", "running", 60, 50]
+    assert dpntk("generate", "--from", "synthetic", "-n", 40, "-o", "more").code == 0
+    for folder in ("synthetic", "more"):
+        with np.load(f"{folder}/images.npz") as archive:
+            red, _, blue = (archive["x"][..., i].mean(axis=(1, 2)) for i in range(3))
+            redder = [(red - blue)[archive["y"] == label].mean() for label in (0, 1)]
+            assert redder[0] > 40 > -40 > redder[1]
 
 
 def test_a_single_image_needs_its_form_declared(dpntk: Command, tmp_path: Path) -> None:

@@ -503,6 +503,8 @@ def test_squares_go_the_whole_path(dpntk: Command, folder: Path) -> None:
     assert "and their squares of weight 0.6" in label
     made = dpntk("generate", "--steps", "3", "-n", "30", "--module", "m.pt")
     assert made.code == 0, made.stderr
+    gallery = ("--generator", "gallery", "--module", "m.pt", "-o", "gallery")
+    assert dpntk("generate", "--steps", "3", "-n", "30", *gallery).code == 0
 
 
 def test_a_release_of_other_features_takes_no_module(

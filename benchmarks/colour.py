@@ -1,0 +1,160 @@
+"""Colour images: how useful synthetic ones are, and how far from real ones; one table.
+
+Every run: the training part is embedded, released (replace-one, delta 1e-5) and images generated
+with the default settings; the classifiers of `dpntk evaluate` learn from these and are tested on
+the real test images, and distances to these are measured in features of the metric module, with as
+many real training images beside them. `material/cifar.py` makes CIFAR-10, and
+`material/public_module.py` the modules: efficientnet-lite0 for "perceptual", efficientnet-lite2
+with --last to measure in.
+
+Embeddings are kept in a folder, since there is nothing random about them: only releases differ.
+They are sensitive if the images are. Finished runs are kept in benchmarks/results/colour.json; the
+table is a section of benchmarks/results/README.md.
+
+Run: python -m benchmarks.colour NAME=FOLDER --metric-module FILE [--module FILE] [--seeds N]
+     [--epsilons E ...] [--methods M ...] [--embeddings FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import shutil
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.sources.options import SourceOptions
+from dpntk.common.storage.atomic import write_atomically
+from dpntk.embed import embed, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
+from dpntk.evaluate.images.classifiers import CLASSIFIERS, IN_COLOUR
+from dpntk.evaluate.images.frechet import Metric
+from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
+from dpntk.evaluate.images.utility import FRECHET, LINEAR, measure
+from dpntk.generate import generate
+from dpntk.release import PrivacyParameters, release
+
+from .gaussian import gaussian_records
+from .images import SEPARATOR, Run
+from .sections import put_section, rows_over_seeds
+from .small_images import some_of, training_part
+
+RESULTS = Path(__file__).parent / "results/colour.json"
+RECORDS, CLASSES = 10_000, 10
+"""Made, and measured; classifiers learn less from fewer, and distances are larger."""
+SCORES = (*CLASSIFIERS, *IN_COLOUR, LINEAR, FRECHET, "precision", "recall")
+REAL, GAUSSIAN, PERCEPTUAL = "real", "Gaussian", "perceptual"
+MAPS = {
+    "default": FeatureOptions(),
+    "rff (DP-MERF)": FeatureOptions("rff"),
+    PERCEPTUAL: FeatureOptions("perceptual", module_is_public=True, squares=0.6, rectified=True),
+}
+METHODS = (*MAPS, GAUSSIAN, REAL)
+
+
+def embedded(data: Path, method: str, module: Path | None, kept: Path) -> Path:
+    """The embedding's file, made if it is not there yet."""
+    path = kept / f"{method.split()[0]}.h5"
+    if not path.exists():
+        options = MAPS[method]
+        if method == PERCEPTUAL:
+            options = replace(options, module=module)
+        save_embedding(embed(data, options, SourceOptions(classes=CLASSES)), path)
+    return path
+
+
+def made(embedding: Path, run: Run, module: Path | None) -> LabelledImages:
+    """Synthetic images, by way of the files that users have."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copy(embedding, folder / "embedding.h5")  # every run's is the first release
+        parameters = PrivacyParameters(run.epsilon, adjacency=run.adjacency)
+        release(folder / "embedding.h5", folder / "release.h5", parameters)
+        needed = module if run.method == PERCEPTUAL else None
+        generate(folder / "release.h5", folder / "synthetic", count=RECORDS, module=needed)
+        return read_synthetic(folder / "synthetic")
+
+
+def images_of(
+    run: Run, data: Path, train: LabelledImages, module: Path | None, kept: Path
+) -> LabelledImages:
+    """What a method makes."""
+    if run.method in MAPS:
+        return made(embedded(data, run.method, module, kept), run, module)
+    if run.method == REAL:
+        return some_of(train, RECORDS, run.seed)
+    drawn = gaussian_records(
+        train.pixels, train.labels, train.class_names, epsilon=run.epsilon,
+        adjacency=run.adjacency, count=RECORDS, seed=run.seed,
+    )  # fmt: skip
+    return replace(drawn, channels=train.channels)
+
+
+def result_of(
+    images: LabelledImages, test: LabelledImages, metric: Metric, seed: int
+) -> dict[str, float]:
+    """Accuracies of what learns from images, and how far they are from real ones."""
+    (row,) = measure({"": images}, test, seed, metric=metric)
+    return {**row.accuracy, **row.distances}
+
+
+def section(results: dict[str, dict[str, float]]) -> str:
+    """All finished runs as Markdown: mean and standard deviation over the seeds."""
+    lines = [
+        "# Synthetic images in colour",
+        "",
+        f"Accuracy on the real test images of classifiers trained on {RECORDS:,} synthetic ones,",
+        "and distances to the test images in features of a public network: mean and standard",
+        "deviation over the seeds; delta 1e-5, replace-one. Seconds to release and generate, and",
+        "to embed if that was new. Written by `benchmarks/colour.py`.",
+        "",
+        f"| data | epsilon | method | seeds | {' | '.join(SCORES)} | s |",
+        "|---|---|---|---|" + "---|" * (len(SCORES) + 1),
+    ]
+    rows = rows_over_seeds(results, SCORES, SEPARATOR)
+    for row in sorted(rows, key=lambda row: (row[0], float(row[1]), METHODS.index(row[3]))):
+        data, epsilon, _, *cells = rows[row]
+        lines.append(f"| {' | '.join((data, epsilon, *cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run what is missing, and write results and table after every run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("data", metavar="NAME=FOLDER")
+    parser.add_argument("--metric-module", type=Path, required=True)
+    parser.add_argument("--module", type=Path, help=f"of {PERCEPTUAL}")
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 10.0])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--embeddings", type=Path, default=Path("build/colour"))
+    arguments = parser.parse_args()
+    name, _, folder = arguments.data.partition("=")
+    arguments.embeddings.mkdir(parents=True, exist_ok=True)
+    train = training_part(Path(folder))
+    test = read_real(Path(folder), "test", train)
+    metric = Metric.of_module(arguments.metric_module, test.shape)
+    results: dict[str, dict[str, float]] = {}
+    if RESULTS.exists():
+        results = json.loads(RESULTS.read_text())
+    for seed, epsilon, method in itertools.product(
+        range(arguments.seeds), arguments.epsilons, arguments.methods
+    ):
+        run = Run(name, epsilon, Adjacency.REPLACE_ONE, method, seed)
+        if run.key not in results:
+            start = time.perf_counter()
+            images = images_of(run, Path(folder), train, arguments.module, arguments.embeddings)
+            seconds = round(time.perf_counter() - start, 1)
+            results[run.key] = {**result_of(images, test, metric, seed), "seconds": seconds}
+            document = json.dumps(results, indent=1, sort_keys=True) + "\n"
+            write_atomically(RESULTS, document.encode())
+            put_section(section(results))
+        print(run.key, results[run.key], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The benchmark of colour images: what it measures, and its section."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import colour
+from benchmarks.colour import GAUSSIAN, REAL, SCORES, images_of, result_of, section
+from benchmarks.images import Run
+from benchmarks.small_images import training_part
+from dpntk.common.adjacency import Adjacency
+from dpntk.evaluate.images.frechet import Metric
+
+
+def run(method: str, seed: int = 0) -> Run:
+    return Run("CIFAR-10", 10.0, Adjacency.REPLACE_ONE, method, seed)
+
+
+def test_real_images_are_near_and_gaussian_ones_are_farther(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stripes of ten kinds in three channels; what is measured is all that the table shows."""
+    monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {})
+    monkeypatch.setattr("dpntk.evaluate.images.utility.IN_COLOUR", {})
+    monkeypatch.setattr(colour, "RECORDS", 300)
+    random = np.random.default_rng(0)
+    labels = np.arange(900) % 10
+    images = random.integers(0, 100, (900, 8, 8, 3))
+    images[np.arange(900), :, labels % 8] += 120
+    np.savez(tmp_path / "train.npz", x=images.astype(np.uint8), y=labels)
+    train = training_part(tmp_path / "train.npz")
+    assert train.channels == 3
+    metric = Metric.of_pixels(train.shape)
+    found = {}
+    for method in (REAL, GAUSSIAN):
+        made = images_of(run(method), tmp_path, train, None, tmp_path)
+        assert made.shape == train.shape
+        assert len(made) == 300
+        found[method] = result_of(made, train, metric, 0)
+    assert set(found[REAL]) < set(SCORES)
+    assert found[REAL]["Frechet distance"] < 0.5 * found[GAUSSIAN]["Frechet distance"]
+
+
+def test_the_section_has_means_over_the_seeds() -> None:
+    results = {
+        run(method, seed).key: dict.fromkeys(SCORES, 0.25 + 0.5 * seed) | {"seconds": 3.0}
+        for method, seeds in ((REAL, 1), ("default", 2))
+        for seed in range(seeds)
+    }
+    lines = section(results).splitlines()
+    assert lines[-2].startswith("| CIFAR-10 | 10 | default | 2 | 0.500 ± 0.354 |")
+    assert lines[-1].startswith("| CIFAR-10 | 10 | real | 1 | 0.250 |")
+    assert {line.count("|") for line in lines[-4:]} == {6 + len(SCORES)}
