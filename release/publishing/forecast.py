@@ -61,12 +61,12 @@ class Forecast:
 
     Attributes:
         epsilon: of the release.
-        correlation_error: mean absolute error of correlations between two columns.
+        correlation_error: mean absolute error of correlations between two columns; None of images.
         accuracy: of a linear classifier of the label; None if there are not two classes.
     """
 
     epsilon: float
-    correlation_error: Figure
+    correlation_error: Figure | None
     accuracy: Figure | None
 
 
@@ -76,19 +76,22 @@ class Forecasts:
 
     Attributes:
         at: one for each epsilon.
-        correlation: mean absolute correlation of made-up columns: the error of whoever knows none.
-        without_noise: accuracy from the same products without noise; None without classes.
+        correlation: mean absolute correlation of made-up columns: the error of whoever knows none;
+            None of images.
+        without_noise: accuracy from the same release without noise; None without classes.
         by_chance: that of whoever guesses.
     """
 
     at: tuple[Forecast, ...]
-    correlation: float
+    correlation: float | None
     without_noise: float | None
     by_chance: float
 
     def mostly_noise(self, forecast: Forecast) -> bool:
         """Whether a release shows less than half of what there is to see."""
-        unknown = forecast.correlation_error.mean > self.correlation / 2
+        unknown = True
+        if forecast.correlation_error is not None and self.correlation is not None:
+            unknown = forecast.correlation_error.mean > self.correlation / 2
         if forecast.accuracy is None or self.without_noise is None:
             return unknown
         learnt = forecast.accuracy.mean - self.by_chance
