@@ -233,13 +233,14 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
 
     def _remember(self, schema: Any) -> None:  # noqa: ANN401 - of two kinds
         """Set the attributes by which scikit-learn's tools know what an estimator has seen."""
-        vars(self).pop("feature_names_in_", None)  # of an earlier fit
         if isinstance(schema, TableSchema):
             names = [column.name for column in schema.columns]
             self.feature_names_in_ = np.array(names, dtype=object)
             self.n_features_in_ = len(names)
         else:
             self.n_features_in_ = schema.record_size
+            if hasattr(self, "feature_names_in_"):  # of a table that was fitted before
+                del self.feature_names_in_
 
     def _data(self, X: Any, y: Any) -> tuple[Any, SourceOptions]:  # noqa: ANN401
         """What is to be embedded, and what is known of it."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...common.arguments import Location, path_from
 from ...common.errors import DataError, OutputError, ReleaseError, SchemaError
-from ...common.sources.tables.frames import Frame, is_frame
+from ...common.sources.tables.frames import Frame
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ...release.file.reader import open_any
 from ...release.file.statement import NOT_PRIVATE
@@ -16,7 +16,7 @@ from ...release.signing.policy import Acceptance
 from ..images.records import read_real, read_synthetic
 from ..provenance import confirmed_by
 from ..report import Evaluation
-from ..tables.table import is_table, read_real_table, read_synthetic_table
+from ..tables.table import is_table, path_or_frame, read_real_table, read_synthetic_table
 from .figures import Figures, figures_of, read_figures
 from .images import view_images
 from .page import BEGINS, rendered
@@ -92,21 +92,22 @@ def _report(
     if public and not opened.release.guarantee.private:
         raise ReleaseError(f"{release} is {NOT_PRIVATE}: a report of it cannot be public")
     figures = None if evaluation is None else _figures(evaluation, opened.digest)
+    held_out = None if test is None else path_or_frame("test", test)
     tables, strips, real_records = None, None, 0
     if is_table(synthetic):
         table = read_synthetic_table(synthetic)
         confirmed_by(opened, table.provenance, table.class_names)
         if table.schema != opened.release.schema:
             raise SchemaError(f"{synthetic}: its schema is not that of {release}")
-        real = [] if test is None else [read_real_table(_held_out(test), "test", table.schema)]
+        real = [] if held_out is None else [read_real_table(held_out, "test", table.schema)]
         tables = view_tables([table, *real])
         records, real_records = len(table), sum(map(len, real))
     else:
         images = read_synthetic(synthetic)
         confirmed_by(opened, images.provenance, images.class_names)
-        others = None
-        if test is not None:
-            others = read_real(path_from("test", test, refusal=DataError), "test", images)
+        if not isinstance(held_out, Path | None):
+            raise DataError(f"{synthetic}: of images, and the real records are a table in memory")
+        others = None if held_out is None else read_real(held_out, "test", images)
         strips = view_images(images, others)
         records, real_records = len(images), 0 if others is None else len(others)
     return rendered(
@@ -118,10 +119,6 @@ def _report(
         strips=strips,
         figures=figures,
     )
-
-
-def _held_out(test: Frame | Location) -> Path | Frame:
-    return test if is_frame(test) else path_from("test", test, refusal=DataError)
 
 
 def _figures(evaluation: Evaluation | Location, digest: str) -> Figures:
