@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from ...common.features.base import FeatureMap
 from ...common.schema import Schema
 from ...common.schema.image import ImageSchema
 from ...embed.exact.grid import Grid
-from ..publishing.forecast import Figure, Forecasts, forecast
+from ..publishing.forecast import Figure, Forecast, Forecasts, forecast
 from ..publishing.image_forecast import forecast_of_images
 from ..publishing.plan import Plan, plan
 
@@ -78,20 +79,33 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     out.print(_in_words(forecasts))
     (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
     if forecasts.mostly_noise(here):
-        enough = [each.epsilon for each in forecasts.at if not forecasts.mostly_noise(each)]
-        larger = f"a larger epsilon ({min(enough):g} would do)" if enough else "a larger epsilon"
-        hidden, fewer = (
-            ("what tells classes apart", "or fewer classes")
-            if of_images
-            else (
-                "how columns go together",
-                "fewer columns, or pairs of columns that are chosen beforehand (--pairs)",
-            )
-        )
+        fewer = "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
+        fewer = "or fewer classes" if of_images else fewer
         out.print(
             f"Mostly noise: with epsilon {epsilon:g} the release would show less than half of "
-            f"{hidden}. What helps: more records, {larger}, {fewer}."
+            f"{' and of '.join(_to_be_seen(forecasts))}. What helps: more records, "
+            f"{_larger(forecasts)}, {fewer}."
         )
+
+
+def _to_be_seen(forecasts: Forecasts) -> dict[str, Callable[[Forecast], bool]]:
+    """What there is to see in such releases, and whether one shows half of it."""
+    seen: dict[str, Callable[[Forecast], bool]] = {}
+    if forecasts.correlation is not None:
+        seen["how columns go together"] = forecasts.shows_pairs
+    if forecasts.without_noise is not None:
+        seen["what tells classes apart"] = forecasts.shows_classes
+    return seen
+
+
+def _larger(forecasts: Forecasts) -> str:
+    """A larger epsilon, and one that would do, if there is one among the forecasts."""
+    seen = _to_be_seen(forecasts)
+    for each in forecasts.at:  # from the smallest epsilon on
+        if found := [what for what, shows in seen.items() if shows(each)]:
+            what = f" for {' and '.join(found)}" if len(seen) > 1 else ""
+            return f"a larger epsilon ({each.epsilon:g} would do{what})"
+    return "a larger epsilon"
 
 
 def _in_words(forecasts: Forecasts) -> str:

@@ -88,14 +88,20 @@ class Forecasts:
     by_chance: float
 
     def mostly_noise(self, forecast: Forecast) -> bool:
-        """Whether a release shows less than half of what there is to see."""
-        unknown = True
-        if forecast.correlation_error is not None and self.correlation is not None:
-            unknown = forecast.correlation_error.mean > self.correlation / 2
+        """Whether a release shows less than half of all that there is to see."""
+        return not (self.shows_pairs(forecast) or self.shows_classes(forecast))
+
+    def shows_pairs(self, forecast: Forecast) -> bool:
+        """Whether it shows half of how columns go together."""
+        error = forecast.correlation_error
+        return error is not None and error.mean <= (self.correlation or 0.0) / 2
+
+    def shows_classes(self, forecast: Forecast) -> bool:
+        """Whether it shows half of what tells classes apart."""
         if forecast.accuracy is None or self.without_noise is None:
-            return unknown
+            return False
         learnt = forecast.accuracy.mean - self.by_chance
-        return unknown and learnt < (self.without_noise - self.by_chance) / 2
+        return learnt >= (self.without_noise - self.by_chance) / 2
 
 
 def forecast(
