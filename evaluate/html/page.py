@@ -40,9 +40,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
 
-def _figure(value: float | str, name: str) -> str:
+def _figure(value: object, name: str) -> str:
     """Six digits of a figure of the promise, of a loss never below what it is."""
     if isinstance(value, float):
         is_loss = "epsilon" in name or "delta" in name
         return promised(value) if is_loss else f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) else value
+    return f"{value:,}" if isinstance(value, int) else str(value)
