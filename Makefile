@@ -66,12 +66,12 @@ $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
-# The demo's signing key stays in its own folder. For so few images plan says: --pixels 0.9.
+# The demo's signing key stays in its own folder.
 demo: export XDG_CONFIG_HOME = $(abspath $(DEMO))/config
 demo: $(READY)
 	rm -rf $(DEMO) && mkdir -p $(DEMO)
 	$(BIN)/python benchmarks/material/digits.py $(DEMO)/digits
-	$(BIN)/dpntk embed $(DEMO)/digits --classes 10 --pixels 0.9 -o $(DEMO)/embedding.h5
+	$(BIN)/dpntk embed $(DEMO)/digits --classes 10 -o $(DEMO)/embedding.h5
 	$(BIN)/dpntk release $(DEMO)/embedding.h5 --eps 1 -o $(DEMO)/release.h5
 	$(BIN)/dpntk generate $(DEMO)/release.h5 -o $(DEMO)/synthetic
 	$(BIN)/dpntk evaluate $(DEMO)/synthetic --test $(DEMO)/digits --baseline $(DEMO)/digits -o $(DEMO)/evaluation.json

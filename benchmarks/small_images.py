@@ -5,7 +5,6 @@ Every run: so many records of the training part, drawn at random by the seed, ar
 evaluate` that learn from these are tested on the real test images. Methods:
 
 - "default": the default settings;
-- "pixels": with --pixels 0.9, as `dpntk plan` says where there are few;
 - "class means": unit-norm images summed by class, with the same noise, over a tenth of the records;
   600 copies of each with noise of .15 on every pixel: whatever does worse is worth nothing;
 - "gaussian": mean and covariance of each class (benchmarks/gaussian.py);
@@ -97,13 +96,13 @@ def gaussian(records: LabelledImages, run: Run) -> LabelledImages:
     )
 
 
-def embedded(records: LabelledImages, run: Run, pixels: float | None = None) -> Embedding:
+def embedded(records: LabelledImages, run: Run) -> Embedding:
     """The embedding of some records."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "records.npz"
         images = records.pixels.reshape(-1, records.side, records.side)
         np.savez(path, x=images, y=records.labels)
-        options = FeatureOptions(seed=run.seed, pixels=pixels)
+        options = FeatureOptions(seed=run.seed)
         return embed(path, options, SourceOptions(classes=CLASSES))
 
 
@@ -112,14 +111,8 @@ def default(records: LabelledImages, run: Run) -> LabelledImages:
     return through_files(embedded(records, run), run)
 
 
-def pixels(records: LabelledImages, run: Run) -> LabelledImages:
-    """What a user gets who follows `dpntk plan`."""
-    return through_files(embedded(records, run, 0.9), run)
-
-
 METHODS: dict[str, Callable[[LabelledImages, Run], LabelledImages]] = {
     "default": default,
-    "pixels": pixels,
     "class means": class_means,
     "gaussian": gaussian,
 }

@@ -25,7 +25,7 @@ from ..common.features.ntk.architectures import (
 from ..common.features.ntk.layers import ACTIVATIONS, Shape
 from ..common.features.ntk.map import TangentFeatures
 from ..common.features.ntk.presets import PRESETS, fitting, shape_of
-from ..common.features.ntk.scattering import FRONTS, Front, Pixels, make_front
+from ..common.features.ntk.scattering import FRONTS, Front, Pixels, Scattering, make_front
 from ..common.features.registry import FEATURES
 from ..common.features.rff import RandomFourierFeatures
 from ..common.features.torchscript import PublicModule, load_module
@@ -70,7 +70,8 @@ class FeatureOptions(Terse):
         moments: of "ntk" on tables with marginals: weight of products of columns, which say how
             these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
         pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
-            (`dpntk.common.features.joint_image`), for few records; none if None or 0.
+            (`dpntk.common.features.joint_image`); 0 leaves them out. If None, a release chooses it
+            where the front is "scattering", and they are left out where it is not.
         seed: of the map's random weights. Not of any noise: that has no seed.
         module: of "perceptual": a TorchScript archive of a module that takes float32 images
             (b, channels, side, side), values 0..1, to a tensor (b, ...). It always runs on the
@@ -212,7 +213,7 @@ class FeatureOptions(Terse):
                 if moments is None or not share:
                     return JointFeatures(network, marginals, weight)
                 return JointFeatures(network, marginals, weight, moments, share)
-            return JointImageFeatures(network, float(self.pixels)) if self.pixels else network
+            return self._beside_pixels(network)
         self.refuse_network(f"it goes with --features ntk, not {self.kind}")
         if self.kind == "rff":
             return self._fourier(schema)
@@ -351,6 +352,13 @@ class FeatureOptions(Terse):
             seed=self.seed,
             shape=shape,
         )
+
+    def _beside_pixels(self, network: TangentFeatures) -> FeatureMap:
+        if self.pixels is None and not isinstance(network.front, Scattering):
+            return network
+        if self.pixels == 0:
+            return network
+        return JointImageFeatures(network, None if self.pixels is None else float(self.pixels))
 
     def _before(self, arch: str, schema: Schema) -> tuple[Front, Shape]:
         """What stands before the network, and the shape of what it makes."""

@@ -22,13 +22,15 @@ from .sums.accumulate import ClassSums
 _RECORDS: Final = 12
 _SCHEMA: Final = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
 _MAPS: Final = {
-    "one layer and scattering": FeatureOptions(width="7"),
+    "one layer and scattering": FeatureOptions(width="7", pixels=0.0),
+    "pixels beside it": FeatureOptions(width="7"),
     "two layers": FeatureOptions(arch="fc_2l", width="6_5", front="pixels"),
     "convolutions": FeatureOptions(arch="cnn_2l", width="3_8"),
     "random Fourier features": FeatureOptions(kind="rff", frequencies=9),
 }
 KNOWN: Final = {
     "one layer and scattering": "12978afb340a81c05b6c247b19f12a68cbc0f1b499189fb04df5858f36648460",
+    "pixels beside it": "0a28b0348c62710bf0d7a27e3d712f8d0d40edbbf521bea5b5c8742938c13ca1",
     "two layers": "2505d88001fa016987b389b83b07acce0fc1653ea5b873939c55e8910f2c5ec6",
     "convolutions": "e26e54a2cb89c25a5d369bb0e2176c1efb32177a5e070492476dd23e648b433f",
     "random Fourier features": "af4901351caa0d0b36f5c093d9b918aa5e1b25ef6f48493eaa756700240db2f8",

@@ -90,7 +90,7 @@ def command(table: bool, output: Path) -> None:
     else:
         for part, content in _digits().items():
             write_atomically(output / f"{part}.npz", content)
-        data, options = output / "train.npz", " --classes 10 --pixels 0.9"
+        data, options = output / "train.npz", " --classes 10"
     embedding = typed(output / "embedding.h5")
     console.print(
         f"wrote {output}: data that are nobody's",

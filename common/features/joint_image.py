@@ -1,15 +1,16 @@
 """Tangent features of an image with its pixels beside them, in one vector that gets one noise.
 
 The class-wise mean of pixels says least of all, and says it with the least noise: with few records
-it is what a release can still show. `dpntk plan` says when that is.
+it is what a release can still show. So an embedding has both, each as long as the other, and how
+long each is in a release is for the release to choose, by what is public then.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from ..errors import SchemaError
 from ..schema import Schema
 from .base import FEATURE_MAPS
 from .ntk.map import TangentFeatures
+
+_EVEN: Final = math.sqrt(0.5)
 
 
 @FEATURE_MAPS.add("joint-image")
@@ -30,7 +33,8 @@ class JointImageFeatures:
 
     Attributes:
         main: psi.
-        weight: b, above 0 and below 1.
+        weight: b, above 0 and below 1; None in an embedding if a release is to choose it. Until
+            then a and b are the same.
 
     Guarantee:
         norm_bound: a^2 ||psi||^2 + b^2 is at most a^2 + b^2 = 1. nonnegative: pixels and s are
@@ -40,16 +44,21 @@ class JointImageFeatures:
     """
 
     main: TangentFeatures
-    weight: float
+    weight: float | None
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < 1:
+        if self.weight is not None and not 0 < self.weight < 1:
             raise SchemaError("feature map: the pixels' weight must be above 0 and below 1")
 
     @property
-    def main_weight(self) -> float:
-        """A."""
-        return math.sqrt(1 - self.weight**2)
+    def weights_of_parts(self) -> tuple[float, float]:
+        """A and b."""
+        pixels = _EVEN if self.weight is None else self.weight
+        return math.sqrt(1 - pixels**2), pixels
+
+    def weighed(self, weight: float) -> JointImageFeatures:
+        """The same map with a weight b."""
+        return replace(self, weight=weight)
 
     @property
     def record_size(self) -> int:
@@ -83,7 +92,14 @@ class JointImageFeatures:
 
     def describe(self, schema: Schema) -> str:
         """In words, for whoever reads a release."""
-        return f"{self.main.describe(schema)}, and pixels of weight {self.weight:g}"
+        return f"{self.main.describe(schema)}, {self.beside}"
+
+    @property
+    def beside(self) -> str:
+        """What stands beside the network's features, in words."""
+        if self.weight is None:
+            return "and pixels, of a weight that a release chooses"
+        return f"and pixels of weight {self.weight:.3g}"
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""
@@ -105,7 +121,7 @@ class JointImageFeatures:
         main, weight = spec.get("tangent"), spec.get("weight")
         if not isinstance(main, Mapping):
             raise SchemaError("feature map: a joint map has two parts, one of them a network's")
-        if not isinstance(weight, float):
+        if not isinstance(weight, float | None):
             raise SchemaError("feature map: the pixels' weight must be a number")
         rebuilt = cls(TangentFeatures.from_spec(main, weights), weight)
         if rebuilt.spec() != dict(spec):

@@ -24,7 +24,6 @@ from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map
 from ...common.features.base import FeatureMap
-from ...common.features.few_records import few_at_epsilon_one, may_have_pixels
 from ...common.ledger import PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
@@ -210,9 +209,6 @@ def command(
             f"next: dpntk release {typed(output)} --eps 1{adjacency}",
             f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}",
         )
-        few = few_at_epsilon_one(embedding.records, len(schema.classes))
-        if few and may_have_pixels(embedding.feature_map):
-            notice("at epsilon 1 so few images of a class are better embedded with --pixels 0.9")
 
 
 def _require_ceiling(epsilon: float | None, delta: float | None, output: Path) -> None:

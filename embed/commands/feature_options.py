@@ -89,8 +89,9 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     )  # fmt: skip
     @click.option(
         "--pixels", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
-        help="For images: weight of the pixels themselves in each feature, which few records or "
-        "much noise leave most of; 'dpntk plan' says when [default: 0]",
+        help="For images: weight of the pixels themselves in each feature, of which few records or "
+        "much noise leave most [default: a release chooses it, by its noise, behind --front "
+        "scattering; else 0]",
     )  # fmt: skip
     @click.option(
         "--squares", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",

@@ -57,8 +57,9 @@ class ExactJointImage:
     """
 
     def __init__(self, feature_map: JointImageFeatures, grid: Grid, device: torch.device) -> None:
-        self._main = ExactTangentFeatures(feature_map.main, grid, device, feature_map.main_weight)
-        self._pixels = ExactPixels(grid, feature_map.constant, feature_map.weight)
+        of_main, of_pixels = feature_map.weights_of_parts
+        self._main = ExactTangentFeatures(feature_map.main, grid, device, of_main)
+        self._pixels = ExactPixels(grid, feature_map.constant, of_pixels)
         border = feature_map.main.dimension
         self._places = slice(0, border), slice(border, feature_map.dimension)
 

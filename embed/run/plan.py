@@ -124,7 +124,8 @@ def _flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             flat[_COLUMNS] = list(columns)
             flat |= _flatten(columns, f"{_COLUMNS}.")
         elif isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{name}.")
+            # A network's options are called what they are, whatever stands beside it.
+            flat |= _flatten(value, prefix if name == "tangent" else f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = value
     return flat

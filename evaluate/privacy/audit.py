@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ from ...embed.sums.accumulate import ClassSums
 from ...embed.sums.file import Embedding, load_embedding
 from ...release.mechanism.gaussian import NoiseScale, add_noise
 from ...release.publishing.parameters import PrivacyParameters, noise_for
+from ...release.publishing.weighing import weighed
 from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 
 DEFAULT_RUNS: Final = 10_000
@@ -134,6 +135,7 @@ class _Pair:
 
     Attributes:
         name: what they are, in words.
+        rows: of the sums, in which the two differ, int64 (r,).
         first: int64 (r, k), the sums of the first in the coordinates that differ.
         first_counts: int64 (k,), its class counts.
         second: int64 (r, k), likewise.
@@ -141,20 +143,22 @@ class _Pair:
     """
 
     name: str
+    rows: NDArray[np.int64]
     first: NDArray[np.int64]
     first_counts: NDArray[np.int64]
     second: NDArray[np.int64]
     second_counts: NDArray[np.int64]
 
-    def direction(self, scale: NoiseScale) -> NDArray[np.object_]:
-        """The change from the first to the second in whole numbers, (r k + k,)."""
-        sums = (self.second - self.first).astype(object).ravel()
-        counts = (self.second_counts - self.first_counts).astype(object) * scale.count_weight
-        return np.concatenate([sums, counts])
+    def direction(self, scale: NoiseScale) -> NDArray[np.float64]:
+        """The change from the first to the second, over the noise, float64 (r k + k,)."""
+        sigmas = scale.of_rows(self.rows).sigmas(len(self.rows))
+        sums = (self.second - self.first) / sigmas[:, None]
+        counts = (self.second_counts - self.first_counts) * (scale.count_weight / scale.sigma)
+        return np.concatenate([sums.ravel(), counts])
 
-    def squared_distance(self, scale: NoiseScale) -> int:
-        """Squared distance between the two, in grid units."""
-        return int((self.direction(scale) ** 2).sum())
+    def distance(self, scale: NoiseScale) -> float:
+        """Distance between the two, the standard deviation of the noise being 1."""
+        return float(np.linalg.norm(self.direction(scale)))
 
 
 def audit(
@@ -193,24 +197,28 @@ def audit(
     """
     embedding = load_embedding(path)
     parameters = PrivacyParameters(epsilon, delta, adjacency)
-    scale, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
+    uniform, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
+    released, scale = weighed(embedding, uniform, adjacency)
+    embedding = replace(embedding, sums=embedding.sums[: released.dimension])
     opened = module_for(embedding.feature_map, module)
     pair = _farthest(_pairs(embedding, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
-    alone = np.zeros(0, dtype=np.int64)
-    extreme = _Pair("one number", np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone)
+    alone, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    extreme = _Pair(
+        "one number", first, np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone
+    )
     noise_runs = runs * _NOISE_RUNS
     draws = 2 * (runs * size + noise_runs) + embedding.sums.size
     with progress("auditing", draws, "draws") as advance:
         scores = _scores(pair, scale, runs, advance)
-        noise_scores = _scores(extreme, scale, noise_runs, advance)
+        noise_scores = _scores(extreme, uniform, noise_runs, advance)
         noise = _test_noise(embedding, scale)
     return Audit(
         claimed=epsilon,
         delta=delta,
         confidence=confidence,
         pair=pair.name,
-        distance=math.sqrt(pair.squared_distance(scale)) / scale.sensitivity,
+        distance=pair.distance(scale) * scale.sigma / scale.sensitivity,
         findings=(
             Finding(
                 "the pair, by the Gaussian trade-off curve",
@@ -279,15 +287,17 @@ def _pair(
         )
         if record is not None:
             made.add(record[0][None], np.array([record[1]]))
-        sums.append(made.sums)
+        sums.append(made.sums[: len(embedding.sums)])
         counts.append(made.counts)
     changed = sums[0] != sums[1]
     columns = np.flatnonzero(changed.any(axis=0) | (counts[0] != counts[1]))
-    part = np.ix_(np.flatnonzero(changed.any(axis=1)), columns)
+    rows = np.flatnonzero(changed.any(axis=1))
+    part = np.ix_(rows, columns)
     base = np.zeros_like(sums[0][part]) if alone else embedding.sums[part]
     base_counts = np.zeros_like(columns) if alone else embedding.counts[columns]
     return _Pair(
         name,
+        rows,
         base + sums[0][part],
         base_counts + counts[0][columns],
         base + sums[1][part],
@@ -296,16 +306,17 @@ def _pair(
 
 
 def _farthest(pairs: Iterator[_Pair], scale: NoiseScale) -> _Pair:
-    found = max(pairs, key=lambda pair: pair.squared_distance(scale), default=None)
-    if found is None or not found.squared_distance(scale):
+    found = max(pairs, key=lambda pair: pair.distance(scale), default=None)
+    if found is None or not found.distance(scale):
         raise SchemaError("the feature map tells no two records apart: there is nothing to audit")
     return found
 
 
 def _scores(pair: _Pair, scale: NoiseScale, runs: int, advance: Advance) -> tuple[Scores, Scores]:
     """Scores of the mechanism's outputs on both data sets, `runs` of each."""
-    direction = pair.direction(scale).astype(np.float64)
-    direction /= np.linalg.norm(direction) * scale.sigma
+    direction = pair.direction(scale)
+    direction /= np.linalg.norm(direction)
+    sigmas = scale.of_rows(pair.rows).sigmas(len(pair.rows))[:, None]
     at_once = max(1, _DRAWS_AT_ONCE // len(direction))
     both = []
     for sums, counts in (
@@ -316,12 +327,14 @@ def _scores(pair: _Pair, scale: NoiseScale, runs: int, advance: Advance) -> tupl
         for start in range(0, runs, at_once):
             size = min(at_once, runs - start)
             # Every coordinate has noise of its own, so runs side by side are runs apart.
-            noisy = add_noise(np.tile(sums, (size, 1)), np.tile(counts, size), scale)
-            change = (noisy.sums.reshape(size, *sums.shape) - pair.first).reshape(size, -1)
-            values = change @ direction[: sums.size]
+            of_each = scale.of_rows(np.tile(pair.rows, size))
+            noisy = add_noise(np.tile(sums, (size, 1)), np.tile(counts, size), of_each)
+            change = (noisy.sums.reshape(size, *sums.shape) - pair.first) / sigmas
+            values = change.reshape(size, -1) @ direction[: sums.size]
             if noisy.counts is not None:
                 known = pair.first_counts * scale.count_weight
-                values += (noisy.counts.reshape(size, -1) - known) @ direction[sums.size :]
+                more = (noisy.counts.reshape(size, -1) - known) / scale.sigma
+                values += more @ direction[sums.size :]
             scores[start : start + size] = values
             advance(size * len(direction), "")
         both.append(scores)
@@ -331,7 +344,7 @@ def _scores(pair: _Pair, scale: NoiseScale, runs: int, advance: Advance) -> tupl
 def _test_noise(embedding: Embedding, scale: NoiseScale) -> NoiseTest:
     """Second moment and correlations of the noise of one full release."""
     noisy = add_noise(embedding.sums, embedding.counts, scale)
-    noise = (noisy.sums - embedding.sums) / scale.sigma
+    noise = (noisy.sums - embedding.sums) / scale.sigmas(len(embedding.sums))[:, None]
     size, classes = noise.size, noise.shape[1]
     low, high = stats.chi2.ppf([_FALSE_ALARM / 2, 1 - _FALSE_ALARM / 2], size) / size
     moments = noise.T @ noise

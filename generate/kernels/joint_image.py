@@ -59,5 +59,6 @@ class JointImageKernel:
         constant = self._map.constant / self._map.levels
         extended = torch.nn.functional.pad(records, (0, 1), value=constant)
         norm = torch.linalg.vector_norm(extended, dim=-1, keepdim=True)
-        pixels = FeatureMatrix(extended * (self._map.weight / norm))
-        return Beside(self._main.features(records), self._map.main_weight, pixels)
+        of_main, of_pixels = self._map.weights_of_parts
+        pixels = FeatureMatrix(extended * (of_pixels / norm))
+        return Beside(self._main.features(records), of_main, pixels)

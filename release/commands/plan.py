@@ -14,7 +14,6 @@ from ...common.cli.options import json_option, schema_option, unit_options
 from ...common.console import TextTable, out, show, show_json
 from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
-from ...common.features.few_records import FEW, may_have_pixels
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
 from ...common.features.marginals import MarginalFeatures
@@ -37,6 +36,7 @@ from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from ..publishing.private_bounds import rows_to_stand_out
+from ..publishing.weighing import HALF
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
@@ -123,9 +123,9 @@ def command(
     if as_json:
         spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
         told = forecast_document(expected)
-        show_json({**_document(planned, feature_map), "budget": spent, "forecast": told})
+        show_json({**_document(planned), "budget": spent, "forecast": told})
         return
-    _show(planned, feature_map)
+    _show(planned)
     if for_bounds:
         out.print(_where_bounds_are_found(planned, feature_map))
     else:
@@ -194,7 +194,7 @@ def _public_number(embedding: Embedding, parameters: PrivacyParameters, said: in
     return embedding.records
 
 
-def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
+def _document(planned: Plan) -> dict[str, Any]:
     """The figures of a plan, for programs."""
     parameters = planned.parameters
     return {
@@ -204,7 +204,7 @@ def _document(planned: Plan, feature_map: FeatureMap) -> dict[str, Any]:
         "class_counts": parameters.class_counts.value,
         "records": planned.records,
         "classes": planned.classes,
-        "features": _features(feature_map),
+        "features": _features(planned.feature_map),
         "dimension": planned.dimension,
         "noise_multiplier": planned.noise_multiplier,
         "sensitivity": planned.sensitivity,
@@ -231,7 +231,7 @@ def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
     }
 
 
-def _show(planned: Plan, feature_map: FeatureMap) -> None:
+def _show(planned: Plan) -> None:
     parameters = planned.parameters
     table = TextTable(
         f"epsilon {parameters.epsilon:g}, delta {planned.delta:g}, "
@@ -246,7 +246,7 @@ def _show(planned: Plan, feature_map: FeatureMap) -> None:
         (
             "released matrix",
             f"{planned.dimension:,} x {planned.classes}",
-            _features(feature_map),
+            _features(planned.feature_map),
         ),
         ("noise multiplier", f"{planned.noise_multiplier:.4g}", "noise at sensitivity 1"),
         *_unit_row(planned.unit),
@@ -270,10 +270,12 @@ def _say_what_noise_hides(planned: Plan, feature_map: FeatureMap) -> None:
             f"Low signal: with a blur above {INDISTINCT:g} classes can hardly be told from noise. "
             "More records, fewer classes or a larger epsilon would help."
         )
-    if planned.blur > FEW and may_have_pixels(feature_map):
+    protected = planned.parameters.adjacency is Adjacency.ADD_REMOVE
+    if planned.blur > HALF and protected and planned.feature_map is not feature_map:
         out.print(
-            f"With a blur above {FEW:g} images are better embedded with --pixels 0.9: little more "
-            "than the mean of each class can be learnt, and pixels show it with less noise."
+            f"With a blur above {HALF:g} little more than the mean of each class can be learnt. "
+            "Where the number of records is protected a release cannot choose by it: embed with "
+            "--pixels 0.9."
         )
 
 
@@ -297,7 +299,7 @@ def _features(feature_map: FeatureMap) -> str:
     if isinstance(feature_map, JointFeatures):
         return f"{feature_map.main.spec()['features']} features, {feature_map.beside}"
     if isinstance(feature_map, JointImageFeatures):
-        return f"ntk features, and pixels of weight {feature_map.weight:g}"
+        return f"ntk features, {feature_map.beside}"
     return f"{feature_map.spec()['features']} features"
 
 

@@ -13,6 +13,7 @@ from ...common.adjacency import Adjacency
 from ...common.errors import FormatError, SchemaError
 from ...common.features.base import FeatureMap, sensitivity, share_of_exchange
 from ...common.features.joint import JointFeatures, parts_of
+from ...common.features.joint_image import JointImageFeatures
 from ...common.features.marginals import MarginalFeatures
 from ...common.features.moments import MomentFeatures
 from ...common.ledger import Entry
@@ -56,6 +57,8 @@ def require_consistent(
         FormatError: something does not follow from the rest; the message says what.
     """
     g = guarantee
+    if isinstance(feature_map, JointImageFeatures) and feature_map.weight is None:
+        raise FormatError("the weight of the pixels has not been chosen")
     require_possible_figures(g, feature_map.levels)
     _require_sensitivity(g, feature_map, schema.privacy_unit)
     if not g.private:

@@ -28,7 +28,7 @@ SMOOTHING: Final = 3.0
 """The discrete Gaussian is accounted as a continuous one of variance sigma^2 - 3^2."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoiseScale:
     """How much noise a release needs, in grid units.
 
@@ -37,12 +37,33 @@ class NoiseScale:
         sensitivity: L2 sensitivity of the integer sums and weighted counts, rounded up.
         sigma: standard deviation of the noise on every coordinate, rounded up.
         count_weight: what one record adds to its class count.
+        factors: what each row of the sums is multiplied by once its noise is on it, float64 (d,);
+            None if by 1. The noise on a row is sigma over that, rounded up. Rows behind the last
+            factor are not for release.
     """
 
     noise_multiplier: float
     sensitivity: int
     sigma: int
     count_weight: int
+    factors: NDArray[np.float64] | None = None
+
+    def sigmas(self, rows: int) -> NDArray[np.int64]:
+        """Standard deviation of the noise on each row of the sums, int64 (rows,).
+
+        Raises:
+            BudgetError: a row is so short that its noise does not fit 64 bits.
+        """
+        if self.factors is None:
+            return np.full(rows, self.sigma)
+        wide = np.hypot(self.sigma / self.factors, SMOOTHING) * (1 + 2.0**-40)
+        if wide.max() > LARGEST_SIGMA:
+            raise BudgetError("noise does not fit 64 bits: embed again with a larger --capacity")
+        return np.ceil(wide).astype(np.int64)
+
+    def of_rows(self, rows: NDArray[np.int64]) -> NoiseScale:
+        """The same noise, where there are these rows of the sums alone, in this order."""
+        return self if self.factors is None else replace(self, factors=self.factors[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,10 +177,10 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
         With a `scale` from `calibrate` for the map and grid of `sums`, the result satisfies
         (epsilon, delta) differential privacy. The noise of every coordinate is drawn on its own,
         exactly, from the operating system's randomness; no seed exists. (docs/privacy/proofs.md,
-        statement 9.)
+        statements 9 and 22.)
 
     Args:
-        sums: S, int64 (d, c), in grid units.
+        sums: S, int64 (d, c), in grid units; rows that are not for release are left out.
         counts: records in each class, int64 (c,).
         scale: how much noise.
 
@@ -167,14 +188,17 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
         BudgetError: sum and noise together could leave 64 bits.
     """
     weighted = [int(count) * scale.count_weight for count in counts]
+    sums = sums if scale.factors is None else sums[: len(scale.factors)]
+    sigmas = scale.sigmas(len(sums))
     largest = max(int(sums.max()), -int(sums.min()), *weighted)
-    if largest + FURTHEST * scale.sigma + 1 >= 2**63:
+    if largest + FURTHEST * max(scale.sigma, int(sigmas.max())) + 1 >= 2**63:
         raise BudgetError(
             "sums and noise do not fit 64 bits together: embed again with a larger --capacity"
         )
-    noise = discrete_gaussian(sums.size + counts.size, scale.sigma)
-    noisy_counts = np.array(weighted, dtype=np.int64) + noise[sums.size :]
-    return NoisySums(
-        sums=sums + noise[: sums.size].reshape(sums.shape),
-        counts=noisy_counts if scale.count_weight else None,
-    )
+    noisy = sums.copy()
+    for sigma in np.unique(sigmas):
+        rows = sigmas == sigma
+        drawn = discrete_gaussian(int(rows.sum()) * sums.shape[1], int(sigma))
+        noisy[rows] += drawn.reshape(-1, sums.shape[1])
+    of_counts = np.array(weighted, dtype=np.int64) + discrete_gaussian(counts.size, scale.sigma)
+    return NoisySums(sums=noisy, counts=of_counts if scale.count_weight else None)

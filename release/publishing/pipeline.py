@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from ...common.adjacency import Adjacency
 from ...common.arguments import path_from, require_kind
 from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
+from ...common.features.base import FeatureMap
 from ...common.ledger import Entry
 from ...common.storage.atomic import (
     PUBLIC_MODE,
@@ -40,8 +41,26 @@ from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums,
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
+from .weighing import weighed
 
 COST: Final = "is a release that was paid for"
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A release before its noise is drawn.
+
+    Attributes:
+        feature_map: of the release.
+        scale: of the noise on the embedding's sums.
+        entry: of the ledger.
+        total: of the ledger, with this entry.
+    """
+
+    feature_map: FeatureMap
+    scale: NoiseScale
+    entry: Entry
+    total: Total
 
 
 def release(
@@ -94,9 +113,9 @@ def release(
         key = usable(key)
         signed_by = owner_of(key.public)
         require_room(output, _size(loaded))
-        scale, entry, total = enter_release(path, loaded, parameters, compose)
+        planned = enter_release(path, loaded, parameters, compose)
         try:
-            made = _carry_out(loaded, parameters, scale, entry, total)
+            made = _carry_out(loaded, parameters, planned)
             digest = write_release(made, output, key)
         except (KeyboardInterrupt, OutputError) as error:
             reason = str(error) or "interrupted"
@@ -117,7 +136,7 @@ def enter_release(
     embedding: Embedding,
     parameters: PrivacyParameters,
     compose: Callable[[Total], bool],
-) -> tuple[NoiseScale, Entry, Total]:
+) -> Planned:
     """Enter a release into the ledger of an embedding file, before anything is drawn for it.
 
     Args:
@@ -133,9 +152,9 @@ def enter_release(
     """
     with nobody_else_spends(embedding):
         spent = spent_on_records_of(embedding)
-        scale, entry, total = _planned(replace(embedding, ledger=spent), parameters)
+        planned = _planned(replace(embedding, ledger=spent), parameters)
         asked_for = set(spent.all_entries) - set(embedding.schema.spent)
-        if asked_for and not compose(total):
+        if asked_for and not compose(total := planned.total):
             elsewhere = asked_for.isdisjoint(embedding.ledger.all_entries)
             what = "another embedding of the same data set" if elsewhere else str(path)
             raise BudgetError(
@@ -143,15 +162,13 @@ def enter_release(
                 f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
                 "add --compose if that is acceptable"
             )
-        embedding = replace(embedding, ledger=embedding.ledger.with_entry(entry))
+        embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))
         note(embedding, path)
         write_embedding(embedding, path)
-    return scale, entry, total
+    return planned
 
 
-def _planned(
-    embedding: Embedding, parameters: PrivacyParameters
-) -> tuple[NoiseScale, Entry, Total]:
+def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
     """A release that nothing speaks against: the parameters, no ceiling, and no reader.
 
     Raises:
@@ -162,16 +179,18 @@ def _planned(
     ledger = embedding.ledger.with_entry(entry)
     require_below_ceiling(ledger)
     total = total_of(ledger, entry.delta)
+    feature_map, scale = weighed(embedding, scale, parameters.adjacency)
+    planned = Planned(feature_map, scale, entry, total)
     # How many records are released under add-remove is not known yet, and follows from nothing.
-    promise = _guarantee(embedding, parameters, scale, entry, total, embedding.records)
+    promise = _guarantee(embedding, parameters, planned, embedding.records)
     try:
-        require_consistent(promise, embedding.feature_map, embedding.schema)
+        require_consistent(promise, feature_map, embedding.schema)
     except FormatError as error:
         raise BudgetError(
             f"--eps {parameters.epsilon:g} with --delta {entry.delta:g}: no reader could "
             f"confirm such a release, {error}: choose others"
         ) from error
-    return scale, entry, total
+    return planned
 
 
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:
@@ -190,19 +209,14 @@ def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> R
     Raises:
         BudgetError: the parameters make no sense for this embedding, or exceed its ceiling.
     """
-    return _carry_out(embedding, parameters, *_planned(embedding, parameters))
+    return _carry_out(embedding, parameters, _planned(embedding, parameters))
 
 
-def _carry_out(
-    embedding: Embedding,
-    parameters: PrivacyParameters,
-    scale: NoiseScale,
-    entry: Entry,
-    total: Total,
-) -> Release:
+def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Planned) -> Release:
+    feature_map, scale, entry = planned.feature_map, planned.scale, planned.entry
     if parameters.not_private:
         weighted = embedding.counts * scale.count_weight if scale.count_weight else None
-        noisy = NoisySums(embedding.sums, weighted)
+        noisy = NoisySums(embedding.sums[: feature_map.dimension], weighted)
     else:
         noisy = add_noise(embedding.sums, embedding.counts, scale)
     classes, unit = len(embedding.schema.classes), embedding.grid.unit
@@ -210,32 +224,27 @@ def _carry_out(
     exact_total = parameters.adjacency is Adjacency.REPLACE_ONE
     records = embedding.records if exact_total else max(1, round(float(counts.sum())))
     declared = parameters.class_counts is ClassCounts.UNIFORM
-    guarantee = _guarantee(embedding, parameters, scale, entry, total, records)
+    factors = np.ones(1) if scale.factors is None else scale.factors
+    guarantee = _guarantee(embedding, parameters, planned, records)
     return Release(
-        embedding=(noisy.sums * (unit / records)).astype(np.float32),
+        embedding=(noisy.sums * (factors[:, None] * (unit / records))).astype(np.float32),
         class_weights=np.full(classes, 1 / classes) if declared else _shares(counts, records),
-        feature_map=embedding.feature_map,
+        feature_map=feature_map,
         schema=embedding.schema,
         guarantee=guarantee,
         release_id=entry.release_id,
         created=entry.created,
         dpntk_version=version("dpntk"),
-        statement=statement_of(
-            guarantee, embedding.schema, embedding.feature_map, equal_classes=declared
-        ),
+        statement=statement_of(guarantee, embedding.schema, feature_map, equal_classes=declared),
     )
 
 
 def _guarantee(
-    embedding: Embedding,
-    parameters: PrivacyParameters,
-    scale: NoiseScale,
-    entry: Entry,
-    total: Total,
-    records: int,
+    embedding: Embedding, parameters: PrivacyParameters, planned: Planned, records: int
 ) -> EmbeddingGuarantee:
     """The figures of a release, of which only the number of records may depend on the noise."""
-    unit = embedding.grid.unit
+    unit, scale = embedding.grid.unit, planned.scale
+    entry, total = planned.entry, planned.total
     return EmbeddingGuarantee(
         epsilon=parameters.epsilon,
         delta=entry.delta,

@@ -11,6 +11,7 @@ from ...embed.exact.grid import Grid
 from ..file.model import INDISTINCT
 from ..mechanism.accountant import epsilon_for
 from .parameters import PrivacyParameters, noise_on
+from .weighing import blur_of, weigh
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Plan:
         parameters: what the release would promise.
         records: how many records there are.
         classes: c, the number of classes.
-        dimension: d, the length of a feature.
+        feature_map: of the release: the parts of a feature weigh what they would weigh in it.
         noise_multiplier: standard deviation of the noise at sensitivity 1.
         sensitivity: L2 sensitivity of the sums, in units of the norm of one record's feature.
         sigma: standard deviation of the noise on every sum, in the same units.
@@ -36,7 +37,7 @@ class Plan:
     parameters: PrivacyParameters
     records: int
     classes: int
-    dimension: int
+    feature_map: FeatureMap
     noise_multiplier: float
     sensitivity: float
     sigma: float
@@ -46,6 +47,11 @@ class Plan:
     def delta(self) -> float:
         """That the release would promise."""
         return self.parameters.delta_for(self.records)
+
+    @property
+    def dimension(self) -> int:
+        """D, the length of a feature."""
+        return self.feature_map.dimension
 
     @property
     def noise_per_coordinate(self) -> float:
@@ -117,11 +123,13 @@ def plan(
         BudgetError: the parameters make no sense for so many records.
     """
     noise = noise_on(feature_map, grid, records, parameters, unit)
+    blur = blur_of(noise, grid, classes, records, parameters.adjacency)
+    released, noise = weigh(feature_map, noise, blur)
     return Plan(
         parameters=parameters,
         records=records,
         classes=classes,
-        dimension=feature_map.dimension,
+        feature_map=released,
         noise_multiplier=noise.noise_multiplier,
         sensitivity=noise.sensitivity * grid.unit,
         sigma=noise.sigma * grid.unit,

@@ -120,9 +120,9 @@ def find_bounds(
                 "would stand out of the noise: declare the bounds, or spend more; nothing was spent"
             )
         embedding = replace(embedding, ledger=ledger)
-        scale, entry, _ = enter_release(path, embedding, parameters, compose)
-        spent = embedding.ledger.with_entry(entry).all_entries
-    noisy = add_noise(embedding.sums, embedding.counts, scale).sums[:, 0]
+        planned = enter_release(path, embedding, parameters, compose)
+        spent = embedding.ledger.with_entry(planned.entry).all_entries
+    noisy = add_noise(embedding.sums, embedding.counts, planned.scale).sums[:, 0]
     cells = noisy / (feature_map.entry * embedding.grid.units_per_one)
     # Of each column every record is in one cell.
     rows = embedding.records if public else float(cells.sum()) / len(schema.columns)

@@ -52,7 +52,7 @@ from dpntk.release import PrivacyParameters
 from dpntk.release.mechanism import accountant, composition, discrete_gaussian
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import parameters
+from dpntk.release.publishing import parameters, weighing
 from dpntk.release.publishing import pipeline as publishing
 from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
@@ -67,7 +67,12 @@ from tests.embed.sums import test_saving
 from tests.release.mechanism import test_accountant, test_discrete_gaussian
 from tests.release.mechanism import test_gaussian as mechanism_tests
 from tests.release.mechanism import test_sensitivity as sensitivity_tests
-from tests.release.publishing import test_ledger, test_merged_ledger, test_privacy_units
+from tests.release.publishing import (
+    test_ledger,
+    test_merged_ledger,
+    test_privacy_units,
+    test_weighing,
+)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Integers = NDArray[np.int64]
@@ -223,12 +228,34 @@ def smoothing_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def counts_share_the_noise_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     right = discrete_gaussian.discrete_gaussian
 
+    last = np.zeros(0, dtype=np.int64)
+
     def repeated(size: int, sigma: int) -> Integers:
-        drawn = right(size, sigma)
-        drawn[-CLASSES:] = drawn[:CLASSES]
-        return drawn
+        nonlocal last
+        if size == CLASSES:
+            return last[:size]
+        last = right(size, sigma)
+        return last
 
     everywhere(monkeypatch, right, repeated)
+
+
+def weight_by_a_secret_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = weighing.blur_of
+
+    def blur_of(
+        scale: NoiseScale, grid: Grid, classes: int, records: int, adjacency: Adjacency
+    ) -> float | None:
+        return right(scale, grid, classes, records, Adjacency.REPLACE_ONE)
+
+    monkeypatch.setattr(weighing, "blur_of", blur_of)
+
+
+def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part as long as if it were alone, and no more noise."""
+    monkeypatch.setattr(
+        NoiseScale, "sigmas", lambda scale, rows: np.full(rows, round(scale.sigma * 0.5**0.5))
+    )
 
 
 def links_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,6 +560,15 @@ MUTANTS = [
         mechanism_tests.test_sigma_is_rounded_up_on_grids_so_coarse_that_it_matters,
     ),
     Mutant(counts_share_the_noise_of_sums, mechanism_tests.test_counts_have_noise_of_their_own),
+    Mutant(
+        weight_by_a_secret_number,
+        test_weighing.test_the_weight_follows_from_the_noise_and_from_nothing_secret,
+    ),
+    Mutant(
+        parts_longer_than_their_noise,
+        test_weighing.test_the_noise_on_each_part_hides_what_any_record_adds_to_it,
+        {"epsilon": 1.0},
+    ),
     Mutant(links_replaced, test_ledger.test_a_link_to_an_embedding_has_no_ledger_of_its_own),
     Mutant(
         ledger_after_the_file,

@@ -13,7 +13,7 @@ from tests.conftest import Command, refused
     ("options", "also", "records"),
     [
         (("--table",), ("--schema", "demo/schema.toml"), "embedded 4,000 rows of 6 columns"),
-        ((), ("--classes", 10, "--pixels", 0.9), "embedded 1,438 images of 8x8 pixels"),
+        ((), ("--classes", 10), "embedded 1,438 images of 8x8 pixels"),
     ],
 )
 def test_what_comes_next_takes_it(

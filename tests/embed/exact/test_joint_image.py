@@ -123,5 +123,10 @@ def test_pixels_go_with_images_and_a_network() -> None:
     ):
         with pytest.raises(SchemaError, match=r"--pixels 0\.5: it goes with"):
             options.draw(schema)
-    for weight in (None, 0.0):
-        assert isinstance(FeatureOptions(pixels=weight).draw(SCHEMA), TangentFeatures)
+    for options in (FeatureOptions(pixels=0.0), FeatureOptions(front="pixels")):
+        assert isinstance(options.draw(SCHEMA), TangentFeatures)
+    left_open = FeatureOptions().draw(SCHEMA)
+    assert isinstance(left_open, JointImageFeatures)
+    assert left_open.weight is None
+    again = feature_map_from_spec(left_open.spec(), left_open.weights())
+    assert again.spec() == left_open.spec()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -154,36 +155,27 @@ def test_a_plan_says_where_classes_can_hardly_be_told_from_noise(
     assert ("Low signal: " in said) == low
 
 
-def test_a_plan_recommends_pixels_where_they_show_more(dpntk: Command) -> None:
+def test_a_plan_names_the_weight_of_pixels_that_a_release_would_have(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    images = np.zeros((340, 8, 8), np.uint8)
+    np.savez(tmp_path / "images.npz", x=images, y=np.arange(340) % 2)
+    form = ("--classes", 2, "--image-size", 8, "--width", 5)
+    assert dpntk("embed", "images.npz", *form).code == 0
+    beforehand = dpntk("plan", "--records", 340, *form, "--eps", 1).stdout
+    assert dpntk("release", "embedding.h5", "--eps", 1).code == 0
+    weight = re.search(r"pixels of weight (\S+)", " ".join(beforehand.split()))
+    assert weight
+    assert 0.6 < float(weight[1]) < 0.8
+    for told in (dpntk("plan", "embedding.h5", "--eps", 1), dpntk("inspect", "release.h5")):
+        assert f"pixels of weight {weight[1]}" in " ".join(told.stdout.split())
+
+
+def test_under_add_remove_a_plan_says_what_a_release_cannot_choose(dpntk: Command) -> None:
     def recommended(*options: object) -> bool:
-        return "--pixels 0.9" in dpntk(
-            "plan", "--classes", 10, "--eps", 1, *options
-        ).stdout.replace("\n", " ")
+        command = ("plan", "--classes", 10, "--eps", 1, "--adjacency", "add-remove", *options)
+        return "--pixels 0.9" in " ".join(dpntk(*command).stdout.split())
 
     assert recommended("--records", 900)
     assert not recommended("--records", 900, "--pixels", 0.9)
     assert not recommended("--records", 10_000)
-
-
-@pytest.mark.parametrize(("records", "few"), [(340, True), (390, False)])
-def test_embed_recommends_pixels_where_a_plan_does(
-    dpntk: Command, tmp_path: Path, records: int, few: bool
-) -> None:
-    images = np.zeros((records, 8, 8), np.uint8)
-    np.savez(tmp_path / "images.npz", x=images, y=np.arange(records) % 2)
-    command = (
-        "embed",
-        "images.npz",
-        "--classes",
-        2,
-        "--image-size",
-        8,
-        "--width",
-        5,
-        "--overwrite",
-    )
-    made = dpntk(*command)
-    assert made.code == 0, made.stderr
-    assert ("--pixels 0.9" in made.stderr) == few
-    assert ("--pixels 0.9" in dpntk("plan", "embedding.h5", "--eps", 1).stdout) == few
-    assert "--pixels" not in dpntk(*command, "--pixels", 0.9).stderr

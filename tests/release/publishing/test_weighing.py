@@ -1,0 +1,139 @@
+"""A release says how long its parts are, by what is public, and its noise is enough for that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import BudgetError, FormatError
+from dpntk.common.features.base import FeatureMap
+from dpntk.common.features.joint_image import JointImageFeatures
+from dpntk.common.schema.classes import numbered
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
+from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
+from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.embed.sums.file import Embedding
+from dpntk.release.file.validation import require_consistent
+from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
+from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
+from dpntk.release.publishing.pipeline import unrecorded_release
+from dpntk.release.publishing.weighing import HALF, weigh, weighed
+from tests.conftest import draw_records
+
+GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
+SCHEMA = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
+OPEN = FeatureOptions(width=13).draw(SCHEMA)
+EXACT = PrivacyParameters(math.inf, 1e-5, not_private=True)
+
+
+def embedding(records: int = 200, weight: float | None = None) -> Embedding:
+    assert isinstance(OPEN, JointImageFeatures)
+    return embedding_by(replace(OPEN, weight=weight), records)
+
+
+def embedding_by(feature_map: FeatureMap, records: int = 200) -> Embedding:
+    sums = ClassSums(feature_map, 3, GRID)
+    sums.add(*draw_records(records))
+    return Embedding(sums.sums, sums.counts, SCHEMA, feature_map, GRID)
+
+
+def scale_of(made: Embedding, epsilon: float, adjacency: Adjacency) -> NoiseScale:
+    uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
+    return weighed(made, uniform, adjacency)[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
+def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float) -> None:
+    """In whole numbers and fractions: distances of neighbours over the noise on each coordinate."""
+    scale = scale_of(embedding(), epsilon, Adjacency.REPLACE_ONE)
+    assert scale.factors is not None
+    sigmas = [int(sigma) for sigma in scale.sigmas(len(scale.factors))]
+    continuous = [Fraction(sigma**2) - Fraction(SMOOTHING) ** 2 for sigma in sigmas]
+    most = 1 / Fraction(scale.noise_multiplier) ** 2
+    records, _ = draw_records(40)
+    records[:2] = [[0] * 64, [255] * 64]
+    labels = np.zeros(40, dtype=np.int64)
+    for one, label in zip(records, labels, strict=True):
+        for other, another in ((records[0], 1), (records[1], 2), (records[5], 0)):
+            sums = [ClassSums(OPEN, 3, GRID) for _ in range(2)]
+            sums[0].add(one[None], np.array([label]))
+            sums[1].add(other[None], np.array([another]))
+            changed = (sums[0].sums - sums[1].sums)[: len(sigmas)].astype(object)
+            square = sum(
+                Fraction(int(value) ** 2) / variance
+                for row, variance in zip(changed, continuous, strict=True)
+                for value in row
+            )
+            counts = [int(c) * scale.count_weight for c in sums[0].counts - sums[1].counts]
+            square += Fraction(sum(c * c for c in counts)) / Fraction(scale.sigma**2 - 9)
+            assert square <= most
+
+
+def test_the_weight_follows_from_the_noise_and_from_nothing_secret() -> None:
+    few, more = embedding(150), embedding(600)
+    for adjacency in Adjacency:
+        weights = []
+        for made, epsilon in ((few, 1.0), (more, 1.0), (more, 1e-2), (more, 1e5)):
+            uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
+            released, _ = weighed(made, uniform, adjacency)
+            weights.append(getattr(released, "weight", None))
+        if adjacency is Adjacency.ADD_REMOVE:
+            assert weights == [None] * 4
+        else:
+            assert weights[0] == weights[2] == 0.9
+            assert weights[3] is None
+            assert weights[1] is not None
+            assert 0.5 < weights[1] < 0.8
+
+
+def test_half_and_half_where_the_noise_is_so_large() -> None:
+    scale = NoiseScale(1.0, 1, 1000, 0)
+    released, _ = weigh(OPEN, scale, HALF)
+    assert isinstance(released, JointImageFeatures)
+    assert released.weight == pytest.approx(math.sqrt(0.5))
+
+
+def test_without_much_noise_it_is_what_an_embedding_without_pixels_gives() -> None:
+    assert isinstance(OPEN, JointImageFeatures)
+    made = unrecorded_release(embedding(), EXACT)
+    assert made.feature_map.spec() == OPEN.main.spec()
+    alone = unrecorded_release(embedding_by(OPEN.main), EXACT)
+    # Each is cut to whole numbers of its own.
+    assert np.allclose(made.embedding, alone.embedding, rtol=1e-4, atol=1e-6)
+    assert np.array_equal(made.class_weights, alone.class_weights)
+
+
+def test_every_part_of_a_release_has_the_noise_that_it_says() -> None:
+    """Chances are below 1e-9 that the noise of a part is off by six standard errors."""
+    made = embedding(records=60)
+    released = unrecorded_release(made, PrivacyParameters(0.5, 1e-5))
+    assert isinstance(released.feature_map, JointImageFeatures)
+    weight = released.feature_map.weight
+    assert weight == 0.9
+    exact = unrecorded_release(embedding(60, weight), EXACT)
+    noise = (released.embedding - exact.embedding) / released.noise_per_coordinate
+    border = released.feature_map.main.dimension
+    for part in (noise[:border], noise[border:]):
+        assert np.mean(part.astype(float) ** 2) == pytest.approx(
+            1, abs=6.2 * (2 / part.size) ** 0.5
+        )
+
+
+def test_a_reader_wants_the_weight() -> None:
+    made = unrecorded_release(embedding(), PrivacyParameters(1.0, 1e-5))
+    require_consistent(made.guarantee, made.feature_map, made.schema)
+    with pytest.raises(FormatError, match="the weight of the pixels has not been chosen"):
+        require_consistent(made.guarantee, OPEN, made.schema)
+
+
+def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> None:
+    scale = NoiseScale(1.0, 1, 2**55, 0)
+    with pytest.raises(BudgetError, match="--capacity"):
+        weigh(OPEN, scale, 0.02)
