@@ -40,7 +40,7 @@ def forecasts_around(
             unit, records = planned.unit, planned.records
             plans.append(plan(feature_map, grid, planned.classes, records, other, unit))
     if isinstance(schema, ImageSchema):
-        return forecast_of_images(schema, feature_map, plans)
+        return forecast_of_images(schema, plans)
     return forecast(schema, feature_map, plans)
 
 

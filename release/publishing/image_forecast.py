@@ -9,7 +9,9 @@ leaves in sight only these can tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -37,12 +39,11 @@ _TESTS: Final = 200
 _RUNS: Final = 6
 _WIDTH: Final = 40
 """Of a network that takes a second; noise in one direction is the same in all of them."""
+_EVEN: Final = math.sqrt(0.5)
 _SEED: Final = 0
 
 
-def forecast_of_images(
-    schema: ImageSchema, feature_map: FeatureMap, plans: Sequence[Plan]
-) -> Forecasts | None:
+def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts | None:
     """Simulate releases of digits.
 
     Guarantee:
@@ -51,78 +52,102 @@ def forecast_of_images(
 
     Args:
         schema: of the images.
-        feature_map: of their releases; digits are embedded by one of its kind.
-        plans: of releases of so many images with different epsilons.
+        plans: of releases of so many images, from the smallest epsilon on.
 
     Returns:
         None if there is one class, if there are more classes than digits, or if the features are
         not those of a random network.
     """
     classes = len(schema.classes)
-    weight = feature_map.weight if isinstance(feature_map, JointImageFeatures) else None
-    of_a_network = weight is not None or isinstance(feature_map, TangentFeatures)
-    if not (plans and of_a_network and 2 <= classes <= _KINDS):
+    weights = [_pixels_in(plan.feature_map) for plan in plans]
+    if not plans or not 2 <= classes <= _KINDS:
         return None
-    signal, noise, labels = _likeness(
-        schema.side, schema.channels, classes, weight, plans[0].records
-    )
-
-    def accuracies(blur: float) -> list[float]:
-        """Of every run."""
-        right = (signal + blur * noise).argmax(axis=2) == labels
-        return [float(of_run.mean()) for of_run in right]
-
+    parts = _likeness(schema.side, schema.channels, classes, plans[0].records)
+    found, exact = [], []
+    for plan, weight in zip(plans, weights, strict=True):
+        if weight is None:
+            return None
+        accuracy = Figure.of(parts.accuracies(weight, plan.blur))
+        found.append(Forecast(plan.parameters.epsilon, None, accuracy))
+        exact.append(parts.accuracies(weight, 0.0)[0])
     return Forecasts(
-        at=tuple(
-            Forecast(plan.parameters.epsilon, None, Figure.of(accuracies(plan.blur)))
-            for plan in plans
-        ),
-        correlation=None,
-        without_noise=accuracies(0.0)[0],
-        by_chance=1 / classes,
+        at=tuple(found), correlation=None, without_noise=exact[-1], by_chance=1 / classes
     )
+
+
+def _pixels_in(feature_map: FeatureMap) -> float | None:
+    """How long the pixels are in a feature; None if it is not one of a random network."""
+    if isinstance(feature_map, JointImageFeatures):
+        return feature_map.weight
+    return 0.0 if isinstance(feature_map, TangentFeatures) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Likeness:
+    """How like digits are to the mean features of classes, by the network and by the pixels.
+
+    Attributes:
+        signal: inner products (2, n, c) of parts of length 1.
+        noise: what noise of length 1 adds to them (2, runs, n, c).
+        labels: the classes of the digits (n,).
+    """
+
+    signal: Floats
+    noise: Floats
+    labels: NDArray[np.int64]
+
+    def accuracies(self, weight: float, blur: float) -> list[float]:
+        """Of every run.
+
+        Args:
+            weight: how long the pixels are in a feature of length 1.
+            blur: noise in any one direction.
+        """
+        lengths = np.array([math.sqrt(1 - weight**2), weight])
+        clean = np.tensordot(lengths**2, self.signal, 1)
+        noisy = clean + blur * np.tensordot(lengths, self.noise, 1)
+        return [float((of_run.argmax(axis=1) == self.labels).mean()) for of_run in noisy]
 
 
 @cache
-def _likeness(
-    side: int, channels: int, classes: int, weight: float | None, records: int
-) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """How like digits are to the mean features of classes, and what noise of length 1 adds.
+def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness:
+    """Embed digits, and look at some others.
 
     Args:
         side: height and width of an image.
         channels: of an image.
         classes: how many kinds of digits there are.
-        weight: of the pixels beside the features; None without.
         records: how many digits the means are of, or fewer if there are not so many.
-
-    Returns:
-        Inner products (n, c), those with noise (runs, n, c), and the classes (n,).
     """
     digits, labels = _digits(side, channels, classes)
     numbers = np.random.default_rng(_SEED)
     order = numbers.permutation(len(digits))
     tests, seen = order[:_TESTS], order[_TESTS:][:records]
     schema = ImageSchema(side, numbered(classes), Origin.DECLARED, Origin.DECLARED, channels)
-    feature_map = FeatureOptions(width=_WIDTH, pixels=weight).draw(schema)
+    feature_map = FeatureOptions(width=_WIDTH, pixels=_EVEN).draw(schema)
+    assert isinstance(feature_map, JointImageFeatures)
     grid = Grid.for_capacity(schema.levels, DEFAULT_CAPACITY)
     sums = ClassSums(feature_map, classes, grid)
     for start in range(0, len(seen), sums.chunk_size):
         chunk = seen[start : start + sums.chunk_size]
         sums.add(digits[chunk], labels[chunk])
-    means = sums.sums / sums.counts.clip(1)
+    unit = grid.unit / _EVEN  # each part by itself has length 1
+    means = sums.sums * (unit / sums.counts.clip(1))
     noise = numbers.standard_normal((feature_map.dimension, _RUNS * classes), dtype=np.float32)
     exact = exact_map(feature_map, grid, torch.device("cpu"))
     features = exact.features(torch.from_numpy(digits[tests]).double())
     feature = torch.zeros(feature_map.dimension, dtype=torch.int64)
-    signal, added = np.zeros((len(tests), classes)), np.zeros((len(tests), _RUNS * classes))
+    border = feature_map.main.dimension
+    parts = slice(border), slice(border, None)
+    signal, added = np.zeros((2, len(tests), classes)), np.zeros((2, len(tests), _RUNS * classes))
     for row in range(len(tests)):
         features.add_to(feature.zero_(), slice(row, row + 1))
-        direction = feature.numpy() * grid.unit
-        signal[row] = direction @ means * grid.unit
-        added[row] = direction.astype(np.float32) @ noise
-    runs = added.reshape(len(tests), _RUNS, classes).transpose(1, 0, 2)
-    return signal, runs, labels[tests]
+        direction = feature.numpy() * unit
+        for of_part, part in enumerate(parts):
+            signal[of_part, row] = direction[part] @ means[part]
+            added[of_part, row] = direction[part].astype(np.float32) @ noise[part]
+    runs = added.reshape(2, len(tests), _RUNS, classes).transpose(0, 2, 1, 3)
+    return _Likeness(signal, runs, labels[tests])
 
 
 def _digits(side: int, channels: int, classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

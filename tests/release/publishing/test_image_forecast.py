@@ -31,7 +31,7 @@ def of_images(
         plan(feature_map, grid, classes, records, PrivacyParameters(epsilon))
         for epsilon in epsilons
     ]
-    return forecast_of_images(schema, feature_map, plans)
+    return forecast_of_images(schema, plans)
 
 
 def test_more_epsilon_and_more_records_show_more() -> None:
@@ -53,10 +53,11 @@ def test_more_epsilon_and_more_records_show_more() -> None:
 
 def test_noise_in_one_direction_has_length_one() -> None:
     """So that it is the plan's blur once it is multiplied by that."""
-    signal, noise, labels = _likeness(SIDE, 1, 10, None, 5_000)
-    assert signal.shape == noise.shape[1:] == (len(labels), 10)
-    assert np.square(noise).mean() == pytest.approx(1, rel=0.3)
-    assert 0.5 < signal.mean() < 1  # features are of length 1, and so means are shorter
+    parts = _likeness(SIDE, 1, 10, 5_000)
+    assert parts.signal.shape == parts.noise.shape[:1] + parts.noise.shape[2:]
+    assert np.square(parts.noise).mean(axis=(1, 2, 3)) == pytest.approx([1, 1], rel=0.3)
+    # Features are of length 1, and so means are shorter.
+    assert all(0.5 < of_part < 1 for of_part in parts.signal.mean(axis=(1, 2)))
 
 
 @pytest.mark.parametrize(
