@@ -9,6 +9,7 @@ import pytest
 
 from dpntk.common.cli import prompts
 from dpntk.common.schema.toml import read_draft
+from dpntk.embed.commands import schema
 from tests.conftest import Command
 
 TABLE = "age,ward,b\x1b[31m,note\n" + "".join(
@@ -20,7 +21,7 @@ TABLE = "age,ward,b\x1b[31m,note\n" + "".join(
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "t.csv").write_text(TABLE)
     monkeypatch.setattr(prompts, "is_terminal", lambda: True)
-    monkeypatch.setattr("dpntk.embed.commands.schema.is_terminal", lambda: True)
+    monkeypatch.setattr(schema, "is_terminal", lambda: True)
     return tmp_path / "t.csv"
 
 
