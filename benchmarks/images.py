@@ -36,7 +36,8 @@ from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.evaluate.images.utility import measure
 from dpntk.generate import generate
-from dpntk.generate.images.training import usual_settings
+from dpntk.generate.fit.recipe import PEARL
+from dpntk.generate.pipeline import chosen_settings
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
 from .gaussian import gaussian_records
@@ -72,15 +73,16 @@ def through_files(
     embedding: Embedding,
     run: Run,
     change: Callable[[OpenedRelease], OpenedRelease] = lambda opened: opened,
+    **chosen: str,
 ) -> LabelledImages:
-    """Synthetic records, by way of the files that users have."""
+    """Synthetic records, by way of the files that users have, with some choices of stage three."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         save_embedding(embedding, folder / "embedding.h5")
         parameters = PrivacyParameters(run.epsilon, adjacency=run.adjacency)
         release(folder / "embedding.h5", folder / "release.h5", parameters)
         opened = change(open_release(folder / "release.h5"))
-        settings = replace(usual_settings(opened.release), seed=run.seed)
+        settings = chosen_settings(opened, None, {"seed": run.seed, **chosen})
         generate(opened, folder / "synthetic", count=RECORDS, settings=settings)
         return read_synthetic(folder / "synthetic")
 
@@ -106,6 +108,12 @@ def rff(data: Path, run: Run) -> LabelledImages:
     """Random Fourier features: DP-MERF."""
     embedding = embed(data, FeatureOptions("rff", seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run)
+
+
+def pearl(data: Path, run: Run) -> LabelledImages:
+    """Random Fourier features that an opponent weighs: PEARL."""
+    embedding = embed(data, FeatureOptions("rff", seed=run.seed), SourceOptions(classes=CLASSES))
+    return through_files(embedding, run, objective=PEARL)
 
 
 def hermite(data: Path, run: Run) -> LabelledImages:
@@ -164,6 +172,7 @@ METHODS: dict[str, Callable[[Path, Run], LabelledImages]] = {
     "default": default,
     "ntk, pixels": pixels,
     "rff (DP-MERF)": rff,
+    "rff, reweighted (PEARL)": pearl,
     "hermite (DP-HP)": hermite,
     "Gaussian": gaussian,
     "control: pure noise": pure_noise,

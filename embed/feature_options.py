@@ -66,7 +66,8 @@ class FeatureOptions(Terse):
         marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
             (`dpntk.common.features.joint`); 0 leaves them out; 0.3 if None.
         pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
-            "age,pay"; or "all". They share the weight.
+            "age,pay", or triples, as "age,pay,town"; or "all" pairs; or "triples", those of columns
+            with two values. They share the weight.
         moments: of "ntk" on tables with marginals: weight of products of columns, which say how
             these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
         pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
@@ -207,7 +208,8 @@ class FeatureOptions(Terse):
             if not weight:
                 self.refuse_marginals("it goes with a weight of --marginals above 0")
             if weight and isinstance(schema, TableSchema):
-                marginals = MarginalFeatures.of(schema, pairs=read_pairs(self.pairs, schema))
+                groups = read_pairs(self.pairs, schema)
+                marginals = MarginalFeatures.of(schema, groups=groups)
                 moments = MomentFeatures.of(schema)
                 share = DEFAULT_MOMENTS if self.moments is None else self.moments
                 if moments is None or not share:
@@ -375,21 +377,29 @@ class FeatureOptions(Terse):
         return front, (schema.channels, schema.side, schema.side)
 
 
-def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, str]]:
-    """Pairs of columns from what was said: names with a comma between them, or "all".
+def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]]:
+    """Pairs and triples from what was said: names with commas between them, or all of a kind.
+
+    Args:
+        said: "all" stands for all pairs, and "triples" for all triples of columns of two values.
+        schema: of the table.
 
     Raises:
-        SchemaError: it names no such pair, or one twice.
+        SchemaError: it names no such columns, or some twice.
     """
     names = [column.name for column in schema.features]
-    if "all" in said:
-        return list(itertools.combinations(names, 2))
-    found: list[tuple[str, str]] = []
-    for text in said:
+    found: list[tuple[str, ...]] = []
+    for text in (text for text in said if text not in ("all", "triples")):
+        parts = text.split(",")
+        cuts = [c for k in (1, 2) for c in itertools.combinations(range(1, len(parts)), k)]
         # A name may have commas of its own.
-        commas = [place for place, letter in enumerate(text) if letter == ","]
-        ways = [(text[:place], text[place + 1 :]) for place in commas]
-        known = [(a, b) for a, b in ways if a in names and b in names and a != b]
+        ways = [
+            tuple(
+                ",".join(parts[start:stop]) for start, stop in itertools.pairwise((0, *cut, None))
+            )
+            for cut in cuts
+        ]
+        known = [way for way in ways if set(way) <= set(names) and len(set(way)) == len(way)]
         if len(known) != 1:
             if any(schema.label in way for way in ways):
                 raise SchemaError(
@@ -397,11 +407,20 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, str]
                     "class by class as it is"
                 )
             raise SchemaError(
-                f"--pairs {text}: two different columns with a comma between them, or all; there "
-                f"are {', '.join(names)}"
+                f"--pairs {text}: two or three different columns with commas between them, all or "
+                f"triples; there are {', '.join(names)}"
             )
         found += known
-    return found
+    every: list[tuple[str, ...]] = []
+    if "all" in said:
+        every += itertools.combinations(names, 2)
+    if "triples" in said:
+        two = [block.column.name for block in blocks_of(schema) if block.column.choices == 2]
+        every += itertools.combinations(two, 3)
+        if len(two) < 3:
+            raise SchemaError("--pairs triples: there are no three columns of two values")
+    there = {frozenset(way) for way in every}
+    return every + [way for way in found if frozenset(way) not in there]
 
 
 def default_front(arch: str) -> str:

@@ -157,6 +157,7 @@ def _of_tables(
         options.train_records,
         options.target,
     )
+    task = replace(task, published=options.published)
     if baseline is not None:
         training_sets["real"] = [read_real_table(baseline, "train", known)]
     attackers = None

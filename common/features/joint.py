@@ -85,10 +85,10 @@ def parts_of(feature_map: FeatureMap) -> Parts:
 class JointFeatures:
     """phi(x) = (a psi(x), b chi(x), c pi(x)) with a^2 + b^2 + c^2 = 1: chi are marginals.
 
-    With tangent features as psi, chi are the marginals of all columns, and of pairs that were asked
-    for; pi, where there is such a part, are products of columns. With random Fourier features of
-    the numbers as psi, and as chi the categories in one-hot form, it is the heterogeneous sum
-    kernel of DP-MERF (Harder, Adamczewski, Park 2021, section 4.3).
+    With tangent features as psi, chi are the marginals of all columns, and of pairs and triples
+    that were asked for; pi, where there is such a part, are products of columns. With random
+    Fourier features of the numbers as psi, and as chi the categories in one-hot form, it is the
+    heterogeneous sum kernel of DP-MERF (Harder, Adamczewski, Park 2021, section 4.3).
 
     Attributes:
         main: psi.
@@ -164,8 +164,10 @@ class JointFeatures:
     @property
     def beside(self) -> str:
         """What stands beside the main part, in words."""
-        pairs = len(self.marginals.pairs)
-        several = f" ({counted(pairs, 'pair')} of columns among them)" if pairs else ""
+        sizes = [len(group.sides) for group in self.marginals.groups]
+        kinds = {2: "pair", 3: "triple"}
+        groups = [counted(sizes.count(k), kind) for k, kind in kinds.items() if k in sizes]
+        several = f" ({' and '.join(groups)} of columns among them)" if groups else ""
         marginals = f"marginals of weight {self.weight:g}{several}"
         if self.moments is None:
             return f"and {marginals}"

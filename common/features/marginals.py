@@ -31,6 +31,8 @@ CELLS: Final = 64
 MOST_CELLS: Final = 128
 """Integers that are no more have a cell each."""
 _LARGEST: Final = 1 << 24
+_SIDES: Final = (2, 3)
+"""Columns in a group."""
 
 
 @dataclass(frozen=True)
@@ -73,55 +75,57 @@ class MarginalColumn:
 
 
 @dataclass(frozen=True)
-class MarginalPair:
-    """Two columns whose cells are looked at together: numbers by the nearest of their soft bins.
+class MarginalGroup:
+    """Two or three columns whose cells are looked at together: numbers by their nearest soft bin.
 
     Attributes:
-        first: one column; its `cells` are 0.
-        second: another one, likewise.
+        sides: the columns; their `cells` are 0.
     """
 
-    first: MarginalColumn
-    second: MarginalColumn
+    sides: tuple[MarginalColumn, ...]
 
     @property
     def dimension(self) -> int:
-        """Number of cells: one for each cell of the first column and of the second."""
-        return self.first.dimension * self.second.dimension
+        """Number of cells: one for each cell of the first column and of the second, and so on."""
+        return math.prod(side.dimension for side in self.sides)
 
     def cell(self, records: Tensor) -> Tensor:
         """The cell of each record, int64 (b,): row by row, the first column's cell is the row."""
-        rows, columns = self.first.cell(records), self.second.cell(records)
-        return rows * self.second.dimension + columns
+        found = self.sides[0].cell(records)
+        for side in self.sides[1:]:
+            found = found * side.dimension + side.cell(records)
+        return found
 
 
 @FEATURE_MAPS.add("marginals")
 @dataclass(frozen=True)
 class MarginalFeatures:
-    """For each column, and each pair, 1 / sqrt(columns + pairs) at the record's cell, else 0.
+    """For each column, and each group, 1 / sqrt(columns + groups) at the record's cell, else 0.
 
     Attributes:
         columns: where the cells of each are read off.
         record_size: number of values in a record.
-        pairs: those that have cells of their own.
+        groups: pairs and triples of columns that have cells of their own.
         levels: records hold integers 0..levels.
 
     Guarantee:
-        norm_bound: one entry for each column and pair, whatever the record is, so the norm is 1.
+        norm_bound: one entry for each column and group, whatever the record is, so the norm is 1.
         nonnegative: no entry is negative. (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     columns: tuple[MarginalColumn, ...]
     record_size: int
-    pairs: tuple[MarginalPair, ...] = ()
+    groups: tuple[MarginalGroup, ...] = ()
     levels: int = LEVELS
 
     def __post_init__(self) -> None:
         wrong = SchemaError("feature map: marginals of columns that a record does not have")
         if not self.columns or self.levels != LEVELS or not 0 < self.record_size <= _LARGEST:
             raise wrong
-        sides = [side for pair in self.pairs for side in (pair.first, pair.second)]
-        if any(side.cells for side in sides) or len(set(self.pairs)) < len(self.pairs):
+        sides = [side for group in self.groups for side in group.sides]
+        if any(side.cells for side in sides) or len(set(self.groups)) < len(self.groups):
+            raise wrong
+        if not all(len(set(group.sides)) == len(group.sides) in _SIDES for group in self.groups):
             raise wrong
         for column in (*self.columns, *sides):
             if column.start < 0 or column.count < 1 or not 0 <= column.cells <= MOST_CELLS:
@@ -144,7 +148,7 @@ class MarginalFeatures:
         usual: int = CELLS,
         *,
         numbers: bool = True,
-        pairs: Sequence[tuple[str, str]] = (),
+        groups: Sequence[tuple[str, ...]] = (),
     ) -> MarginalFeatures:
         """The marginals of the columns of a table but the label, which has its counts.
 
@@ -152,10 +156,10 @@ class MarginalFeatures:
             schema: of the table.
             usual: cells of a numeric column, unless it is of few integers.
             numbers: whether numeric columns are among them, or categories alone.
-            pairs: names of two columns each, in any order; neither is the label.
+            groups: names of two or three columns each, in any order; none is the label.
 
         Raises:
-            SchemaError: there are no such columns, or a pair twice.
+            SchemaError: there are no such columns, a group is there twice, or has too many cells.
         """
         columns = []
         for block in blocks_of(schema):
@@ -170,16 +174,16 @@ class MarginalFeatures:
             cells = usual if values is None or values > MOST_CELLS else values
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
-        return cls(tuple(columns), schema.record_size, _pairs_of(schema, pairs))
+        return cls(tuple(columns), schema.record_size, _groups_of(schema, groups))
 
     @property
-    def tables(self) -> tuple[MarginalColumn | MarginalPair, ...]:
+    def tables(self) -> tuple[MarginalColumn | MarginalGroup, ...]:
         """All that have cells of their own, in the order of the feature."""
-        return *self.columns, *self.pairs
+        return *self.columns, *self.groups
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
-        """Where each column's cells lie in a feature, and then each pair's."""
+        """Where each column's cells lie in a feature, and then each group's."""
         found, start = [], 0
         for table in self.tables:
             found.append(slice(start, start + table.dimension))
@@ -188,7 +192,7 @@ class MarginalFeatures:
 
     @property
     def dimension(self) -> int:
-        """Number of cells of all columns and pairs."""
+        """Number of cells of all columns and groups."""
         return sum(table.dimension for table in self.tables)
 
     @property
@@ -213,7 +217,7 @@ class MarginalFeatures:
             records: whole numbers 0..levels, of any type, (b, record size).
 
         Returns:
-            int64 (b, columns + pairs).
+            int64 (b, columns + groups).
         """
         whole = records.to(torch.int64)
         return torch.stack(
@@ -224,15 +228,15 @@ class MarginalFeatures:
             dim=1,
         )
 
-    def names_of_pairs(self, schema: TableSchema) -> list[tuple[str, str]]:
-        """The names of the columns of each pair.
+    def names_of_groups(self, schema: TableSchema) -> list[tuple[str, ...]]:
+        """The names of the columns of each group.
 
         Raises:
             SchemaError: the schema has no such columns.
         """
         names = {_shares(block): block.column.name for block in blocks_of(schema)}
         try:
-            return [(names[pair.first], names[pair.second]) for pair in self.pairs]
+            return [tuple(names[side] for side in group.sides) for group in self.groups]
         except KeyError as error:
             raise SchemaError("feature map: pairs of columns that there are not") from error
 
@@ -242,8 +246,10 @@ class MarginalFeatures:
 
     def spec(self) -> dict[str, Any]:
         """All that there is to it, as plain JSON."""
-        sides = ((pair.first, pair.second) for pair in self.pairs)
-        pairs = [[a.start, a.count, b.start, b.count] for a, b in sides]
+        pairs = [
+            [number for side in group.sides for number in (side.start, side.count)]
+            for group in self.groups
+        ]
         return {
             "features": "marginals",
             "inputs": self.record_size,
@@ -272,8 +278,9 @@ class MarginalFeatures:
             raise wrong
         if not isinstance(pairs, list):
             raise wrong
-        for row in (*rows, *pairs):
-            if not isinstance(row, list) or len(row) != 4:
+        lengths = {2 * sides for sides in _SIDES}
+        for row, known in (*((row, {4}) for row in rows), *((row, lengths) for row in pairs)):
+            if not isinstance(row, list) or len(row) not in known:
                 raise wrong
             if not all(type(number) is int and -1 <= number <= _LARGEST for number in row):
                 raise wrong
@@ -281,8 +288,13 @@ class MarginalFeatures:
             tuple(MarginalColumn(*row) for row in rows),
             inputs,
             tuple(
-                MarginalPair(MarginalColumn(a, b, 0, -1), MarginalColumn(c, d, 0, -1))
-                for a, b, c, d in pairs
+                MarginalGroup(
+                    tuple(
+                        MarginalColumn(start, count, 0, -1)
+                        for start, count in zip(row[::2], row[1::2], strict=True)
+                    )
+                )
+                for row in pairs
             ),
         )
         if rebuilt.spec() != dict(spec):
@@ -295,23 +307,28 @@ def _shares(block: Block) -> MarginalColumn:
     return MarginalColumn(block.shares.start, block.shares.stop - block.shares.start, 0, -1)
 
 
-def _pairs_of(schema: TableSchema, names: Sequence[tuple[str, str]]) -> tuple[MarginalPair, ...]:
-    """Pairs of columns, in the order of the columns.
+def _groups_of(schema: TableSchema, names: Sequence[tuple[str, ...]]) -> tuple[MarginalGroup, ...]:
+    """Groups of columns, in the order of the columns.
 
     Raises:
-        SchemaError: a name is not one of a column but the label, or a pair is there twice.
+        SchemaError: a name is not one of a column but the label, a group is there twice, or they
+            have too many cells together.
     """
     blocks = blocks_of(schema)
     order = {block.column.name: number for number, block in enumerate(blocks)}
-    found = set()
-    for pair in names:
-        if pair[0] == pair[1] or not all(name in order for name in pair):
-            raise SchemaError(f"marginals: {pair[0]} and {pair[1]} are no pair of columns")
-        first, second = sorted(order[name] for name in pair)
-        if (first, second) in found:
-            raise SchemaError(f"marginals: the pair {pair[0]} and {pair[1]} is there twice")
-        found.add((first, second))
-    return tuple(
-        MarginalPair(_shares(blocks[first]), _shares(blocks[second]))
-        for first, second in sorted(found)
-    )
+    found: dict[tuple[int, ...], MarginalGroup] = {}
+    for group in names:
+        said = " and ".join(group)
+        if len(set(group)) != len(group) or not all(name in order for name in group):
+            raise SchemaError(f"marginals: {said} are not two or three different columns")
+        key = tuple(sorted(order[name] for name in group))
+        if key in found:
+            raise SchemaError(f"marginals: {said} are there twice")
+        found[key] = MarginalGroup(tuple(_shares(blocks[number]) for number in key))
+    cells = sum(group.dimension for group in found.values())
+    if cells > _LARGEST:
+        raise SchemaError(
+            f"marginals: {counted(len(found), 'group')} of columns have {cells:,} cells, and "
+            f"{_LARGEST:,} is the limit: choose fewer, or columns with fewer categories"
+        )
+    return tuple(found[key] for key in sorted(found))

@@ -26,7 +26,10 @@ from ..report import REPORT_BEGINS
 from ..tables.options import TableOptions
 from ..tables.task import MOST_RECORDS
 
-_TABLES_ONLY: Final = ("target", "positive", "keep_negatives", "train_records", "members")
+_TABLES_ONLY: Final = (
+    "target", "positive", "keep_negatives", "train_records", "members", "classifiers",
+)  # fmt: skip
+_SETTINGS: Final = ("usual", "published")
 
 
 @click.command("evaluate", short_help="Measure how good the synthetic records are.")
@@ -57,6 +60,11 @@ _TABLES_ONLY: Final = ("target", "positive", "keep_negatives", "train_records", 
 @click.option(
     "--train-records", type=count_from(1), default=MOST_RECORDS, show_default=True,
     metavar="N", help="Tables: train classifiers on at most so many records, drawn at random.",
+)  # fmt: skip
+@click.option(
+    "--classifiers", type=click.Choice(_SETTINGS), default=_SETTINGS[0], show_default=True,
+    help="Tables: settings of classifiers; published: those of DP-KIP's table 7, for comparison "
+    "with published tables only.",
 )  # fmt: skip
 @click.option(
     "--members", type=click.Path(path_type=Path), metavar="DATA",
@@ -90,6 +98,7 @@ def command(
     positive: str | None,
     keep_negatives: float,
     train_records: int,
+    classifiers: str,
     members: Path | None,
     metric_module: Path | None,
     release: Path | None,
@@ -110,7 +119,13 @@ def command(
     require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
     synthetic = synthetic or (Path("synthetic"),)
     tables: TableOptions | None = TableOptions(
-        schema, positive, keep_negatives, train_records, target, members
+        schema,
+        positive,
+        keep_negatives,
+        train_records,
+        target,
+        members,
+        published=classifiers == "published",
     )
     if not are_tables(synthetic, tables):
         tables = None

@@ -26,10 +26,10 @@ from sklearn.tree import DecisionTreeClassifier
 from .learner import XGBOOST, Learner, installed
 
 
-def _xgboost(seed: int) -> Any:  # noqa: ANN401 - as untyped as scikit-learn
+def _xgboost(seed: int, **more: float) -> Any:  # noqa: ANN401 - as untyped as scikit-learn
     xgboost = importlib.import_module("xgboost")
     return xgboost.XGBClassifier(
-        max_depth=3, learning_rate=0.1, base_score=0.5, n_jobs=1, random_state=seed
+        max_depth=3, learning_rate=0.1, base_score=0.5, n_jobs=1, random_state=seed, **more
     )
 
 
@@ -89,6 +89,29 @@ CLASSIFIERS: Final[dict[str, Learner]] = {
     ),
 }
 """The twelve, in the papers' order."""
+
+PUBLISHED: Final[dict[str, Learner]] = {
+    **CLASSIFIERS,
+    "Bernoulli naive Bayes": Learner(
+        lambda _: BernoulliNB(binarize=0.5), "features above 0.5 count as 1"
+    ),
+    "linear SVM": Learner(
+        lambda seed: LinearSVC(loss="hinge", tol=1e-8, max_iter=10_000, random_state=seed),
+        "hinge loss, C 1, at most 10,000 rounds",
+    ),
+    "AdaBoost": Learner(
+        lambda seed: AdaBoostClassifier(n_estimators=1000, learning_rate=0.7, random_state=seed),
+        "1,000 stumps, learning rate 0.7, SAMME (the paper: SAMME.R)",
+        ordered=True,
+    ),
+    XGBOOST: Learner(
+        lambda seed: _xgboost(seed, n_estimators=50, colsample_bytree=0.1),
+        "50 trees of depth 3, each on a tenth of the columns, learning rate 0.1, base score 0.5",
+        ordered=True,
+        needs="xgboost",
+    ),
+}
+"""The same with the settings of DP-KIP's table 7 (Vinaroz and Park, arXiv 2301.13389)."""
 
 
 def available() -> dict[str, Learner]:

@@ -26,6 +26,8 @@ class TableOptions:
         target: the column to predict in place of the label; a numeric one by regressions.
         members: the real records that the synthetic ones were made from, in memory or their path;
             their train part where they have one: what attackers find who know them.
+        published: give the classifiers the settings of DP-KIP's table 7, not the usual ones; for
+            comparison with published tables only.
 
     Raises:
         DataError: a number is out of its range.
@@ -37,6 +39,7 @@ class TableOptions:
     train_records: int = MOST_RECORDS
     target: str | None = None
     members: Frame | Location | None = None
+    published: bool = False
 
     def __post_init__(self) -> None:
         vars(self).update(  # with plain numbers: NumPy's are no JSON

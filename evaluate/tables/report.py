@@ -13,7 +13,7 @@ from ...common.console import TextTable
 from ..report import Evaluation
 from .attacks import CLOSEST, METHODS, SCOPE
 from .baselines import INDEPENDENT
-from .classifiers import CLASSIFIERS
+from .classifiers import CLASSIFIERS, PUBLISHED
 from .fidelity.associations import ASSOCIATIONS
 from .fidelity.correlations import CORRELATIONS
 from .fidelity.distances import METRICS
@@ -91,7 +91,8 @@ class TableEvaluation(Evaluation):
         """See `Evaluation`."""
         rows, task = self.rows, self.task
         used = list(rows[0].runs[0].scores)
-        kinds = CLASSIFIERS if task.target is None else REGRESSIONS
+        classifiers = PUBLISHED if task.published else CLASSIFIERS
+        kinds = classifiers if task.target is None else REGRESSIONS
         return {
             "measure": {name: MEANING[name] for name in task.measures},
             "distances": {metric.name: metric.method for metric in METRICS},
@@ -125,6 +126,8 @@ def notes(rows: Sequence[Row], task: Task) -> list[str]:
             f"only {task.kept_negatives:g} of the other class's records kept for training and "
             "test, as published tables did: for comparison only"
         )
+    if task.published and task.target is None and task.measures:
+        found.append("classifiers with the settings of published tables: for comparison only")
     if any(run.trained_with < run.usable for row in rows for run in row.runs):
         found.append(f"trained on at most {task.most_records:,} records, drawn at random")
     if task.measures and XGBOOST not in rows[0].runs[0].scores:

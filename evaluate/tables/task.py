@@ -36,6 +36,7 @@ class Task:
             parts of the classifiers; 1 but for comparison with published tables.
         most_records: to train classifiers on: more are a random part.
         target: a numeric column that is predicted; None if it is the label.
+        published: whether classifiers have the settings of published tables, not the usual ones.
     """
 
     classes: tuple[str, ...]
@@ -43,6 +44,7 @@ class Task:
     kept_negatives: float = 1.0
     most_records: int = MOST_RECORDS
     target: str | None = None
+    published: bool = False
 
     @property
     def measures(self) -> tuple[str, ...]:

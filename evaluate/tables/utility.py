@@ -18,10 +18,10 @@ from ...common.runtime.threads import use_threads
 from . import regressions
 from .attacks import Attackers
 from .baselines import some_rows
-from .classifiers import available
+from .classifiers import PUBLISHED, available
 from .features import ClassifierInputs, features_of
 from .fidelity.distances import Distances, distances
-from .learner import Learner
+from .learner import Learner, installed
 from .scores import Scores, score_more_classes, score_numbers, score_two_classes
 from .table import Table
 from .task import Task
@@ -73,7 +73,9 @@ def learners_for(task: Task) -> dict[str, Learner]:
     """What is to learn: classifiers, regressions, or nothing."""
     if not task.measures:
         return {}
-    return available() if task.target is None else regressions.available()
+    if task.target is not None:
+        return regressions.available()
+    return installed(PUBLISHED) if task.published else available()
 
 
 def evaluate_tables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ...release.commands.options import acceptance_options
 from ...release.file.distilled import holds_points
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
-from ..fit.recipe import GENERATORS, IMAGES, OBJECTIVES, PLAIN, RECIPES, TABLES, USUAL_CODE
+from ..fit.recipe import GENERATORS, IMAGES, OBJECTIVES, RECIPES, SCHEDULES, TABLES, USUAL_CODE
 from ..fit.settings import TableSettings, TrainingSettings
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
@@ -66,8 +67,8 @@ _FOR_TABLES = TableSettings()
 @click.option(
     "--recipe", type=click.Choice(list(RECIPES)),
     help="Train as the paper printed it: --generator cnn (resnet for colour, mlp for tables), "
-    "--objective mmd, and --code, --steps, --batch and --lr of its table 5. Each of them may be "
-    "given beside it. For releases of what --preset of 'dpntk embed' has made.",
+    "--objective mmd, --schedule constant, and --code, --steps, --batch and --lr of its table 5. "
+    "Each of them may be given beside it. For releases of what --preset of 'dpntk embed' has made.",
 )  # fmt: skip
 @click.option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
@@ -76,9 +77,10 @@ _FOR_TABLES = TableSettings()
     f"[default: {GENERATORS[IMAGES][0]}; for tables {GENERATORS[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
-    "--objective", type=click.Choice([PLAIN, *(of[0] for of in OBJECTIVES.values())]),
-    help="What is made small: the paper's plain distance (equation 6), or what dpntk has in its "
-    f"place [default: {OBJECTIVES[IMAGES][0]}; for tables {OBJECTIVES[TABLES][0]}]",
+    "--objective", type=click.Choice(list(dict.fromkeys(itertools.chain(*OBJECTIVES.values())))),
+    help="What is made small: the paper's plain distance (equation 6); that of --features rff with "
+    "weights that an opponent learns (PEARL); or what dpntk has in their place "
+    f"[default: {OBJECTIVES[IMAGES][0]}; for tables {OBJECTIVES[TABLES][0]}]",
 )  # fmt: skip
 @click.option(
     "--code", type=count_from(1),
@@ -98,6 +100,11 @@ _FOR_TABLES = TableSettings()
     "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; for tables "
     f"{_FOR_TABLES.learning_rate}]",
+)  # fmt: skip
+@click.option(
+    "--schedule", type=click.Choice(SCHEDULES),
+    help="Whether the learning rate falls to 0 along a cosine, or stays as it is "
+    f"[default: {SCHEDULES[0]}]",
 )  # fmt: skip
 @seed_option(
     "Of training and sampling; another seed gives other records [default: "
@@ -130,6 +137,7 @@ def command(
     steps: int | None,
     batch: int | None,
     learning_rate: float | None,
+    schedule: str | None,
     seed: int | None,
     module: Path | None,
     safe_csv: bool,
@@ -153,6 +161,7 @@ def command(
         "steps": steps,
         "batch": batch,
         "lr": learning_rate,
+        "schedule": schedule,
     }
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 
 from ...common.console import progress
 from ...common.errors import GeneratorError
+from .settings import TrainingSettings
 
 G = TypeVar("G", bound=nn.Module)
 G_co = TypeVar("G_co", bound=nn.Module, covariant=True)
@@ -66,26 +66,22 @@ def descend(
     generator: G,
     loss_at: Callable[[int], Loss],
     noise_floor: Callable[[], float],
-    *,
-    steps: int,
-    learning_rate: float,
+    settings: TrainingSettings,
 ) -> Training[G]:
-    """Adam, with a learning rate that falls to 0 along a cosine.
+    """Adam, with the learning rate of the settings.
 
     Args:
         generator: whose parameters are trained, in place.
         loss_at: the loss of a fresh batch at a step, counted from 1.
         noise_floor: what the release's noise alone adds to the reported loss, in expectation.
-        steps: how many.
-        learning_rate: at the start.
+        settings: how many steps, and how long.
 
     Raises:
         GeneratorError: the training diverged.
     """
-    optimiser = torch.optim.Adam(generator.parameters(), lr=learning_rate)
-    falling = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: 0.5 * (1 + math.cos(math.pi * step / steps))
-    )
+    steps = settings.steps
+    optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, settings.rate)
     every = max(1, min(_AVERAGED, steps // 10))
     recent: list[Tensor] = []
     losses: list[LossPoint] = []
@@ -100,7 +96,7 @@ def descend(
             loss.minimised.backward()
             require_finite((p.grad for p in parameters if p.grad is not None), diverged)
             optimiser.step()
-            falling.step()
+            schedule.step()
             recent.append(loss.reported.detach())
             if step % every == 0:
                 mean = torch.stack(recent).mean().item()

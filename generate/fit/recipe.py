@@ -18,10 +18,13 @@ TABLES: Final = "tables"
 IN_COLOUR: Final = "images in colour"
 TEMPLATES, CONVOLUTIONAL, RESIDUAL = "template", "cnn", "resnet"
 KNOTS, PERCEPTRON = "knots", "mlp"
-WHITENED, WEIGHTED, PLAIN = "whitened", "weighted", "mmd"
+WHITENED, WEIGHTED, PLAIN, PEARL = "whitened", "weighted", "mmd", "pearl"
 GENERATORS: Final = {IMAGES: (TEMPLATES, CONVOLUTIONAL, RESIDUAL), TABLES: (KNOTS, PERCEPTRON)}
-OBJECTIVES: Final = {IMAGES: (WHITENED, PLAIN), TABLES: (WEIGHTED, PLAIN)}
+OBJECTIVES: Final = {IMAGES: (WHITENED, PLAIN, PEARL), TABLES: (WEIGHTED, PLAIN, PEARL)}
 """Of each kind of records what there is; the first one is taken if nothing is said."""
+COSINE, CONSTANT = "cosine", "constant"
+SCHEDULES: Final = (COSINE, CONSTANT)
+"""What the learning rate does; the first one is taken if nothing is said."""
 USUAL_CODE: Final = 10
 _MOST_CODE: Final = 1000
 
@@ -32,10 +35,12 @@ class ComposedSettings(TrainingSettings):
 
     Attributes:
         generator: of images "template", "cnn" or "resnet", of tables "knots" or "mlp".
-        objective: "mmd", the plain loss of the paper's equation 6; of images "whitened", of tables
+        objective: "mmd", the plain loss of the paper's equation 6; "pearl", that of random Fourier
+            features with weights that an opponent learns; of images "whitened", of tables
             "weighted": what dpntk minimises if nothing is said.
         code: length of the latent code, of "cnn", "resnet" and "mlp"; 0 of the others, which have
             their own.
+        schedule: "cosine" if the learning rate falls to 0, "constant" if it stays as it is.
         recipe: name of the bundle that the choices come from; none if empty.
         presets: names of those that the release's features may have been made by, if the recipe's
             numbers come from them.
@@ -47,6 +52,7 @@ class ComposedSettings(TrainingSettings):
     generator: str = TEMPLATES
     objective: str = WHITENED
     code: int = 0
+    schedule: str = COSINE
     recipe: str = ""
     presets: tuple[str, ...] = ()
 
@@ -59,6 +65,8 @@ class ComposedSettings(TrainingSettings):
                 f"--objective {self.objective}: with --generator {self.generator}, of {kind}, it "
                 f"is {known}"
             )
+        if self.schedule not in SCHEDULES:
+            raise GeneratorError(f"--schedule {self.schedule}: it is {' or '.join(SCHEDULES)}")
         if self.generator in (TEMPLATES, KNOTS):
             if self.code:
                 other = GENERATORS[kind][1]
@@ -66,6 +74,10 @@ class ComposedSettings(TrainingSettings):
         else:
             code = whole(self.code, "code", GeneratorError, least=1, most=_MOST_CODE)
             vars(self).update(code=code)
+
+    def rate(self, step: int) -> float:
+        """See `TrainingSettings`."""
+        return 1.0 if self.schedule == CONSTANT else super().rate(step)
 
     @property
     def kind(self) -> str:
@@ -93,12 +105,14 @@ class Recipe:
         generator: by the kind of records; images in colour are one.
         objective: of both.
         learning_rate: at the start.
+        schedule: what becomes of it.
     """
 
     name: str
     generator: Mapping[str, str]
     objective: str
     learning_rate: float
+    schedule: str
 
     def choices(self, release: Release) -> dict[str, Any]:
         """What the recipe chooses for a release: fields of `ComposedSettings`.
@@ -119,6 +133,7 @@ class Recipe:
             "steps": row.steps,
             "batch": row.batch,
             "learning_rate": self.learning_rate,
+            "schedule": self.schedule,
         }
 
 
@@ -127,6 +142,7 @@ PAPER: Final = Recipe(
     {IMAGES: CONVOLUTIONAL, IN_COLOUR: RESIDUAL, TABLES: PERCEPTRON},
     PLAIN,
     LEARNING_RATE,
+    CONSTANT,
 )
 """Algorithm 1 of Yang et al., arXiv 2303.01687."""
 RECIPES: Final = {recipe.name: recipe for recipe in (PAPER,)}
@@ -150,7 +166,7 @@ def composed(
         GeneratorError: what was said does not go together, or not with the release.
     """
     kind = kind_of(release)
-    parts = {"generator", "objective", "code"} & given.keys()
+    parts = {"generator", "objective", "code", "schedule"} & given.keys()
     chosen = dict(given) if recipe is None else {**recipe.choices(release), **given}
     if recipe is None and not parts:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ class TrainingSettings(Terse):
         steps: optimisation steps.
         batch: records a step, the same number of every class.
         seed: of the generator's weights, latent codes and draws.
-        learning_rate: of Adam at the start; it falls to 0 along a cosine.
+        learning_rate: of Adam at the start; see `rate`.
 
     Raises:
         GeneratorError: one of them is no number that makes sense.
@@ -43,6 +44,10 @@ class TrainingSettings(Terse):
     def to_json(self) -> dict[str, Any]:
         """The settings as a plain mapping."""
         return asdict(self)
+
+    def rate(self, step: int) -> float:
+        """The learning rate after so many steps, relative to that at the start: down a cosine."""
+        return 0.5 * (1 + math.cos(math.pi * step / self.steps))
 
 
 @dataclass(frozen=True, repr=False)

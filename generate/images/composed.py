@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from ...common.errors import GeneratorError
 from ...common.features.torchscript import module_for
@@ -12,13 +14,20 @@ from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Training, untrained
-from ..fit.recipe import PLAIN, TEMPLATES, ComposedSettings
+from ..fit.recipe import PEARL, PLAIN, TEMPLATES, WHITENED, ComposedSettings
 from ..kernels.plain_mmd import PlainMMD
+from ..kernels.reweighted_mmd import ReweightedDistance
 from .distance import ImageDistance
 from .generators import ImageGenerator, new_network
 from .shares import likely_shares
 from .training import approach, train
 from .whitening import WhitenedDistance
+
+_DISTANCES: Final[dict[str, Callable[..., ImageDistance]]] = {
+    WHITENED: WhitenedDistance,
+    PLAIN: PlainMMD,
+    PEARL: ReweightedDistance,
+}
 
 
 def train_composed(
@@ -31,8 +40,7 @@ def train_composed(
     """Train the generator that was chosen, by the distance that was chosen.
 
     With "cnn" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
-    batch, as many of each class, and the gradient of equation 6. The learning rate falls to 0 along
-    a cosine.
+    batch, as many of each class, and the gradient of equation 6.
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
@@ -46,25 +54,22 @@ def train_composed(
 
     Raises:
         ModuleError: the module is missing, is another one, or failed.
-        GeneratorError: the training diverged, or the release is of a table.
+        GeneratorError: the training diverged, the release is of a table, or of features that the
+            objective is not for.
         DeviceError: there is no such device here.
     """
     if not isinstance(release.schema, ImageSchema):
         raise GeneratorError("the release is of a table, not of images")
     schema = release.schema
-    plain = settings.objective == PLAIN
+    distance_to = _DISTANCES[settings.objective]
     if settings.generator == TEMPLATES:
-        # In the units of the whitened distance, in which the prior is.
-        distance_to = (
-            partial(PlainMMD, scale=float(len(schema.classes))) if plain else WhitenedDistance
-        )
+        if settings.objective != WHITENED:  # in whose units the prior is
+            distance_to = partial(distance_to, scale=float(len(schema.classes)))
         return train(release, settings, module=module, device=device, distance_to=distance_to)
     place = choose_device(device)
     release = replace(release, class_weights=likely_shares(release))
     computed_by = module_for(release.feature_map, module)
-    objective: ImageDistance = (PlainMMD if plain else WhitenedDistance)(
-        release, place, computed_by
-    )
+    objective = distance_to(release, place, computed_by)
     generator = untrained(
         lambda: new_network(settings.generator, schema, settings.code), settings.seed
     )

@@ -130,8 +130,7 @@ def approach(
         generator,
         loss_at,
         lambda: objective.noise_floor,
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
+        settings,
     )
 
 

@@ -13,9 +13,10 @@ from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, untrained
-from ..fit.recipe import PERCEPTRON, PLAIN, ComposedSettings
+from ..fit.recipe import PEARL, PERCEPTRON, PLAIN, ComposedSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..kernels.plain_mmd import PlainMMD
+from ..kernels.reweighted_mmd import ReweightedDistance
 from .generator import TableGenerator, TableGeneratorSpec
 from .generators import RowGenerator
 from .objective import TableDistance
@@ -29,8 +30,7 @@ def train_composed(
     """Train the generator that was chosen, by the distance that was chosen.
 
     With "mlp" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
-    batch, as many of each class, and the gradient of equation 6. The learning rate falls to 0 along
-    a cosine.
+    batch, as many of each class, and the gradient of equation 6.
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
@@ -65,18 +65,18 @@ def _distance(
     release: Release, schema: TableSchema, settings: ComposedSettings, place: torch.device
 ) -> tuple[Callable[[Tensor], Loss], float]:
     """What is made small, and what the release's noise alone adds to it."""
-    if settings.objective == PLAIN:
-        if parts_of(release.feature_map).marginals is not None:
+    if settings.objective in (PLAIN, PEARL):
+        if settings.objective == PLAIN and parts_of(release.feature_map).marginals is not None:
             raise GeneratorError(
                 f"--objective {PLAIN}: the release has {release.feature_map.describe(schema)}, and "
                 "the plain loss knows the network's alone: embed with --marginals 0"
             )
-        plain = PlainMMD(release, place)
+        plain = (PlainMMD if settings.objective == PLAIN else ReweightedDistance)(release, place)
 
-        def by_equation_6(records: Tensor) -> Loss:
+        def by_itself(records: Tensor) -> Loss:
             found = plain(records)
             return Loss(found, found)
 
-        return by_equation_6, plain.noise_floor
+        return by_itself, plain.noise_floor
     weighted = TableDistance(pooled_mean(release), release.feature_map, schema, place)
     return lambda records: Loss(*weighted(records)), weighted.noise_floor

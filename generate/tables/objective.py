@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from ..kernels.mmd import MeanEmbeddingDistance, distance_from, squared_distance
 from .marginals import marginal_part, marginals_of, record_targets
 
 _Place = tuple[int, int]
+_PAIR: Final = 2
 
 
 class TableDistance:
@@ -120,11 +122,12 @@ def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal
     places = marginals.places[len(marginals.columns) :]
     return tuple(
         PairMarginal(
-            _place(pair.first),
-            _place(pair.second),
-            (noisy[place] / size).T.reshape(-1, pair.first.count, pair.second.count),
+            _place(group.sides[0]),
+            _place(group.sides[1]),
+            (noisy[place] / size).T.reshape(-1, *(side.count for side in group.sides)),
         )
-        for pair, place in zip(marginals.pairs, places, strict=True)
+        for group, place in zip(marginals.groups, places, strict=True)
+        if len(group.sides) == _PAIR
     )
 
 

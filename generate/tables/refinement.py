@@ -37,6 +37,7 @@ from ..output.generator_file import Arrays
 from .marginal_matching import make_whole
 from .marginals import is_noise
 from .moves.correlations import ReleasedMoments
+from .moves.counts import ReleasedCounts
 from .moves.relu_features import Goal, ShallowTangents, has_shallow_tangents
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
@@ -147,9 +148,9 @@ class Refinement:
         mean = torch.from_numpy(self.mean[label, : parts.split] / np.float32(parts.main_weight))
         noise = float(self.noise[label])
         moments = ReleasedMoments.of(parts, self.mean[label], noise)
-        return Goal(
-            self._tangents, blocks_of(self.schema), mean, noise / parts.main_weight, moments
-        )
+        counts = ReleasedCounts.of(parts, self.mean[label], noise)
+        blocks = blocks_of(self.schema)
+        return Goal(self._tangents, blocks, mean, noise / parts.main_weight, moments, counts)
 
     def draw(
         self,

@@ -96,6 +96,5 @@ def approach(
         generator,
         loss_at,
         noise_floor,
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
+        settings,
     )

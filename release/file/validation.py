@@ -171,9 +171,9 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
     if not isinstance(schema, TableSchema):
         raise wrong
     try:
-        pairs = marginals.names_of_pairs(schema)
-        known = [MarginalFeatures.of(schema, pairs=pairs)]
-        if not pairs and any(not column.kind.numeric for column in schema.features):
+        groups = marginals.names_of_groups(schema)
+        known = [MarginalFeatures.of(schema, groups=groups)]
+        if not groups and any(not column.kind.numeric for column in schema.features):
             known.append(MarginalFeatures.of(schema, numbers=False))
     except SchemaError as error:
         raise wrong from error

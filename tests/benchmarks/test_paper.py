@@ -1,8 +1,9 @@
-"""The benchmark of the paper's own system: it goes the whole way, and its table shows both."""
+"""The benchmark of the paper's own system goes the whole way, and its table shows what was run."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,16 @@ import pytest
 from PIL import Image
 
 from benchmarks import paper
-from benchmarks.paper import DEFAULT, PAPER, PRINTED, Run, table, wanted
+from benchmarks.paper import DEFAULT, EPSILONS, PAPER, WIDTHS, Run, cells_of, table, wanted
 from dpntk.common.features.ntk.presets import PRESETS
+from dpntk.common.schema.classes import numbered
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
+from dpntk.embed import FeatureOptions
+from dpntk.generate import TrainingSettings
+from dpntk.generate.fit.recipe import PAPER as RECIPE
+from dpntk.generate.fit.recipe import composed
+from tests.conftest import make_small_release
 from tests.helpers.data_sets import write_idx
 
 
@@ -39,30 +48,32 @@ def test_quick_goes_the_whole_way_and_keeps_nothing(
 
 
 def test_the_runs_are_those_of_table_1_and_figures_1_2_4() -> None:
-    runs = list(wanted(["MNIST"], [PAPER], 500, 1))
+    cells = cells_of(list(WIDTHS), list(EPSILONS))
+    runs = list(wanted(["MNIST"], [PAPER], cells, 5000, 2000))
     assert [(run.width, run.epsilon) for run in runs] == [
         (100, 10.0), (400, 10.0), (800, 10.0), (1000, 10.0),
         (800, 0.2), (800, 1.0), (800, math.inf),
     ]  # fmt: skip
-    cells = {("MNIST", run.width, run.epsilon) for run in runs}
-    assert {cell for cell in PRINTED if cell[0] == "MNIST"} == cells - {("MNIST", 800, math.inf)}
+    assert {(run.batch, run.steps) for run in runs} == {(5000, 2000)}
 
 
-def test_what_was_printed_stands_beside_the_papers_system_alone() -> None:
+def test_runs_of_other_batches_and_steps_are_rows_of_their_own() -> None:
     scores = {"logistic regression": 0.83, "MLP": 0.87, "seconds": 9.0}
-    runs = [Run("MNIST", 800, 10.0, method, 500, 0) for method in (PAPER, DEFAULT)]
-    runs += [Run("MNIST", 800, math.inf, PAPER, 500, seed) for seed in range(2)]
-    ours, default = "0.830 / 0.870", "| MNIST | 800 | 10 | default"
-    lines = table({run.key: scores for run in runs}).splitlines()[-3:]
+    runs = [Run("MNIST", 800, 10.0, PAPER, 500, 2000, seed) for seed in range(2)]
+    runs += [Run("MNIST", 800, math.inf, PAPER, 5000, 300, 0)]
+    lines = table({run.key: scores for run in runs}).splitlines()[-2:]
     assert lines == [
-        f"{default} | 500 | 1 | {ours} |  | 9 |",
-        f"| MNIST | 800 | 10 | paper | 500 | 1 | {ours} | 0.840 / 0.880 | 9 |",
-        f"| MNIST | 800 | none | paper | 500 | 2 | {ours} |  | 9 |",
+        "| MNIST | 800 | 10 | paper | 500 x 2000 | 2 | 0.830 ± 0.000 | 0.870 ± 0.000 | 9 |",
+        "| MNIST | 800 | inf | paper | 5000 x 300 | 1 | 0.830 | 0.870 | 9 |",
     ]
 
 
-def test_the_papers_settings_are_those_of_its_table_5() -> None:
-    settings = Run("MNIST", 800, 10.0, PAPER, PRESETS["mnist"].batch, 3).settings
-    chosen = settings(None, None)  # type: ignore[arg-type]
+def test_the_papers_settings_are_those_of_the_recipe() -> None:
+    schema = ImageSchema(28, numbered(10), Origin.FORMAT, Origin.DECLARED)
+    feature_map = FeatureOptions(preset="mnist").draw(schema)
+    release = replace(make_small_release(), feature_map=feature_map, schema=schema)
     row = PRESETS["mnist"]
-    assert (chosen.steps, chosen.batch, chosen.seed) == (row.steps, row.batch, 3)
+    run = Run("MNIST", 800, 10.0, PAPER, row.batch, row.steps, 3)
+    recipe = composed(release, TrainingSettings(seed=3), RECIPE, {})
+    assert recipe is not None
+    assert run.settings(release, None) == replace(recipe, recipe="", presets=())

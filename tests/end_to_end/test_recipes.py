@@ -84,7 +84,7 @@ def test_images_as_printed(dpntk: Command, of_digits: Path) -> None:
     assert made.code == 0, made.stderr
     assert training("s") == {
         "steps": 2, "batch": 20, "seed": 0, "learning_rate": 0.01,
-        "generator": "cnn", "objective": "mmd", "code": 5,
+        "generator": "cnn", "objective": "mmd", "code": 5, "schedule": "constant",
         "recipe": "paper", "presets": ["mnist", "fashion-mnist"],
     }  # fmt: skip
     with np.load("s/images.npz") as images:
@@ -157,7 +157,7 @@ def test_tables_as_printed(dpntk: Command, tmp_path: Path) -> None:
     assert made.code == 0, made.stderr
     assert training("s") == {
         "steps": 2, "batch": 20, "seed": 0, "learning_rate": 0.01,
-        "generator": "mlp", "objective": "mmd", "code": 11,
+        "generator": "mlp", "objective": "mmd", "code": 11, "schedule": "constant",
         "recipe": "paper", "presets": ["adult"],
     }  # fmt: skip
     rows = csv.read_csv("s/table.csv")
@@ -166,6 +166,24 @@ def test_tables_as_printed(dpntk: Command, tmp_path: Path) -> None:
     saved = load_generator(Path("s"))
     assert isinstance(saved.generator, PerceptronGenerator)
     assert len(saved.generator.network) == 3 + 1  # hidden layers, because there are categories
+
+
+@pytest.mark.parametrize("kind", ["images", "numeric columns"])
+def test_pearl_takes_random_fourier_features(dpntk: Command, tmp_path: Path, kind: str) -> None:
+    random = np.random.default_rng(0)
+    source = SourceOptions(classes=2)
+    data: Any = (random.integers(0, 256, (40, 8, 8), dtype=np.uint8), np.arange(40) % 2)
+    if kind != "images":
+        label = ADULT_LIKE.columns[-1]
+        source = SourceOptions(schema=TableSchema((*ADULT_LIKE.columns[:2], label), label.name))
+        data = adult_like(40).select(["n0", "n1", label.name])
+    embedding = embed(data, FeatureOptions("rff", frequencies=20), source)
+    release = unrecorded_release(embedding, PrivacyParameters(math.inf, not_private=True))
+    write_release(release, tmp_path / "release.h5", own_key())
+    made = dpntk("generate", "release.h5", "--objective", "pearl", *BRIEF, "-o", "s")
+    assert made.code == 0, made.stderr
+    assert training("s")["objective"] == "pearl"
+    assert training("s")["schedule"] == "cosine"
 
 
 def test_what_does_not_fit_gets_one_line_that_says_what_would(
@@ -196,6 +214,8 @@ def test_what_does_not_fit_gets_one_line_that_says_what_would(
         ("table.h5", "--generator cnn", "of tables, which take knots or mlp"),
         ("table.h5", "--objective whitened", "it is weighted or mmd"),
         ("images.h5", "--code 3", "--code 3: it goes with --generator cnn"),
+        ("images.h5", "--objective pearl", "embed with --features rff"),
+        ("table.h5", "--objective pearl", "of numeric columns alone"),
         ("distilled set.h5", "--recipe paper", "--recipe: .* nothing to train"),
     ):
         made = dpntk("generate", release, *options.split(), "-o", "s")

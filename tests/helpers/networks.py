@@ -57,6 +57,7 @@ NETWORKS = {
     "fc_1l behind a front, in colour": draw(
         (Linear(5), Activation("relu")), (OF_COLOURS.outputs,), OF_COLOURS
     ),
+    "layer norm behind fc_1l": paper("fc_1l_norm", VECTOR, 9),
     "fc_2l": paper("fc_2l", VECTOR, 9, 6),
     "fc_2l leaky": paper("fc_2l", VECTOR, 9, 6, activation="leaky_relu"),
     "fc_2l relu6": paper("fc_2l", VECTOR, 9, 6, activation="relu6"),

@@ -1,11 +1,12 @@
 """The networks of the DP-NTK paper (Yang et al., arXiv 2303.01687, table 5), by name and widths.
 
-=======  ============================================================================
-`fc_1l`  linear (W), ReLU
-`fc_2l`  linear (W1), ReLU, linear (W2), layer norm
-`cnn_1l` convolution with W channels, ReLU
-`cnn_2l` convolution with W1 channels, ReLU, convolution with W2 channels, layer norm
-=======  ============================================================================
+============  =======================================================================
+`fc_1l`       linear (W), ReLU
+`fc_1l_norm`  linear (W), ReLU, layer norm: what the authors' public code calls fc_1l
+`fc_2l`       linear (W1), ReLU, linear (W2), layer norm
+`cnn_1l`      convolution with W channels, ReLU
+`cnn_2l`      convolution with W1 channels, ReLU, convolution with W2 channels, layer norm
+============  =======================================================================
 
 Each is followed by a linear layer with as many outputs as there are classes. Kernels are 3x3 on
 images; on vectors a convolution runs along the vector with a kernel of 3, and the second layer of
@@ -23,11 +24,16 @@ from .layers import Activation, Affine, Convolution, Flatten, Layer, LayerNorm, 
 
 ARCHITECTURES: Final = {
     "fc_1l": (400,),
+    "fc_1l_norm": (400,),
     "fc_2l": (400, 100),
     "cnn_1l": (16,),
     "cnn_2l": (16, 32),
 }
 """Their names and the widths that they have if none are given."""
+CUSTOM: Final = "custom"
+"""What a network is called that none of them is."""
+NAMED_LATER: Final = ("fc_1l_norm",)
+"""Networks that were called so before they had a name, in files that there may be."""
 _KERNEL: Final = 3
 _LARGEST_WIDTH: Final = 100_000
 
@@ -55,6 +61,8 @@ def layers_of(arch: str, widths: Sequence[int], shape: Shape, activation: str) -
     bend = Activation(activation)
     if arch == "fc_1l":
         return fc_1l(widths[0], activation)
+    if arch == "fc_1l_norm":
+        return (*fc_1l(widths[0], activation), LayerNorm())
     if arch == "fc_2l":
         return (Linear(widths[0]), bend, Linear(widths[1]), LayerNorm())
     first = (Convolution(widths[0], _KERNEL), bend)
@@ -76,7 +84,7 @@ def takes_vectors(arch: str) -> bool:
 
 
 def name_of(layers: Sequence[Layer], shape: Shape) -> tuple[str, tuple[int, ...]]:
-    """Name and widths of a network: those that `layers_of` makes it from, or else "custom"."""
+    """Name and widths of a network: those that `layers_of` makes it from, or else `CUSTOM`."""
     widths = tuple(
         layer.outputs if isinstance(layer, Linear) else layer.channels
         for layer in layers
@@ -87,7 +95,7 @@ def name_of(layers: Sequence[Layer], shape: Shape) -> tuple[str, tuple[int, ...]
         fits = len(widths) == len(usual) and len(functions) == 1
         if fits and tuple(layers) == layers_of(arch, widths, shape, *functions):
             return arch, widths
-    return "custom", widths
+    return CUSTOM, widths
 
 
 def read_widths(text: str, arch: str) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ from ...errors import SchemaError
 from ...schema import Schema
 from ...schema.table import TableSchema
 from ..base import FEATURE_MAPS
-from .architectures import name_of
+from .architectures import CUSTOM, NAMED_LATER, name_of
 from .layers import (
     Activation,
     Affine,
@@ -307,7 +307,10 @@ class TangentFeatures:
             levels=spec["levels"],
             front=front,
         )
-        if rebuilt.spec() != dict(spec):
+        known = rebuilt.spec()
+        if known["arch"] in NAMED_LATER and spec.get("arch") == CUSTOM:
+            known["arch"] = CUSTOM
+        if known != dict(spec):
             raise SchemaError("feature map: not one that this dpntk knows")
         return rebuilt
 

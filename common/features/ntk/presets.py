@@ -19,6 +19,9 @@ from .map import TangentFeatures
 from .scattering import Pixels
 
 _ACTIVATION: Final = "relu"
+_IN_THEIR_CODE: Final = {"fc_1l": "fc_1l_norm"}
+"""What the authors' code makes of a name of the table, where dpntk calls it otherwise: there is a
+layer norm behind the ReLU, of which the paper says nothing."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Preset:
     """A row of the table.
 
     Attributes:
-        arch: the network, one of `ARCHITECTURES`, with ReLU; before it stand the pixels.
+        printed: the network as the table names it.
         width: of its hidden layers.
         shape: of the data set.
         steps: training steps of the generator.
@@ -69,12 +72,17 @@ class Preset:
         batch: records in a step.
     """
 
-    arch: str
+    printed: str
     width: str
     shape: ImageShape | TableShape
     steps: int
     code: int
     batch: int
+
+    @property
+    def arch(self) -> str:
+        """The network, one of `ARCHITECTURES`, with ReLU; before it stand the pixels."""
+        return _IN_THEIR_CODE.get(self.printed, self.printed)
 
     def made(self, feature_map: FeatureMap) -> bool:
         """Whether a feature map is this one's, apart from its random weights."""

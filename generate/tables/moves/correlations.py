@@ -168,13 +168,13 @@ class Correlations:
         longer = self._theta + _RATE * missing
         self._theta = torch.where(self._free, longer / (1 + _RATE * self._ridge), 0.0)
 
-    def pull(self, records: Tensor) -> Pull:
+    def pull(self, records: Tensor) -> ProductPull:
         """What exchanges between the first half of some rows and the other one change."""
         places = self._released.places()
-        return Pull(self.standardised(records), self._theta.float(), places)
+        return ProductPull(self.standardised(records), self._theta.float(), places)
 
 
-class Pull:
+class ProductPull:
     """By how much the energy grows if two rows exchange their values of a column.
 
     Args:

@@ -15,7 +15,9 @@ from ....common.features.joint import JointFeatures
 from ....common.features.ntk.layers import Activation, Linear
 from ....common.features.ntk.map import TangentFeatures
 from ....common.schema.encoding import Block
-from .correlations import Correlations, ReleasedMoments
+from .correlations import ReleasedMoments
+from .counts import ReleasedCounts
+from .energy import Energy, Pulls
 
 _PAIRS: Final = 512
 """So many pairs of rows at a time: what is known of them fits into a processor's cache."""
@@ -28,11 +30,8 @@ _LEAST_COLUMNS: Final = 3
 
 
 def has_shallow_tangents(feature_map: FeatureMap) -> bool:
-    """Whether they are tangent features of one hidden layer of ReLU units, beside marginals.
-
-    With marginals of pairs, too, they are not: to know these, rows must be chosen.
-    """
-    if not isinstance(feature_map, JointFeatures) or feature_map.marginals.pairs:
+    """Whether they are tangent features of one hidden layer of ReLU units, beside marginals."""
+    if not isinstance(feature_map, JointFeatures):
         return False
     main = feature_map.main
     if not isinstance(main, TangentFeatures):
@@ -96,7 +95,7 @@ class ShallowTangents:
         theta: Tensor,
         blocks: Sequence[Block],
         random: np.random.Generator,
-        correlations: Correlations | None = None,
+        energies: Sequence[Energy] = (),
     ) -> None:
         """Try one exchange of each row with another one, the same of all columns, one by one.
 
@@ -105,13 +104,13 @@ class ShallowTangents:
             theta: (d,).
             blocks: columns whose values are exchanged.
             random: pairs the rows, and decides.
-            correlations: a further part of the energy.
+            energies: further parts of the energy.
         """
         form = self._along(theta)
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
         for rows in order.split(2 * _PAIRS):
             here = records[rows]
-            form.swap(here, blocks, random, correlations)
+            form.swap(here, blocks, random, energies)
             records[rows] = here
 
     def resample(
@@ -166,6 +165,7 @@ class Goal:
         mean: (d,), noisy.
         noise: standard deviation of the noise on an entry of it.
         moments: what products of their numbers should be; None if that is not known.
+        counts: how often cells of several columns should be; None likewise.
     """
 
     tangents: ShallowTangents
@@ -173,6 +173,7 @@ class Goal:
     mean: Tensor
     noise: float
     moments: ReleasedMoments | None = None
+    counts: ReleasedCounts | None = None
 
     @property
     def floor(self) -> float:
@@ -219,10 +220,10 @@ class _LinearForm:
         records: Tensor,
         blocks: Sequence[Block],
         random: np.random.Generator,
-        correlations: Correlations | None = None,
+        energies: Sequence[Energy] = (),
     ) -> None:
         """Rows of the first half and those of the other one exchange values, in place."""
-        pull = None if correlations is None else correlations.pull(records)
+        pull = Pulls([energy.pull(records) for energy in energies])
         half = len(records) // 2
         sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
@@ -238,9 +239,7 @@ class _LinearForm:
             torch.add(sums[:half], difference, out=new_sums[:half])
             torch.sub(sums[half:], difference, out=new_sums[half:])
             new_value = self._of(new_sums, new_square)
-            gain = (new_value - value).view(2, half).sum(dim=0)
-            if pull is not None:
-                gain = gain + pull.gain(block)
+            gain = (new_value - value).view(2, half).sum(dim=0) + pull.gain(block)
             chance = torch.from_numpy(-random.standard_exponential(half, dtype=np.float32))
             chosen = ((chance < gain) & change.any(dim=1)).nonzero()[:, 0]
             both = torch.cat([chosen, chosen + half])
@@ -248,8 +247,7 @@ class _LinearForm:
             records[:half, place][chosen], records[half:, place][chosen] = taken, given
             sums[both], square[both] = new_sums[both], new_square[both]
             value[both] = new_value[both]
-            if pull is not None:
-                pull.exchanged(block, chosen)
+            pull.exchanged(block, chosen)
 
     def resample(
         self,

@@ -28,6 +28,8 @@ from torch import Tensor
 
 from ....common.console import Advance
 from .correlations import Correlations
+from .counts import Counts
+from .energy import Energy
 from .relu_features import Goal
 
 _WINDOW: Final = 10
@@ -53,7 +55,7 @@ class SwapMoves:
     def __init__(self, goal: Goal, random: np.random.Generator) -> None:
         self._goal, self._random, self._rate = goal, random, _RATE
         self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
-        self._correlations: Correlations | None = None
+        self._energies: list[Energy] = []
 
     def begin(self, records: Tensor, advance: Advance) -> None:
         """Exchange values until the mean feature comes no nearer to the goal.
@@ -63,7 +65,9 @@ class SwapMoves:
             advance: is told how near the mean features are.
         """
         if self._goal.moments is not None:
-            self._correlations = Correlations(self._goal.moments, records)
+            self._energies.append(Correlations(self._goal.moments, records))
+        if self._goal.counts is not None:
+            self._energies.append(Counts(self._goal.counts, records))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
@@ -87,8 +91,8 @@ class SwapMoves:
         # The ridge counts at the new theta: else a large one would make the steps diverge.
         held = 1 + self._rate * goal.ridge / (1 - _MOMENTUM)
         self._theta = (self._theta + self._rate * self._step) / held
-        if self._correlations is not None:
-            self._correlations.learn(records)
+        for energy in self._energies:
+            energy.learn(records)
         columns = goal.some_columns(self._random)
-        goal.tangents.swap(records, self._theta, columns, self._random, self._correlations)
+        goal.tangents.swap(records, self._theta, columns, self._random, self._energies)
         return float(missing.square().sum())

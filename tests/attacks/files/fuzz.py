@@ -45,8 +45,12 @@ from dpntk.generate import load_generator
 from dpntk.generate.distilled import export_points
 from dpntk.generate.images.export import SavedImageGenerator, write_synthetic
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.networks.resnet import ResidualGenerator, ResidualSpec
+from dpntk.generate.images.networks.spec import NetworkSpec
 from dpntk.generate.output.generator_file import GENERATOR
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
+from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec
 from dpntk.generate.tables.sampling import sample_rows
 from dpntk.release import Acceptance, PrivacyParameters, SignedBy, open_any
 from dpntk.release.file.distilled import holds_points
@@ -188,8 +192,26 @@ def _folders(folder: Path) -> Iterator[Path]:
     yield folder / "rows"
 
 
+def _printed_networks(folder: Path) -> Iterator[Path]:
+    """Folders of the generators that papers have, whose files say which one they hold."""
+    shares, origin = np.full(2, 0.5), {"release": {"epsilon": 1.0}}
+    networks: dict[str, ConvolutionalGenerator | ResidualGenerator] = {
+        "cnn": ConvolutionalGenerator(NetworkSpec(8, 2, 3)),
+        "resnet": ResidualGenerator(ResidualSpec(8, 2, 3, width=1)),
+    }
+    for name, network in networks.items():
+        images = SavedImageGenerator(network.eval(), ("a", "b"), shares, origin)
+        write_synthetic(folder / name, images, *images.sample(6, 0), {})
+        yield folder / name
+    perceptron = PerceptronGenerator(PerceptronSpec(3, 2, width=4), PEOPLE).eval()
+    rows = SavedTableGenerator(perceptron, shares, (), origin)
+    write_table(folder / "mlp", rows, rows.draw(6, 0).table, {})
+    yield folder / "mlp"
+
+
 def _generator_seeds(folder: Path) -> list[Seed]:
-    paths = [path / GENERATOR for path in _folders(folder) if (path / GENERATOR).exists()]
+    folders = [*_folders(folder), *_printed_networks(folder)]
+    paths = [path / GENERATOR for path in folders if (path / GENERATOR).exists()]
     return [Seed(path.read_bytes(), path) for path in paths]
 
 

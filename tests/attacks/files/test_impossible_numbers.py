@@ -21,6 +21,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, GeneratorError
 from dpntk.embed import Embedding
 from dpntk.generate.fit.descent import Loss, descend
+from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
@@ -99,7 +100,7 @@ def test_nothing_that_is_no_number_goes_backwards(where: str) -> None:
 
     before = [p.detach().clone() for p in network.parameters()]
     with pytest.raises(GeneratorError, match="diverged at step 3: lower --lr"):
-        descend(network, loss_at, steps=10, learning_rate=0.1, noise_floor=lambda: 0.0)
+        descend(network, loss_at, lambda: 0.0, TrainingSettings(steps=10, learning_rate=0.1))
     assert all(bool(p.isfinite().all()) for p in network.parameters())
     assert any(not torch.equal(p, q) for p, q in zip(before, network.parameters(), strict=True))
 

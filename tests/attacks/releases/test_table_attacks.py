@@ -154,6 +154,9 @@ def test_a_hostile_schema_is_refused(
         _pairs([1, 19, 46, 4]),
         _pairs([46, 4, 1, 20]),
         _pairs([1, 2**24, 1, 2**24]),
+        _pairs([46, 4, 1, 20, 42, 3]),
+        _pairs([1, 20, 1, 20, 46, 4]),
+        _pairs([1, 2**24, 2, 2**24, 3, 2**24]),
     ],
 )
 def test_a_hostile_map_is_refused(

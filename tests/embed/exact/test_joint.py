@@ -21,7 +21,9 @@ from dpntk.common.features.ntk.architectures import fc_1l
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels
 from dpntk.common.features.registry import feature_map_from_spec
+from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import blocks_of
+from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
@@ -35,7 +37,8 @@ TANGENT = TangentFeatures.draw(Pixels(PEOPLE.record_size), fc_1l(9), outputs=2, 
 MARGINALS = MarginalFeatures.of(PEOPLE)
 JOINT = JointFeatures(TANGENT, MARGINALS, 0.6)
 PAIRS = (("pay", "town"), ("grade", "age"))
-PAIRED = MarginalFeatures.of(PEOPLE, pairs=PAIRS)
+PAIRED = MarginalFeatures.of(PEOPLE, groups=PAIRS)
+TRIPLE = ("town", "age", "grade")
 FOURIER = FeatureOptions("rff", frequencies=4000).draw(PEOPLE)
 assert isinstance(FOURIER, JointFeatures)
 
@@ -88,15 +91,37 @@ def test_pairs_are_contingency_tables(
         assert pay_town[:, label].reshape(21, 4).tolist() == wanted_pay.tolist()
 
 
-@pytest.mark.parametrize("pairs", [(), PAIRS[:1], PAIRS, read_pairs(["all"], PEOPLE)], ids=len)
+def test_a_triple_is_a_contingency_table_of_three_columns(
+    rows: tuple[NDArray[np.uint8], NDArray[np.int64]],
+) -> None:
+    """Counted from the text of the rows, and the columns in the order of the schema."""
+    marginals = MarginalFeatures.of(PEOPLE, groups=[TRIPLE])
+    sums = ClassSums(marginals, 2, GRID)
+    sums.add(*rows)
+    histogram = np.rint(sums.sums / int(GRID.units_per_one * marginals.entry)).astype(int)
+    wanted = np.zeros((20, 3, 4, 2), dtype=int)
+    for line in people(300).split()[1:]:
+        _, age, _, grade, town, ill = line.split(",")
+        cell = round(int(age) / 99 * 19), ("low", "mid", "high").index(grade)
+        wanted[*cell, ("Ulm", "Bonn", "other", "").index(town), ("no", "yes").index(ill)] += 1
+    assert histogram[marginals.places[4]].tolist() == wanted.reshape(240, 2).tolist()
+    assert MarginalFeatures.from_spec(marginals.spec(), {}) == marginals
+    assert JointFeatures(TANGENT, marginals, 0.6).beside.endswith(
+        "(1 triple of columns among them)"
+    )
+
+
+@pytest.mark.parametrize(
+    "pairs", [(), PAIRS[:1], (*PAIRS, TRIPLE), read_pairs(["all"], PEOPLE)], ids=len
+)
 def test_a_record_more_changes_marginals_by_no_more_than_their_weight(
-    pairs: Sequence[tuple[str, str]],
+    pairs: Sequence[tuple[str, ...]],
 ) -> None:
     """In whole numbers: the squares of what any bytes add to the sums are at most weight^2."""
     random = np.random.default_rng(0)
     records = random.integers(0, 256, (50, PEOPLE.record_size)).astype(np.uint8)
     records[0], records[1] = 0, 255
-    marginals = MarginalFeatures.of(PEOPLE, pairs=pairs)
+    marginals = MarginalFeatures.of(PEOPLE, groups=pairs)
     feature_map = JointFeatures(TANGENT, marginals, 0.6)
     most = Fraction(0.6) ** 2 * Fraction(GRID.units_per_one) ** 2
     for record in records:
@@ -112,11 +137,13 @@ def test_a_record_more_changes_marginals_by_no_more_than_their_weight(
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("age", "two different columns with a comma between them, or all"),
-        ("age,age", "two different columns"),
+        ("age", "two or three different columns with commas between them, all or triples"),
+        ("age,age", "two or three different columns"),
+        ("age,pay,age", "two or three different columns"),
+        ("age,pay,grade,town", "two or three different columns"),
         ("age,sex", "there are age, pay, grade, town"),
         ("ill,age", "ill is the label"),
-        ("id,age", "two different columns"),
+        ("id,age", "two or three different columns"),
     ],
 )
 def test_pairs_of_other_columns_are_refused(said: str, message: str) -> None:
@@ -129,15 +156,26 @@ def test_pairs_without_marginals_or_twice_are_refused() -> None:
         FeatureOptions(pairs=["age,pay"], marginals=0.0),
         FeatureOptions("rff", pairs=["age,pay"]),
         FeatureOptions(pairs=["age,pay", "pay,age"]),
+        FeatureOptions(pairs=["age,pay,town", "town,pay,age"]),
     ):
         with pytest.raises(SchemaError, match=r"--pairs|there twice"):
             options.draw(PEOPLE)
+
+
+def test_all_pairs_and_triples_of_columns_with_two_values_have_names() -> None:
+    columns = [Column.boolean(name) for name in "abcd"] + [Column.integer("n", 0, 9)]
+    schema = TableSchema(tuple(columns), "d")
+    assert read_pairs(["triples", "a,c,b", "n,a"], schema) == [("a", "b", "c"), ("n", "a")]
+    assert len(read_pairs(["a,b", "all", "a,b,n"], schema)) == 6 + 1
+    with pytest.raises(SchemaError, match="no three columns of two values"):
+        read_pairs(["triples"], PEOPLE)
 
 
 def test_a_name_with_a_comma_may_be_in_a_pair() -> None:
     first = replace(PEOPLE.columns[0], name="age, in years")
     schema = replace(PEOPLE, columns=(first, *PEOPLE.columns[1:]))
     assert read_pairs(["pay,age, in years"], schema) == [("pay", "age, in years")]
+    assert read_pairs(["age, in years,pay,town"], schema) == [("age, in years", "pay", "town")]
 
 
 def test_the_joint_map_is_the_two_maps_side_by_side(
@@ -227,6 +265,9 @@ def test_the_map_travels_as_json_and_weights() -> None:
         {"marginals": {**MARGINALS.spec(), "pairs": []}},
         {"marginals": {**MARGINALS.spec(), "pairs": 3}},
         {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1]]}},
+        {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1]]}},
+        {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1, 1, 0, 1]]}},
+        {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1, 1, 2, 1, 3, 1]]}},
         {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1, 10**6]]}},
         {"marginals": {**MARGINALS.spec(), "pairs": [[0, 1, 1, 0]]}},
         {"marginals": {**MARGINALS.spec(), "pairs": [[-1, 2, 1, 1]]}},

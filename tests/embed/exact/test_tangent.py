@@ -140,7 +140,7 @@ def test_the_map_says_whether_features_may_oppose(network: TangentFeatures, grid
     if network.nonnegative:
         assert (phi @ phi.T).min() >= 0
     assert network.nonnegative == (
-        network in [n for name, n in NETWORKS.items() if "fc_1l" in name]
+        network in [n for name, n in NETWORKS.items() if name.startswith("fc_1l")]
     )
 
 

@@ -29,7 +29,7 @@ from dpntk.evaluate.tables.baselines import (
     keep_negatives,
     some_rows,
 )
-from dpntk.evaluate.tables.classifiers import CLASSIFIERS
+from dpntk.evaluate.tables.classifiers import CLASSIFIERS, PUBLISHED
 from dpntk.evaluate.tables.features import features_of
 from dpntk.evaluate.tables.fidelity.associations import ASSOCIATIONS
 from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
@@ -37,7 +37,7 @@ from dpntk.evaluate.tables.fidelity.distances import METRICS, distances
 from dpntk.evaluate.tables.fidelity.marginals import ONE_WAY, TWO_WAY
 from dpntk.evaluate.tables.learner import XGBOOST, Learner
 from dpntk.evaluate.tables.regressions import REGRESSIONS
-from dpntk.evaluate.tables.report import notes
+from dpntk.evaluate.tables.report import TableEvaluation, notes
 from dpntk.evaluate.tables.scores import (
     F1_MACRO,
     F1_WEIGHTED,
@@ -381,6 +381,28 @@ def test_several_learn_at_a_time_and_it_is_said_which(
     assert row.runs[0].failed == {}
     assert list(row.runs[0].scores) == ["first", "second"]
     assert len(threads) == 2
+
+
+def test_published_settings_are_the_papers_and_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = {name for name, kind in PUBLISHED.items() if kind is not CLASSIFIERS[name]}
+    assert changed == {"Bernoulli naive Bayes", "linear SVM", "AdaBoost", XGBOOST}
+    assert list(PUBLISHED) == list(CLASSIFIERS)
+    made = {name: PUBLISHED[name].make(0).get_params() for name in sorted(changed - {XGBOOST})}
+    assert (made["AdaBoost"]["n_estimators"], made["AdaBoost"]["learning_rate"]) == (1000, 0.7)
+    assert made["linear SVM"]["max_iter"] == 10_000
+    assert made["Bernoulli naive Bayes"]["binarize"] == 0.5
+
+    kept = ("Bernoulli naive Bayes", "decision tree")
+    few = {name: PUBLISHED[name] for name in kept}
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.PUBLISHED", few)
+    task = replace(TWO, published=True)
+    train = drawn(200, 3)
+    sets = {"real": [train], f"{INDEPENDENT} real": [independent_columns(train, 2)]}
+    rows = evaluate_tables(sets, drawn(200, 4), task, seed=0)
+    assert set(rows[0].runs[0].scores) == set(kept)
+    document = TableEvaluation(tuple(rows), 200, task, 0, ()).to_json()
+    assert document["classifiers"] == {name: PUBLISHED[name].settings for name in kept}
+    assert any("settings of published tables" in note for note in document["notes"])
 
 
 def test_xgboost_is_left_out_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

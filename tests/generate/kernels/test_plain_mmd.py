@@ -31,8 +31,8 @@ from tests.helpers.tables import PEOPLE, people
 
 CPU = torch.device("cpu")
 WITHOUT_NOISE = PrivacyParameters(math.inf, not_private=True)
-OF_IMAGES = ("fc_1l", "fc_2l", "cnn_1l", "cnn_2l", "cnn_2l on vectors")
-OF_TABLES = (("fc_1l", "7"), ("fc_2l", "7_4"), ("cnn_2l", "3_4"))
+OF_IMAGES = ("fc_1l", "layer norm behind fc_1l", "fc_2l", "cnn_1l", "cnn_2l", "cnn_2l on vectors")
+OF_TABLES = (("fc_1l", "7"), ("fc_1l_norm", "7"), ("fc_2l", "7_4"), ("cnn_2l", "3_4"))
 EACH = 3
 
 

@@ -406,7 +406,7 @@ def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: P
     [
         (FeatureOptions(width=3), True),
         (FeatureOptions(width=3, marginals=0.0), False),
-        (FeatureOptions(width=3, pairs=["age,town"]), False),
+        (FeatureOptions(width=3, pairs=["age,town", "age,pay,grade"]), True),
         (FeatureOptions(width=3, activation="relu6"), False),
         (FeatureOptions(arch="fc_2l", width="3_3"), False),
         (FeatureOptions("rff", frequencies=20), False),

@@ -75,7 +75,7 @@ def test_no_figure_of_the_promise_is_below_the_one_that_is_kept(
 TANGENT = TangentFeatures.draw(Pixels(64), fc_1l(13), outputs=3, levels=255, seed=3)
 ENCODED = TangentFeatures.draw(Pixels(PEOPLE.record_size), fc_1l(13), outputs=2, levels=255, seed=3)
 MARGINALS = MarginalFeatures.of(PEOPLE)
-WITH_PAIRS = MarginalFeatures.of(PEOPLE, pairs=[("age", "town")])
+WITH_PAIRS = MarginalFeatures.of(PEOPLE, groups=[("age", "town")])
 IMAGES = ImageSchema(8, ("a", "b", "c"), Origin.FORMAT, Origin.DECLARED)
 
 

@@ -106,6 +106,16 @@ def test_a_description_that_contradicts_the_weights_is_refused(
         TangentFeatures.from_spec({**feature_map.spec(), **change}, feature_map.weights())
 
 
+def test_a_network_from_before_it_had_a_name_is_read() -> None:
+    network = NETWORKS["layer norm behind fc_1l"]
+    spec = network.spec()
+    assert spec["arch"] == "fc_1l_norm"
+    again = TangentFeatures.from_spec({**spec, "arch": "custom"}, network.weights())
+    assert again.spec() == spec
+    with pytest.raises(SchemaError, match="not one that this dpntk knows"):
+        TangentFeatures.from_spec({**spec, "arch": "fc_1l"}, network.weights())
+
+
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 def test_every_network_travels_as_json_and_weights(network: TangentFeatures) -> None:
     again = TangentFeatures.from_spec(json.loads(json.dumps(network.spec())), network.weights())
@@ -129,6 +139,7 @@ def test_networks_of_the_paper_have_their_names_and_sizes() -> None:
         return drawn.dimension
 
     assert dimension("fc_1l", (784,), 800) == 784 * 800 + 800 + 800 + 1
+    assert dimension("fc_1l_norm", (784,), 800) == 784 * 800 + 800 + 800 + 1
     assert dimension("fc_2l", (64,), 30, 20) == 64 * 30 + 30 + 30 * 20 + 20 + 20 + 1
     assert dimension("cnn_1l", (1, 8, 8), 5) == 9 * 5 + 5 + 64 * 5 + 1
     assert dimension("cnn_2l", (1, 8, 8), 5, 4) == 9 * 5 + 5 + 5 * 9 * 4 + 4 + 64 * 4 + 1
@@ -145,7 +156,7 @@ def test_networks_of_the_paper_have_their_names_and_sizes() -> None:
         ("fc_1l", "0", "from 1 to"),
         ("fc_1l", "-3", "write 400"),
         ("fc_1l", "4e2", "write 400"),
-        ("fc_3l", "400", "known are fc_1l, fc_2l, cnn_1l, cnn_2l"),
+        ("fc_3l", "400", "known are fc_1l, fc_1l_norm, fc_2l, cnn_1l, cnn_2l"),
     ],
 )
 def test_widths_and_names_that_make_no_network_are_refused(

@@ -32,7 +32,7 @@ DIGITS = ImageSchema(28, tuple("0123456789"), Origin.FORMAT, Origin.DECLARED)
 def test_every_row_is_as_printed() -> None:
     printed = [line.split() for line in TABLE_5.split("\n") if line.strip()]
     ours = [
-        [name, *map(str, (row.steps, row.code, row.width, row.batch)), row.arch]
+        [name, *map(str, (row.steps, row.code, row.width, row.batch)), row.printed]
         for name, row in PRESETS.items()
     ]
     assert ours == printed
@@ -50,8 +50,10 @@ def test_a_map_is_of_the_rows_with_its_network_and_its_shape() -> None:
         FeatureOptions("hermite"),
     ):
         assert presets_of(other.draw(DIGITS), DIGITS) == ()
-    by_hand = FeatureOptions(arch="fc_1l", width=800, front="pixels", seed=3)
+    by_hand = FeatureOptions(arch="fc_1l_norm", width=800, front="pixels", seed=3)
     assert presets_of(by_hand.draw(DIGITS), DIGITS) == ("mnist", "fashion-mnist")
+    without = FeatureOptions(arch="fc_1l", width=800, front="pixels")  # no layer norm
+    assert presets_of(without.draw(DIGITS), DIGITS) == ()
 
 
 @pytest.mark.parametrize("name", ["adult", "credit", "isolet", "covtype"])

@@ -16,7 +16,7 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
-from dpntk.generate.tables.moves.correlations import Correlations, Pull, ReleasedMoments
+from dpntk.generate.tables.moves.correlations import Correlations, ProductPull, ReleasedMoments
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -119,7 +119,7 @@ def test_gains_are_differences_of_the_energy() -> None:
     coefficients = (coefficients + coefficients.T).fill_diagonal_(0.0)
     blocks = blocks_of(SCHEMA)
     places = {block.place.start: slice(n, n + 1) for n, block in enumerate(blocks)}
-    pull = Pull(numbers, coefficients, places)
+    pull = ProductPull(numbers, coefficients, places)
 
     def energies(numbers: torch.Tensor) -> torch.Tensor:
         each = torch.linalg.vecdot(numbers @ coefficients, numbers) / 2

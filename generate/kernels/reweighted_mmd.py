@@ -1,0 +1,98 @@
+"""A distance to a release whose frequencies are weighed by an opponent: PEARL."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ...common.errors import GeneratorError
+from ...common.features.rff import RandomFourierFeatures
+from ...common.features.torchscript import PublicModule
+from ...release.file.model import Release
+from .plain_mmd import PlainMMD
+from .rff import FourierKernel
+
+_EVERY: Final = 5
+"""The opponent takes a step after so many of the generator's."""
+_OPPONENTS_RATE: Final = 1e-4
+"""Of Adam, on the relative change of each precision."""
+
+
+class ReweightedDistance(PlainMMD):
+    """sum_j w_j |Phi_P(t_j) - Phi_Q(t_j)|^2, the weights w making it as large as they can.
+
+    Released are characteristic functions of each class at random frequencies t_j ~ N(0, 1 / l^2),
+    with noise. Weights w_j = p(t_j) / p_0(t_j) make the sum over them one over frequencies from
+    another distribution p, without another release: p is a Gaussian whose precision along each
+    value of a record is learnt, against the generator (Liew, Takahashi, Ueno 2022, "PEARL: Data
+    Synthesis via Private Embeddings and Adversarial Reconstruction Learning", arXiv 2106.04590,
+    section 4). Weights are scaled so that their mean is 1; all of them are at first.
+
+    Guarantee:
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        release: of random Fourier features, and nothing beside them.
+        device: where records are.
+        module: of no use.
+        dtype: of records.
+        scale: as of `PlainMMD`.
+
+    Attributes:
+        change: of the precision along each value of a record, relative and subtracted, (record
+            size,).
+
+    Raises:
+        GeneratorError: the release is of other features.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        device: torch.device,
+        module: PublicModule | None = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+        scale: float = 1.0,
+    ) -> None:
+        features = release.feature_map
+        if not isinstance(features, RandomFourierFeatures):
+            raise GeneratorError(
+                f"--objective pearl: the release has {features.describe(release.schema)}, and it "
+                "takes random Fourier features of images, or of numeric columns alone: embed with "
+                "--features rff"
+            )
+        super().__init__(release, device, module, dtype=dtype, scale=scale)
+        self._fourier = FourierKernel(features, device, dtype)
+        turns = torch.as_tensor(features.turns, device=device, dtype=dtype)
+        self._squares = turns.square() / turns.square().mean()
+        self.change = torch.zeros(features.record_size, device=device, dtype=dtype)
+        self.change.requires_grad_()
+        self._opponent = torch.optim.Adam([self.change], lr=_OPPONENTS_RATE, maximize=True)
+        self._calls = 0
+
+    def weights(self) -> Tensor:
+        """Of the frequencies, (k,): p / p_0, up to a factor, is exp(t^2 (l^2 - precision) / 2)."""
+        exponents = self._squares @ self.change / 2
+        return exponents.softmax(dim=0) * len(exponents)
+
+    def __call__(self, records: Tensor) -> Tensor:
+        """The distance of a batch by the weights as they are; the opponent may then change them.
+
+        Args:
+            records: (c, b, record size), values 0..1.
+
+        Returns:
+            A scalar.
+        """
+        means = self._fourier.features(records).values.mean(dim=1) * self._share
+        squares = (self._target - means).square().view(len(means), 2, -1).sum(dim=(0, 1))
+        distance = self._scale * (self.weights().detach() * squares).sum()
+        self._calls += 1
+        if self._calls % _EVERY == 0:
+            self._opponent.zero_grad()
+            (self.weights() * squares.detach()).sum().backward()
+            self._opponent.step()
+        return distance

@@ -1,0 +1,197 @@
+"""Marginals of several columns of a class, as released, for rows that exchange values.
+
+A release with marginals of pairs or triples of columns (`dpntk.common.features.marginals`) says how
+often each of their cells is, with noise. Among laws with the columns that rows have, those are
+looked for whose logarithm has a coefficient for each cell, beside what other features ask for (a
+log-linear model, or Markov random field). A coefficient is held back by a ridge: the variance of
+the noise over that of how cells of its table differ from independent columns, which is what the
+released shares leave when noise is taken off (empirical Bayes). Of a table in which nothing goes
+together, so, nothing is believed, and of cells that hardly any row has, little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ....common.features.joint import Parts
+from ....common.features.marginals import MarginalFeatures
+from ....common.schema.encoding import Block
+
+_RATE: Final = 0.2
+_BATCH: Final = 2_000
+_EXACT: Final = 1e-9
+"""Shares of cells, and variances of what goes together, are at least that."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCounts:
+    """The released marginals of pairs and triples of columns of one class.
+
+    Attributes:
+        features: of which they are the mean.
+        shares: noisy, float64 (cells of all of them,).
+        noise: standard deviation of the noise on each.
+    """
+
+    features: MarginalFeatures
+    shares: NDArray[np.float64]
+    noise: float
+
+    @classmethod
+    def of(cls, parts: Parts, mean: NDArray[np.float32], noise: float) -> ReleasedCounts | None:
+        """Read them off a class's mean feature; None if it holds none.
+
+        Args:
+            parts: of the feature map.
+            mean: noisy, float32 (d,).
+            noise: standard deviation of the noise on an entry of it.
+        """
+        features = parts.marginals
+        if features is None or not features.groups:
+            return None
+        size = parts.weight * features.entry
+        columns = sum(column.dimension for column in features.columns)
+        noisy = mean[parts.marginal_place][columns:].astype(np.float64)
+        return cls(features, noisy / size, noise / size)
+
+
+class Counts:
+    """The part of an energy that gives tables of columns their shares: a number for each cell.
+
+    Args:
+        released: of the class.
+        records: rows with the columns that all rows will have, (n, record size).
+    """
+
+    def __init__(self, released: ReleasedCounts, records: Tensor) -> None:
+        tables = released.features.groups
+        self._levels = released.features.levels
+        self._sides = list(dict.fromkeys(side for table in tables for side in table.sides))
+        sizes = torch.tensor([table.dimension for table in tables])
+        self._start = sizes.cumsum(0) - sizes
+        self._stride = torch.zeros(len(self._sides), len(tables), dtype=torch.int64)
+        """By how much the cell of a table moves if that of a side does; 0 if it is not of it."""
+        alone = [
+            torch.bincount(code, minlength=side.dimension).double() / len(records)
+            for code, side in zip(self.codes(records).T, self._sides, strict=True)
+        ]
+        expected = []
+        for number, table in enumerate(tables):
+            of_table, stride = torch.ones(1, dtype=torch.float64), 1
+            for side in reversed(table.sides):
+                place = self._sides.index(side)
+                self._stride[place, number] = stride
+                of_table = torch.outer(alone[place], of_table).flatten()
+                stride *= side.dimension
+            expected.append(of_table)
+        self._wanted = torch.from_numpy(released.shares)
+        self._scale = torch.cat(expected).clamp(min=_EXACT).sqrt()
+        # In these units shares of independent rows have a variance that is alike in all cells.
+        lacking = (self._wanted - torch.cat(expected)) / self._scale
+        noise = (released.noise / self._scale).square()
+        weights = self._scale**4
+        left, doubt, total = (
+            torch.stack([one.sum() for one in each.split(sizes.tolist())])
+            for each in (weights * (lacking.square() - noise), 2 * (weights * noise) ** 2, weights)
+        )
+        variance = ((left - doubt.sqrt()) / total).clamp(_EXACT, 1.0)
+        self._ridge = noise / variance.repeat_interleave(sizes)
+        self._theta = torch.zeros_like(self._wanted)
+        self._tables_of = {
+            side.start: (place, self._stride[place].nonzero()[:, 0])
+            for place, side in enumerate(self._sides)
+        }
+
+    @property
+    def coefficients(self) -> Tensor:
+        """Of each cell of each table, in the logarithm of the law, float32 (cells,)."""
+        return (self._theta / self._scale).float()
+
+    def codes(self, records: Tensor) -> Tensor:
+        """The cell of each side in rows (n, record size) of values 0..1, as they would be read."""
+        levels = (records.clamp(0, 1) * self._levels).round().to(torch.int64)
+        return torch.stack([side.cell(levels) for side in self._sides], dim=1)
+
+    def cells(self, codes: Tensor) -> Tensor:
+        """The cell of each table among those of all, int64 (n, tables)."""
+        # Whole numbers of at most 24 digits, which floats hold.
+        return (codes.double() @ self._stride.double()).to(torch.int64) + self._start
+
+    def shares(self, records: Tensor) -> Tensor:
+        """How often each cell is among rows."""
+        found = torch.zeros(len(self._wanted), dtype=torch.int64)
+        for batch in records.split(_BATCH):
+            cells = self.cells(self.codes(batch)).flatten()
+            found += torch.bincount(cells, minlength=len(found))
+        return found.double() / len(records)
+
+    def learn(self, records: Tensor) -> None:
+        """Change the energy by what the tables of rows, as they stand, still lack."""
+        missing = (self._wanted - self.shares(records)) / self._scale
+        # The ridge counts at the new coefficients: else a large one would make the steps diverge.
+        self._theta = (self._theta + _RATE * missing) / (1 + _RATE * self._ridge)
+
+    def pull(self, records: Tensor) -> CountPull:
+        """What exchanges between the first half of some rows and the other one change."""
+        codes = self.codes(records)
+        cells = self.cells(codes)
+        return CountPull(codes, cells, self.coefficients, self._stride, self._tables_of)
+
+
+class CountPull:
+    """By how much the energy grows if two rows exchange their values of a column.
+
+    Args:
+        codes: cells of sides, int64 (2 n, sides), changed in place; row i may exchange values with
+            row n + i.
+        cells: of tables, int64 (2 n, tables), changed in place.
+        energy: of each cell.
+        stride: by how much the cell of a table moves with that of a side, int64 (sides, tables).
+        tables_of: by where the values of a side begin in a record, which one it is, and of which
+            tables.
+    """
+
+    def __init__(
+        self,
+        codes: Tensor,
+        cells: Tensor,
+        energy: Tensor,
+        stride: Tensor,
+        tables_of: dict[int, tuple[int, Tensor]],
+    ) -> None:
+        self._codes, self._cells, self._energy = codes, cells, energy
+        self._stride, self._tables_of, self._half = stride, tables_of, len(codes) // 2
+
+    def gain(self, block: Block) -> Tensor | float:
+        """Of each pair of rows, if they exchange their values of a column, (n,)."""
+        if block.shares.start not in self._tables_of:
+            return 0.0
+        side, tables = self._tables_of[block.shares.start]
+        one, other = self._cells[:, tables].split(self._half)
+        moved = self._moved(side, tables)
+        now = self._energy[one] + self._energy[other]
+        gain: Tensor = (self._energy[one + moved] + self._energy[other - moved] - now).sum(dim=1)
+        return gain
+
+    def exchanged(self, block: Block, chosen: Tensor) -> None:
+        """Some pairs, int64 (m,), have exchanged their values of a column."""
+        if block.shares.start not in self._tables_of:
+            return
+        side, tables = self._tables_of[block.shares.start]
+        moved = self._moved(side, tables)[chosen]
+        self._cells[chosen[:, None], tables] += moved
+        self._cells[chosen[:, None] + self._half, tables] -= moved
+        both = torch.stack([chosen, chosen + self._half])
+        self._codes[both, side] = self._codes[both.flip(0), side]
+
+    def _moved(self, side: int, tables: Tensor) -> Tensor:
+        """How far cells of tables move in rows of the first half, (n, tables)."""
+        one, other = self._codes[:, side].split(self._half)
+        moved: Tensor = (other - one)[:, None] * self._stride[side, tables]
+        return moved

@@ -1,0 +1,128 @@
+"""Columns of which a release says how they go together come back so, and noise makes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.features.joint import parts_of
+from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.schema.column import Column
+from dpntk.common.schema.encoding import blocks_of
+from dpntk.common.schema.table import TableSchema
+from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.generate.tables.moves.counts import Counts, ReleasedCounts
+from dpntk.generate.tables.refinement import Refinement, refinement_of
+from dpntk.release import PrivacyParameters
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.tables import PEOPLE
+
+ROWS = 6000
+PARITY = TableSchema(tuple(Column.boolean(name) for name in "abcd"), None)
+
+
+def parity() -> NDArray[np.bool_]:
+    """Three columns of which any two are independent, and the last is what the others say."""
+    found = np.random.default_rng(0).integers(0, 2, (ROWS, 4)).astype(bool)
+    found[:, 3] = found[:, 0] ^ found[:, 2]
+    return found
+
+
+def refined(values: NDArray[np.bool_], path: Path, pairs: Sequence[str], eps: float) -> Refinement:
+    lines = ["a,b,c,d", *(",".join(str(bool(value)).lower() for value in row) for row in values)]
+    path.write_text("\n".join(lines) + "\n")
+    options = FeatureOptions(width=10, pairs=tuple(pairs), marginals=0.6)
+    made = embed(path, options, SourceOptions(schema=PARITY))
+    found = refinement_of(unrecorded_release(made, PrivacyParameters(eps, 1e-5)))
+    assert found is not None
+    return found
+
+
+def encoded(values: NDArray[np.bool_]) -> NDArray[np.float32]:
+    columns = [block.encode(values[:, n]) for n, block in enumerate(blocks_of(PARITY))]
+    return (np.concatenate(columns, axis=1) / np.float32(255)).astype(np.float32)
+
+
+def read(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+    return np.stack(
+        [rows[:, block.shares].argmax(axis=1) == 1 for block in blocks_of(PARITY)], axis=1
+    )
+
+
+def kept(values: NDArray[np.bool_]) -> float:
+    """How many rows have the parity that all records have."""
+    return float((values[:, 0] ^ values[:, 2] == values[:, 3]).mean())
+
+
+def test_rows_get_what_three_columns_have_together(tmp_path: Path) -> None:
+    """Rows begin with independent columns; no pair of them says anything."""
+    values = parity()
+    assert kept(values) == 1
+    apart = encoded(np.random.default_rng(1).permuted(values, axis=0))
+    assert kept(read(apart)) < 0.53
+    refinement = refined(values, tmp_path / "a.csv", ["a,c,d", "a,b"], 20.0)
+    random = np.random.default_rng(2)
+    drawn = refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random)
+    assert kept(read(drawn)) > 0.95
+    assert np.sort(drawn, axis=0) == pytest.approx(np.sort(apart[:4000], axis=0))
+
+
+def test_noise_alone_makes_nothing_go_together(tmp_path: Path) -> None:
+    """Where noise on a share is above 1, no cell has a coefficient that would move a row."""
+    values = np.random.default_rng(0).integers(0, 2, (ROWS, 4)).astype(bool)
+    refinement = refined(values, tmp_path / "a.csv", ["a,c,d", "a,b"], 0.0005)
+    counts = refinement.goal(0).counts
+    assert counts is not None
+    assert counts.noise > 1
+    rows = torch.from_numpy(encoded(values))
+    energy = Counts(counts, rows)
+    for _ in range(20):
+        energy.learn(rows)
+    gains = [energy.pull(rows).gain(block) for block in blocks_of(PARITY)]
+    # A coefficient is the noise over its variance: so small, and the less, the more noise there is.
+    assert max(float(torch.as_tensor(gain).abs().max()) for gain in gains) < 30 / counts.noise
+
+
+def test_gains_are_differences_of_the_energy_and_cells_follow(tmp_path: Path) -> None:
+    """Against cells counted anew by the feature map, of numbers and categories, missing or not."""
+    features = MarginalFeatures.of(PEOPLE, groups=[("age", "pay"), ("town", "age", "grade")])
+    random = np.random.default_rng(0)
+    cells = sum(group.dimension for group in features.groups)
+    rows = torch.from_numpy(random.random((12, PEOPLE.record_size), dtype=np.float32))
+    energy = Counts(ReleasedCounts(features, random.random(cells), 1e-3), rows)
+    energy.learn(rows)
+    pull = energy.pull(rows)
+    columns = sum(column.dimension for column in features.columns)
+
+    def places(rows: torch.Tensor) -> torch.Tensor:
+        """Of the groups alone."""
+        return features.hits((rows * 255).round())[:, len(features.columns) :] - columns
+
+    assert torch.equal(energy.cells(energy.codes(rows)), places(rows))
+    value = energy.coefficients
+    for column in (0, 3, 1, 2, 0):
+        block = blocks_of(PEOPLE)[column]
+        then = rows.clone()
+        then[:6, block.place], then[6:, block.place] = rows[6:, block.place], rows[:6, block.place]
+        change = (value[places(then)] - value[places(rows)]).sum(dim=1).view(2, 6).sum(dim=0)
+        assert torch.allclose(torch.as_tensor(pull.gain(block)), change, atol=1e-4)
+        chosen = torch.tensor([0, 3, 5])
+        both = torch.cat([chosen, chosen + 6])
+        rows[both, block.place] = then[both, block.place]
+        pull.exchanged(block, chosen)
+
+
+def test_shares_are_those_of_the_release(tmp_path: Path) -> None:
+    """With next to no noise, what is read off a release is how often records have each cell."""
+    values = parity()
+    refinement = refined(values, tmp_path / "a.csv", ["d,a,c"], 4e4)
+    made = refinement.goal(0).counts
+    assert made is not None
+    code = values[:, [0, 2, 3]] @ np.array([4, 2, 1])
+    assert made.shares == pytest.approx(np.bincount(code, minlength=8) / ROWS, abs=2e-3)
+    assert parts_of(refinement.feature_map).marginals is made.features
