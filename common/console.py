@@ -49,6 +49,7 @@ class Lines:
 
     def __init__(self, *, stderr: bool) -> None:
         self.terminal: Final = _plain_console(stderr=stderr)
+        self.hushed = False
 
     @property
     def is_terminal(self) -> bool:
@@ -57,6 +58,8 @@ class Lines:
 
     def print(self, *lines: str, style: str = "") -> None:
         """Print each text as a line of its own; one that is longer than a terminal is not cut."""
+        if self.hushed:
+            return
         for line in lines:
             self.terminal.print(Text(shown(line), style), soft_wrap=True)
 
@@ -68,14 +71,25 @@ out: Final = Lines(stderr=False)
 """For what was asked for."""
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Tell people nothing for a while but warnings and errors; results are printed as ever."""
+    console.hushed = True
+    try:
+        yield
+    finally:
+        console.hushed = False
+
+
 def notice(text: str) -> None:
     """Tell the user something worth knowing that is not an error."""
-    _labelled("note: ", "dim", text)
+    if not console.hushed:
+        _labelled("note: ", "dim", text)
 
 
 def warning(text: str) -> None:
     """Tell the user something that must not be overlooked."""
-    console.print(text, style="bold red")
+    _labelled("", "", text, "bold red")
 
 
 def failure(text: str) -> None:
@@ -83,8 +97,9 @@ def failure(text: str) -> None:
     _labelled("error: ", "bold red", text)
 
 
-def _labelled(label: str, style: str, text: str) -> None:
-    console.terminal.print(Text.assemble((label, style), shown(text)), soft_wrap=True)
+def _labelled(label: str, style: str, text: str, style_of_text: str = "") -> None:
+    said = Text.assemble((label, style), (shown(text), style_of_text))
+    console.terminal.print(said, soft_wrap=True)
 
 
 class TextTable:
@@ -211,7 +226,7 @@ def progress(title: str, total: int | None, unit: str) -> Iterator[Advance]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[remark]}", style="dim", markup=False),
         console=terminal,
-        disable=not terminal.is_terminal,
+        disable=not terminal.is_terminal or console.hushed,
         transient=True,
     )
     with bar:

@@ -1,8 +1,9 @@
-"""How objects that hold records, or sums over them, show themselves: by shape, not by content."""
+"""How objects show themselves: what holds records by its shape, what has many options briefly."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from enum import Enum
 from typing import Any
 
 
@@ -26,3 +27,18 @@ def _outline(value: object) -> str:
     if shape is None or dtype is None:
         return type(value).__name__
     return f"{dtype} {tuple(shape)}"
+
+
+class Terse:
+    """A dataclass whose `repr` leaves out what nobody said; declare it with `repr=False`."""
+
+    def __repr__(self) -> str:
+        entries: tuple[Any, ...] = fields(self)  # type: ignore[arg-type]  # of a dataclass
+        said = []
+        for entry in entries:
+            made = entry.default_factory is not MISSING
+            value = getattr(self, entry.name)
+            if value != (entry.default_factory() if made else entry.default):
+                text = str(value) if isinstance(value, Enum) else repr(value)
+                said.append(f"{entry.name}={text}")
+        return f"{type(self).__name__}({', '.join(said)})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, Never
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -20,6 +21,7 @@ from dpntk.embed import (
     load_embedding,
     save_embedding,
 )
+from dpntk.evaluate import Evaluation, write_report
 from dpntk.generate import TrainingSettings
 from dpntk.release import Adjacency, PrivacyParameters, SigningKey, release
 
@@ -61,6 +63,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         data_set: your name for the records, if they are fitted in several folders: what was spent
             in any of them is added up.
         device: "auto", "cpu" or "cuda".
+
+    Attributes:
+        released_: what `fit` has made of the release alone.
+        n_features_in_: how many columns of a table were read, or values of an image.
+        feature_names_in_: names of these columns; images have none.
     """
 
     def __init__(
@@ -143,6 +150,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         self.released_ = ReleasedSynthesizer.train(
             path, folder / _SYNTHETIC, settings=self.settings, device=self.device
         )
+        self._remember(made.schema)
         return self
 
     def sample(self, n: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
@@ -179,6 +187,37 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         """
         return self._fitted().release_path.parent / _SYNTHETIC
 
+    def report(
+        self,
+        output: Location = "report.html",
+        *,
+        test: Any = None,  # noqa: ANN401 - whatever `write_report` takes
+        evaluation: Evaluation | Location | None = None,
+        public: bool = False,
+    ) -> None:
+        """Write what the release promises and what the synthetic records look like as one page.
+
+        Args:
+            output: the HTML file; an earlier report there is replaced.
+            test: real records that were not fitted, to compare with.
+            evaluation: what `dpntk.evaluate.evaluate` found of the records at `synthetic_path`.
+            public: whether anybody may see the page; then nothing that knows real records may be
+                given. Otherwise it is for their owner alone.
+
+        Raises:
+            GeneratorError: it was not fitted.
+            DataError: what is to be compared cannot be read, or is real and the page public.
+            OutputError: the page cannot be written.
+        """
+        write_report(
+            self.release_path,
+            self.synthetic_path,
+            output,
+            test=test,
+            evaluation=evaluation,
+            public=public,
+        )
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "released_")
 
@@ -191,6 +230,17 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
                 "this Synthesizer is not fitted yet: call fit, or Synthesizer.from_release"
             )
         return self.released_
+
+    def _remember(self, schema: Any) -> None:  # noqa: ANN401 - of two kinds
+        """Set the attributes by which scikit-learn's tools know what an estimator has seen."""
+        if isinstance(schema, TableSchema):
+            names = [column.name for column in schema.columns]
+            self.feature_names_in_ = np.array(names, dtype=object)
+            self.n_features_in_ = len(names)
+        else:
+            self.n_features_in_ = schema.record_size
+            if hasattr(self, "feature_names_in_"):  # of a table that was fitted before
+                del self.feature_names_in_
 
     def _data(self, X: Any, y: Any) -> tuple[Any, SourceOptions]:  # noqa: ANN401
         """What is to be embedded, and what is known of it."""

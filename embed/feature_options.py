@@ -29,6 +29,7 @@ from ..common.features.ntk.scattering import FRONTS, Front, Pixels, Scattering, 
 from ..common.features.registry import FEATURES
 from ..common.features.rff import RandomFourierFeatures
 from ..common.features.torchscript import PublicModule, load_module
+from ..common.outline import Terse
 from ..common.schema import Schema
 from ..common.schema.encoding import blocks_of
 from ..common.schema.image import ImageSchema
@@ -48,8 +49,8 @@ _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 """DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
 
 
-@dataclass(frozen=True)
-class FeatureOptions:
+@dataclass(frozen=True, repr=False)
+class FeatureOptions(Terse):
     """Which feature map; None where nothing was said.
 
     Attributes:

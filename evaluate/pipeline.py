@@ -13,7 +13,7 @@ from ..common.console import notice, warning
 from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.numbers import MOST_SEED, whole
 from ..common.schema.table import TableSchema
-from ..common.sources.tables.frames import Frame, is_frame
+from ..common.sources.tables.frames import Frame
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
 from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
@@ -29,7 +29,13 @@ from .tables.baselines import INDEPENDENT, independent_columns
 from .tables.options import TableOptions
 from .tables.points import regression_rows
 from .tables.report import TableEvaluation
-from .tables.table import Table, is_table, read_real_table, read_synthetic_table
+from .tables.table import (
+    Table,
+    is_table,
+    path_or_frame,
+    read_real_table,
+    read_synthetic_table,
+)
 from .tables.task import task_for, with_target
 from .tables.utility import evaluate_tables
 
@@ -79,11 +85,11 @@ def evaluate(
         ModuleError: the module cannot be used.
         ReleaseError: the release cannot be accepted.
     """
-    folders = [_path_or_frame("synthetic", one) for one in _each(synthetic)]
+    folders = [path_or_frame("synthetic", one) for one in _each(synthetic)]
     if not folders:
         raise DataError("synthetic: there are no records to evaluate")
-    held_out = _path_or_frame("test", test)
-    real = None if baseline is None else _path_or_frame("baseline", baseline)
+    held_out = path_or_frame("test", test)
+    real = None if baseline is None else path_or_frame("baseline", baseline)
     source = None if release is None else path_from("release", release, refusal=DataError)
     module = None
     if metric_module is not None:
@@ -103,13 +109,6 @@ def evaluate(
     if module is not None:
         raise ModuleError(f"--metric-module {module}: it is for images")
     return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
-
-
-def _path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
-    if is_frame(value):
-        return value
-    assert not isinstance(value, Frame)
-    return path_from(name, value, refusal=DataError)
 
 
 def _each(
@@ -163,7 +162,7 @@ def _of_tables(
         training_sets["real"] = [read_real_table(baseline, "train", known)]
     attackers = None
     if options.members is not None:
-        members = _path_or_frame("members", options.members)
+        members = path_or_frame("members", options.members)
         attackers = Attackers.with_rows(read_real_table(members, "train", known), held_out, seed)
     # Of the real rows where there are any: what their one-way marginals alone are worth.
     name, (*_, last) = list(training_sets.items())[-1]

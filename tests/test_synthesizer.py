@@ -17,14 +17,16 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_checks
 from sklearn.utils.validation import check_is_fitted
 
 import dpntk
 from dpntk import Synthesizer
 from dpntk.common.errors import BudgetError, DpntkError
-from dpntk.embed import FeatureOptions, PrivacyBudget, load_embedding
+from dpntk.embed import Column, FeatureOptions, PrivacyBudget, TableSchema, load_embedding
+from dpntk.evaluate import evaluate
 from dpntk.generate import TableSettings, TrainingSettings
-from dpntk.release import Adjacency, open_release
+from dpntk.release import Adjacency, open_release, own_key
 from tests.helpers.data_sets import IMAGES, LABELS
 from tests.helpers.tables import PEOPLE, people
 
@@ -172,6 +174,66 @@ def test_parameters_are_those_of_scikit_learn(tmp_path: Path) -> None:
     assert (model.epsilon, model.classes, copied.epsilon) == (2.0, 10, 0.5)
     with pytest.raises(ValueError, match="Invalid parameter 'eps'"):
         model.set_params(eps=1.0)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_estimator_cloneable", "check_estimator_repr", "check_get_params_invariance",
+        "check_mixin_order", "check_no_attributes_set_in_init", "check_set_params",
+        "check_do_not_raise_errors_in_init_or_set_params",
+    ],
+)  # fmt: skip
+def test_scikit_learns_own_checks_that_need_no_fit(check: str, tmp_path: Path) -> None:
+    model = Synthesizer(0.5, schema=PEOPLE, folder=tmp_path / "work", key=own_key(), **BRIEF)
+    getattr(estimator_checks, check)("Synthesizer", model)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_shows_itself_as_it_was_called() -> None:
+    """What nobody said is not shown, and of a key its public half alone."""
+    schema = TableSchema((Column.integer("age", 0, 120), Column.boolean("ill", ["no", "yes"])))
+    said = repr(Synthesizer(0.5, schema=schema, key=own_key(), settings=TableSettings(steps=2)))
+    columns = (
+        "(Column(name='age', kind=ColumnKind.INTEGER, dtype='int64', lower=0, upper=120), "
+        "Column(name='ill', kind=ColumnKind.BOOLEAN, dtype='string', categories=('no', 'yes')))"
+    )
+    shown = " ".join(said.split())
+    assert f"schema=TableSchema(columns={columns})" in shown
+    assert "settings=TableSettings(steps=2)" in shown
+    assert f"key=SigningKey({own_key().public.fingerprint})" in shown
+    assert "delta" not in shown
+
+
+def test_scikit_learn_is_told_what_was_read(fitted: Synthesizer, folder: Path) -> None:
+    read = [column.name for column in PEOPLE.columns]
+    assert (fitted.n_features_in_, list(fitted.feature_names_in_)) == (len(read), read)
+    assert fitted.feature_names_in_.dtype == object
+    fitted.set_params(
+        schema=None, classes=3, compose=True, epsilon=20.0, delta=1e-2,
+        features=FeatureOptions(width="5"), settings=TrainingSettings(2, 6),
+    ).fit(IMAGES, LABELS)  # fmt: skip
+    assert fitted.n_features_in_ == IMAGES[0].size
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+def test_a_report_of_what_was_fitted(folder: Path, tmp_path: Path) -> None:
+    fitted = Synthesizer(20.0, 1e-3, PEOPLE, folder, **BRIEF).fit(ROWS)  # there are both classes
+    public, own = tmp_path / "public.html", tmp_path / "own.html"
+    fitted.report(public, public=True)
+    held_out = pd.read_csv(io.StringIO(people(60, seed=1)))
+    found = evaluate(fitted.synthetic_path, test=held_out)
+    fitted.report(own, test=held_out, evaluation=found)
+    assert [file.stat().st_mode & 0o777 for file in (public, own)] == [0o644, 0o600]
+    assert "Public." in public.read_text()
+    assert "60 real rows" in own.read_text()
+    assert "TVD 2-way" in own.read_text()
+    with pytest.raises(DpntkError, match="a public report holds nothing") as caught:
+        fitted.report(public, test=held_out, public=True)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(NotFittedError, match="call fit"):
+        clone(fitted).report(tmp_path / "none.html")
+    assert not (tmp_path / "none.html").exists()
 
 
 def test_nothing_is_done_and_nothing_refused_before_fit(tmp_path: Path) -> None:

@@ -63,6 +63,20 @@ USAGE = 2
 """Exit code for a command line that cannot be understood."""
 
 
+def _hush(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from ..console import quiet  # rich is needed only where something is printed
+
+        ctx.find_root().with_resource(quiet())
+
+
+_QUIET: Final = click.Option(
+    ["-q", "--quiet"], is_flag=True, is_eager=True, expose_value=False, callback=_hush,
+    help="Say nothing but results, warnings and errors.",
+)  # fmt: skip
+"""Of every command, and before it."""
+
+
 class _LazyGroup(click.Group):
     """Lists the commands without importing them, so that --help is instant and torch-free."""
 
@@ -76,6 +90,8 @@ class _LazyGroup(click.Group):
         command = importlib.import_module(f"dpntk.{module}").command
         if not isinstance(command, click.Command):
             raise TypeError(f"dpntk.{module}.command is not a click command")
+        if _QUIET not in command.params:
+            command.params.append(_QUIET)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -121,6 +137,9 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )  # fmt: skip
 def dpntk() -> None:
     """All commands."""
+
+
+dpntk.params.append(_QUIET)
 
 
 def main(arguments: list[str] | None = None) -> None:

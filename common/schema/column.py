@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
+from ..outline import Terse
 from .classes import MOST_CLASSES
 from .dates import ISO_DATE, ISO_TIME, DateFormat, Unit, iso_text, seconds_of
 from .durations import LONGEST, DurationFormat, seconds_of_duration
@@ -93,8 +94,8 @@ class Missing(Enum):
     """A further value of the record says so (of numeric columns)."""
 
 
-@dataclass(frozen=True)
-class Column:
+@dataclass(frozen=True, repr=False)
+class Column(Terse):
     """A column of a table.
 
     Attributes:

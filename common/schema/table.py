@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ..errors import SchemaError
 from ..ledger import Entry
+from ..outline import Terse
 from ..text import counted
 from .classes import some_classes
 from .column import Column, ColumnKind, Missing, require_name
@@ -38,8 +39,8 @@ NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
 
 
-@dataclass(frozen=True)
-class CsvFormat:
+@dataclass(frozen=True, repr=False)
+class CsvFormat(Terse):
     """How a CSV file is written; of no meaning for Parquet.
 
     Attributes:
@@ -100,8 +101,8 @@ class CsvFormat:
         return cls(**values, missing=tuple(missing))
 
 
-@dataclass(frozen=True)
-class TableSchema:
+@dataclass(frozen=True, repr=False)
+class TableSchema(Terse):
     """A table with mixed columns.
 
     Attributes:

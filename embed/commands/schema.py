@@ -8,12 +8,14 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import output_option, overwrite_option, quiet_values_option
+from ...common.cli.prompts import is_terminal
 from ...common.console import console, warning
 from ...common.schema.table import COMMA, POINT, CsvFormat
 from ...common.schema.toml import COST, SCHEMA_BEGINS
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ...common.text import counted, typed
 from ..schema_inference import MISSING_TEXTS, draft_schema
+from .accepting import accepted
 
 
 @click.command("schema", short_help="Draft what is publicly known of a table.")
@@ -41,6 +43,11 @@ from ..schema_inference import MISSING_TEXTS, draft_schema
     "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
     help="Which part to read, where a folder has both.",
 )  # fmt: skip
+@click.option(
+    "--accept", is_flag=True,
+    help="Show what was looked up, ask of each column whether it is publicly known, and confirm "
+    "those to which you say yes.",
+)  # fmt: skip
 @quiet_values_option
 @output_option("Where to write the draft.", "schema.toml")
 @overwrite_option("Replace a schema that is already there.")
@@ -53,6 +60,7 @@ def command(
     encoding: str,
     missing: tuple[str, ...],
     split: str,
+    accept: bool,
     output: Path,
     overwrite: bool,
 ) -> None:
@@ -61,21 +69,20 @@ def command(
     Bounds and categories are looked up in the data, so each has to be replaced by, or found equal
     to, what is publicly known, and confirmed. Until then the file is as sensitive as the data.
     """
-    require_absent(
-        output,
-        overwrite=overwrite,
-        cost=COST,
-        begins=SCHEMA_BEGINS.encode(),
-    )
+    if accept and not is_terminal():
+        raise click.UsageError("--accept asks on a terminal: elsewhere edit the schema")
+    require_absent(output, overwrite=overwrite, cost=COST, begins=SCHEMA_BEGINS.encode())
     separator = "\t" if separator == "\\t" else separator
     form = CsvFormat(separator, encoding, missing or MISSING_TEXTS, decimal)
     names = None if columns is None else next(csv.reader([columns], skipinitialspace=True), [])
     draft = draft_schema(data, label, form, split, names)
+    draft = accepted(draft) if accept else draft
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
-    warning(
-        f"{output} shows bounds and categories of the data, and kinds, types and missing values "
-        "that one record may have decided: replace them by what is publicly known, and remove "
-        "'confirmed = false' from each"
-    )
+    if draft.unconfirmed or not draft.left_out_confirmed:
+        warning(
+            f"{output} shows bounds and categories of the data, and kinds, types and missing "
+            "values that one record may have decided: replace them by what is publicly known, and "
+            "remove 'confirmed = false' from each"
+        )
     console.print(f"next: dpntk embed {typed(data)} --schema {typed(output)}")

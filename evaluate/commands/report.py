@@ -8,11 +8,9 @@ import click
 
 from ...common.cli.options import output_option, quiet_values_option
 from ...common.console import console
-from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
-from ..html.page import BEGINS
-from ..html.report import report
+from ..html.report import write_report
 
 
 @click.command("report", short_help="Write what there is to see of synthetic records as HTML.")
@@ -49,16 +47,15 @@ def command(
     that it comes from RELEASE. The file fetches nothing and has no scripts. Without --public it is
     for the owner of the records alone.
     """
-    require_absent(output, overwrite=True, cost="", begins=BEGINS)
-    content = report(
+    write_report(
         release,
         synthetic,
+        output,
         test=test,
         evaluation=evaluation,
         public=public,
         acceptance=acceptance,
     )
-    write_atomically(output, content, mode=PUBLIC_MODE if public else SENSITIVE_MODE)
     if public:
         console.print(f"{output} is public: it holds nothing beyond the release")
     else:

@@ -42,19 +42,39 @@ def read_figures(path: Path, digest: str) -> Figures:
     Raises:
         DataError: it cannot be read, or is about another release.
     """
-    damaged = DataError(f"{path}: not an evaluation.json; 'dpntk evaluate' writes one")
     try:
         document = parse_json(door.read(path, _LARGEST_FILE, refusal=DataError))
+    except ValueError as error:
+        raise _damaged(path) from error
+    return figures_of(document, digest, path)
+
+
+def figures_of(document: Any, digest: str, where: object) -> Figures:  # noqa: ANN401 - checked here
+    """Understand what `dpntk evaluate` says.
+
+    Args:
+        document: as `evaluation.json` holds it.
+        digest: of the release whose synthetic records it has to be about.
+        where: it comes from, for the message.
+
+    Raises:
+        DataError: it is no such document, or about another release.
+    """
+    try:
         cited = document["synthetic"]
         releases = [
             one["release"]["digest"] for one in ([cited] if isinstance(cited, dict) else cited)
         ]
         figures = _understood(document)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise damaged from error
+        raise _damaged(where) from error
     if set(releases) != {digest}:
-        raise DataError(f"{path}: about synthetic records of another release")
+        raise DataError(f"{where}: about synthetic records of another release")
     return figures
+
+
+def _damaged(where: object) -> DataError:
+    return DataError(f"{where}: not an evaluation.json; 'dpntk evaluate' writes one")
 
 
 def _understood(document: dict[str, Any]) -> Figures:

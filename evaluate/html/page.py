@@ -7,6 +7,7 @@ from typing import Any, Final
 from jinja2 import Environment
 
 from ...common.html import pages_of
+from ...common.text import promised
 
 BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk report"
 """Beginning of every report."""
@@ -24,7 +25,9 @@ def rendered(**what: Any) -> bytes:  # noqa: ANN401 - whatever the template show
 
 def _pages() -> Environment:
     pages = pages_of("dpntk.evaluate.html")
-    pages.filters |= {"short": _short, "percent": _percent, "signed": "{:z.2f}".format}
+    pages.filters |= {
+        "short": _short, "percent": _percent, "signed": "{:z.2f}".format, "figure": _figure,
+    }  # fmt: skip
     return pages
 
 
@@ -35,3 +38,11 @@ def _short(name: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
+
+
+def _figure(value: object, name: str) -> str:
+    """Six digits of a figure of the promise, of a loss never below what it is."""
+    if isinstance(value, float):
+        is_loss = "epsilon" in name or "delta" in name
+        return promised(value) if is_loss else f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -5,42 +5,51 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ...common.errors import DataError, ReleaseError, SchemaError
+from ...common.arguments import Location, path_from
+from ...common.errors import DataError, OutputError, ReleaseError, SchemaError
+from ...common.sources.tables.frames import Frame
+from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ...release.file.reader import open_any
 from ...release.file.statement import NOT_PRIVATE
 from ...release.label.kinds import label_of
 from ...release.signing.policy import Acceptance
 from ..images.records import read_real, read_synthetic
 from ..provenance import confirmed_by
-from ..tables.table import is_table, read_real_table, read_synthetic_table
-from .figures import read_figures
+from ..report import Evaluation
+from ..tables.table import is_table, path_or_frame, read_real_table, read_synthetic_table
+from .figures import Figures, figures_of, read_figures
 from .images import view_images
-from .page import rendered
+from .page import BEGINS, rendered
 from .tables import view_tables
 
 _TRUSTED: Final = Acceptance()
 
 
-def report(
-    release: Path,
-    synthetic: Path,
+def write_report(
+    release: Location,
+    synthetic: Location,
+    output: Location = "report.html",
     *,
-    test: Path | None = None,
-    evaluation: Path | None = None,
+    test: Frame | Location | None = None,
+    evaluation: Evaluation | Location | None = None,
     public: bool = False,
     acceptance: Acceptance = _TRUSTED,
-) -> bytes:
-    """All that there is to see of synthetic records, as one HTML file.
+) -> None:
+    """Write all that there is to see of synthetic records into one HTML file.
 
-    Guarantee: a public report is computed from the release and from synthetic records that say
-    that they come from it, and from nothing else: nothing else may be given. So it is
-    post-processing of the release. Any other report is for the owner alone.
+    Guarantee:
+        A public report is computed from the release and from synthetic records that say that they
+        come from it, and from nothing else: nothing else may be given. So it is post-processing of
+        the release. Any other report is for the owner alone (0600).
 
     Args:
-        release: the release.
+        release: the path of the release.
         synthetic: the folder that `dpntk generate` wrote.
-        test: real records to compare with; their test part, where they have one.
-        evaluation: the `evaluation.json` of the synthetic records.
+        output: where to write; an earlier report there is replaced.
+        test: real records to compare with; their test part, where they have one. A table may be in
+            memory.
+        evaluation: what `evaluate` found of the synthetic records, or the `evaluation.json` that
+            says it.
         public: whether anybody may see the report.
         acceptance: whose releases to open; those of trusted signers if not given.
 
@@ -50,29 +59,55 @@ def report(
         SchemaError: records do not fit one another.
         ReleaseError: the release cannot be accepted, or is not private where the report is to be
             public.
+        OutputError: the report cannot be written.
     """
-    if public and (test or evaluation):
+    path = path_from("output", output, refusal=OutputError)
+    require_absent(path, overwrite=True, cost="", begins=BEGINS)
+    content = _report(
+        path_from("release", release, refusal=ReleaseError),
+        path_from("synthetic", synthetic, refusal=DataError),
+        test,
+        evaluation,
+        public=public,
+        acceptance=acceptance,
+    )
+    write_atomically(path, content, mode=PUBLIC_MODE if public else SENSITIVE_MODE)
+
+
+def _report(
+    release: Path,
+    synthetic: Path,
+    test: Frame | Location | None,
+    evaluation: Evaluation | Location | None,
+    *,
+    public: bool,
+    acceptance: Acceptance,
+) -> bytes:
+    if public and not (test is None and evaluation is None):
         raise DataError(
             "a public report holds nothing that was computed from real records: leave out "
-            f"{'--test' if test else '--evaluation'}, or --public"
+            f"{'--evaluation' if test is None else '--test'}, or --public"
         )
     opened = open_any(release, acceptance)
     if public and not opened.release.guarantee.private:
         raise ReleaseError(f"{release} is {NOT_PRIVATE}: a report of it cannot be public")
-    figures = None if evaluation is None else read_figures(evaluation, opened.digest)
+    figures = None if evaluation is None else _figures(evaluation, opened.digest)
+    held_out = None if test is None else path_or_frame("test", test)
     tables, strips, real_records = None, None, 0
     if is_table(synthetic):
         table = read_synthetic_table(synthetic)
         confirmed_by(opened, table.provenance, table.class_names)
         if table.schema != opened.release.schema:
             raise SchemaError(f"{synthetic}: its schema is not that of {release}")
-        real = [] if test is None else [read_real_table(test, "test", table.schema)]
+        real = [] if held_out is None else [read_real_table(held_out, "test", table.schema)]
         tables = view_tables([table, *real])
         records, real_records = len(table), sum(map(len, real))
     else:
         images = read_synthetic(synthetic)
         confirmed_by(opened, images.provenance, images.class_names)
-        others = None if test is None else read_real(test, "test", images)
+        if not isinstance(held_out, Path | None):
+            raise DataError(f"{synthetic}: of images, and the real records are a table in memory")
+        others = None if held_out is None else read_real(held_out, "test", images)
         strips = view_images(images, others)
         records, real_records = len(images), 0 if others is None else len(others)
     return rendered(
@@ -84,3 +119,9 @@ def report(
         strips=strips,
         figures=figures,
     )
+
+
+def _figures(evaluation: Evaluation | Location, digest: str) -> Figures:
+    if isinstance(evaluation, Evaluation):
+        return figures_of(evaluation.to_json(), digest, type(evaluation).__name__)
+    return read_figures(path_from("evaluation", evaluation, refusal=DataError), digest)

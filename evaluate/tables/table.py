@@ -11,13 +11,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.arguments import Location, path_from
 from ...common.errors import DataError, SchemaError
 from ...common.outline import Outlined
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...common.schema.toml import read_schema
 from ...common.sources.tables.csv import is_csv
-from ...common.sources.tables.frames import Frame, FrameSource
+from ...common.sources.tables.frames import Frame, FrameSource, is_frame
 from ...common.sources.tables.table import TableSource
 from ...common.storage.synthetic_folder import CSV, PARQUET, PROVENANCE
 from ..provenance import read_provenance
@@ -65,6 +66,22 @@ class Table(Outlined):
         for block in blocks_of(self.schema):
             found[:, block.place] = block.encode(self.columns[block.column.name])
         return found
+
+
+def path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
+    """A table in memory as it is, and anything else as the path that it has to be.
+
+    Args:
+        name: of the argument.
+        value: of the argument.
+
+    Raises:
+        DataError: it is neither.
+    """
+    if is_frame(value):
+        return value
+    assert not isinstance(value, Frame)
+    return path_from(name, value, refusal=DataError)
 
 
 def is_table(path: Path | Frame) -> bool:

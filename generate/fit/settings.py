@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from ...common.errors import GeneratorError
 from ...common.numbers import MOST_SEED, positive, whole
+from ...common.outline import Terse
 
 MARGINALS_LOSS: Final = 30.0
 """Weight of the marginals' distance, and of that of pairs, beside that of the other features."""
 
 
-@dataclass(frozen=True)
-class TrainingSettings:
+@dataclass(frozen=True, repr=False)
+class TrainingSettings(Terse):
     """Choices of stage three. None of them touches the privacy of anything.
 
     Attributes:
@@ -49,7 +50,7 @@ class TrainingSettings:
         return 0.5 * (1 + math.cos(math.pi * step / self.steps))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableSettings(TrainingSettings):
     """Choices of stage three for tables: those for images, and one more.
 

@@ -70,7 +70,10 @@ def warn_of_noise(release: Release) -> None:
     """Say what of a release can hardly be told from noise: classes, and how columns go together."""
     if release.indistinct:
         names = ", ".join(release.indistinct)
-        warning(f"of these classes the release says hardly more than noise does: {names}")
+        warning(
+            f"of these classes the release says hardly more than noise does: {names}: what would "
+            "help is more records of them, a larger epsilon, or fewer classes"
+        )
     if _noise_on_correlations(release) > _LARGE:
         warning(
             "how columns go together is mostly noise in this release: what would help is more "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -10,9 +11,10 @@ from ...common.console import TextTable, out, show
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap
 from ...common.schema import Schema
-from ...common.schema.table import TableSchema
+from ...common.schema.image import ImageSchema
 from ...embed.exact.grid import Grid
-from ..publishing.forecast import Figure, Forecasts, forecast
+from ..publishing.forecast import Figure, Forecast, Forecasts, forecast
+from ..publishing.image_forecast import forecast_of_images
 from ..publishing.plan import Plan, plan
 
 _TIMES: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -30,8 +32,6 @@ def forecasts_around(
         feature_map: that they are or would be embedded with.
         grid: that they are or would be summed on.
     """
-    if not isinstance(schema, TableSchema):
-        return None
     plans = []
     for times in _TIMES:
         epsilon = float(f"{planned.parameters.epsilon * times:.2g}") if times != 1 else None
@@ -39,6 +39,8 @@ def forecasts_around(
         with contextlib.suppress(BudgetError):  # so little, or so much, is not to be had
             unit, records = planned.unit, planned.records
             plans.append(plan(feature_map, grid, planned.classes, records, other, unit))
+    if isinstance(schema, ImageSchema):
+        return forecast_of_images(schema, plans)
     return forecast(schema, feature_map, plans)
 
 
@@ -61,36 +63,70 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
         forecasts: of several epsilons.
         epsilon: that of the release.
     """
-    table = TextTable("what such releases would show of made-up rows of this schema")
+    of_images = forecasts.correlation is None
+    made_up = "digits" if of_images else "made-up rows of this schema"
+    table = TextTable(f"what such releases would show of {made_up}")
     table.add_column("epsilon", right=True, wrap=False)
-    table.add_column("error of correlations", right=True)
-    with_label = forecasts.without_noise is not None
-    if with_label:
-        table.add_column("accuracy of a linear classifier", right=True)
+    if not of_images:
+        table.add_column("error of correlations", right=True)
+    if forecasts.without_noise is not None:
+        what = "nearest class mean" if of_images else "a linear classifier"
+        table.add_column(f"accuracy of {what}", right=True)
     for each in forecasts.at:
-        cells = [f"{each.epsilon:g}", _shown(each.correlation_error)]
-        table.add_row(*cells, *([_shown(each.accuracy)] if each.accuracy else []))
+        figures = filter(None, (each.correlation_error, each.accuracy))
+        table.add_row(f"{each.epsilon:g}", *map(_shown, figures))
     show(table)
+    out.print(_in_words(forecasts))
+    (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
+    if forecasts.mostly_noise(here):
+        fewer = "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
+        fewer = "or fewer classes" if of_images else fewer
+        out.print(
+            f"Mostly noise: with epsilon {epsilon:g} the release would show less than half of "
+            f"{' and of '.join(_to_be_seen(forecasts))}. What helps: more records, "
+            f"{_larger(forecasts)}, {fewer}."
+        )
+
+
+def _to_be_seen(forecasts: Forecasts) -> dict[str, Callable[[Forecast], bool]]:
+    """What there is to see in such releases, and whether one shows half of it."""
+    seen: dict[str, Callable[[Forecast], bool]] = {}
+    if forecasts.correlation is not None:
+        seen["how columns go together"] = forecasts.shows_pairs
+    if forecasts.without_noise is not None:
+        seen["what tells classes apart"] = forecasts.shows_classes
+    return seen
+
+
+def _larger(forecasts: Forecasts) -> str:
+    """A larger epsilon, and one that would do, if there is one among the forecasts."""
+    seen = _to_be_seen(forecasts)
+    for each in forecasts.at:  # from the smallest epsilon on
+        if found := [what for what, shows in seen.items() if shows(each)]:
+            what = f" for {' and '.join(found)}" if len(seen) > 1 else ""
+            return f"a larger epsilon ({each.epsilon:g} would do{what})"
+    return "a larger epsilon"
+
+
+def _in_words(forecasts: Forecasts) -> str:
+    """What the figures are to be compared with, and what they are not."""
     accuracy = (
-        f"; the accuracy is {forecasts.without_noise:.2f} without noise, and "
-        f"{forecasts.by_chance:.2f} by chance"
+        f"accuracy is {forecasts.without_noise:.2f} without noise, and {forecasts.by_chance:.2f} "
+        "by chance"
         if forecasts.without_noise is not None
         else ""
     )
-    out.print(
-        f"Whoever takes all correlations to be 0 is off by {forecasts.correlation:.3f}{accuracy}. "
-        "Mean and standard deviation over several simulated tables; real rows may be easier or "
-        "harder."
-    )
-    (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
-    if forecasts.mostly_noise(here):
-        enough = [each.epsilon for each in forecasts.at if not forecasts.mostly_noise(each)]
-        larger = f"a larger epsilon ({min(enough):g} would do)" if enough else "a larger epsilon"
-        out.print(
-            f"Mostly noise: with epsilon {epsilon:g} the release would show less than half of how "
-            f"columns go together. What helps: more records, {larger}, fewer columns, or pairs of "
-            "columns that are chosen beforehand (--pairs)."
+    if forecasts.correlation is None:
+        return (
+            f"The {accuracy}. Mean and standard deviation over several simulated releases of "
+            "scikit-learn's handwritten digits; a generator learns more than means, and other "
+            "images may be easier or harder."
         )
+    return (
+        f"Whoever takes all correlations to be 0 is off by {forecasts.correlation:.3f}"
+        f"{accuracy and f'; the {accuracy}'}. Mean and standard deviation over several simulated "
+        "tables; real rows may be easier or harder."
+    )
 
 
 def _shown(figure: Figure) -> str:

@@ -61,12 +61,12 @@ class Forecast:
 
     Attributes:
         epsilon: of the release.
-        correlation_error: mean absolute error of correlations between two columns.
+        correlation_error: mean absolute error of correlations between two columns; None of images.
         accuracy: of a linear classifier of the label; None if there are not two classes.
     """
 
     epsilon: float
-    correlation_error: Figure
+    correlation_error: Figure | None
     accuracy: Figure | None
 
 
@@ -76,23 +76,32 @@ class Forecasts:
 
     Attributes:
         at: one for each epsilon.
-        correlation: mean absolute correlation of made-up columns: the error of whoever knows none.
-        without_noise: accuracy from the same products without noise; None without classes.
+        correlation: mean absolute correlation of made-up columns: the error of whoever knows none;
+            None of images.
+        without_noise: accuracy from the same release without noise; None without classes.
         by_chance: that of whoever guesses.
     """
 
     at: tuple[Forecast, ...]
-    correlation: float
+    correlation: float | None
     without_noise: float | None
     by_chance: float
 
     def mostly_noise(self, forecast: Forecast) -> bool:
-        """Whether a release shows less than half of what there is to see."""
-        unknown = forecast.correlation_error.mean > self.correlation / 2
+        """Whether a release shows less than half of all that there is to see."""
+        return not (self.shows_pairs(forecast) or self.shows_classes(forecast))
+
+    def shows_pairs(self, forecast: Forecast) -> bool:
+        """Whether it shows half of how columns go together."""
+        error = forecast.correlation_error
+        return error is not None and error.mean <= (self.correlation or 0.0) / 2
+
+    def shows_classes(self, forecast: Forecast) -> bool:
+        """Whether it shows half of what tells classes apart."""
         if forecast.accuracy is None or self.without_noise is None:
-            return unknown
+            return False
         learnt = forecast.accuracy.mean - self.by_chance
-        return unknown and learnt < (self.without_noise - self.by_chance) / 2
+        return learnt >= (self.without_noise - self.by_chance) / 2
 
 
 def forecast(

@@ -1,12 +1,10 @@
-"""Questions to the user: asked on a terminal; elsewhere nobody is there to answer."""
+"""What the user is asked about releases and keys; where nobody answers, it is no."""
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from ...common.console import console
+from ...common.cli.prompts import confirmed, is_terminal
 from ...common.text import rounded_up
 from ..mechanism.composition import Total
 from .sshsig import PublicKey
@@ -19,7 +17,7 @@ def accepts_total(kind: str, total: Total) -> bool:
         kind: what is about to be made, "release" or "distillation".
         total: with it.
     """
-    return _confirmed(
+    return confirmed(
         f"This is {kind} number {total.releases}; together they would have epsilon "
         f"{rounded_up(total.epsilon)} ({total.adjacency.value}). Go on?"
     )
@@ -27,7 +25,7 @@ def accepts_total(kind: str, total: Total) -> bool:
 
 def accepts_signer(key: PublicKey) -> bool:
     """Ask whether to accept an unknown signer this once; where nobody answers, it is refused."""
-    return _confirmed(
+    return confirmed(
         f"The release is signed by {key.fingerprint}, whom nobody here trusts. Compare that with "
         "what the owner told you. Use it this once?"
     )
@@ -39,12 +37,3 @@ def ask_passphrase() -> str | None:
         return None
     answer: str = click.prompt("Passphrase of the key", hide_input=True, err=True, default="")
     return answer
-
-
-def _confirmed(question: str) -> bool:
-    return is_terminal() and click.confirm(question, err=True)
-
-
-def is_terminal() -> bool:
-    """Whether somebody is there to be asked."""
-    return sys.stdin.isatty() and console.is_terminal

@@ -165,3 +165,15 @@ def test_the_installed_program_runs(
     assert finished.returncode == 1
     assert finished.stdout == ""
     assert finished.stderr == "error: nowhere: there is no such file or folder\n"
+
+
+@pytest.mark.parametrize("words", ["--quiet demo --table", "demo --table -q", "-q demo --table -q"])
+def test_quiet_leaves_results_warnings_and_errors(dpntk: Command, words: str) -> None:
+    said = dpntk(*words.split())
+    assert (said.code, said.stdout, said.stderr) == (0, "", "")
+    assert dpntk("--quiet", "--version").stdout.startswith("dpntk ")
+    drafted = dpntk("schema", "demo/train.csv", "--quiet")
+    assert drafted.stderr.startswith("schema.toml shows bounds")
+    assert drafted.stderr.count("\n") == 1
+    assert dpntk("demo", "--quiet").stderr.startswith("error: demo is there already")
+    assert "wrote more" in dpntk("demo", "--table", "-o", "more").stderr  # as long as it was said

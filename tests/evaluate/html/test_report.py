@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -120,6 +121,7 @@ def test_every_kind_for_everybody_and_for_its_owner(
     require_harmless(public)
     assert "Public." in public.texts
     assert "SENSITIVE" not in public.content
+    assert not [text for text in public.texts if re.fullmatch(r"\d+\.\d{8,}", text)]
     shows = [text for text in public.texts if "held" in text or "nearest" in text or text == "real"]
     assert shows == []
 

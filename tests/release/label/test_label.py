@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.cli import prompts
 from dpntk.common.features.base import FeatureMap, weights_digest
 from dpntk.common.features.hermite import HermiteFeatures
 from dpntk.common.features.joint import JointFeatures
@@ -171,7 +172,7 @@ def test_on_a_terminal_an_unknown_signer_is_asked_about(
         asked.append(question)
         return answer
 
-    monkeypatch.setattr(asking, "is_terminal", lambda: True)
+    monkeypatch.setattr(prompts, "is_terminal", lambda: True)
     monkeypatch.setattr(click, "confirm", confirm)
     assert dpntk("inspect").code == code
     (question,) = asked

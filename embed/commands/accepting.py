@@ -1,0 +1,50 @@
+"""A look at what a draft has looked up, and a yes or no to each column of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...common.cli.prompts import confirmed
+from ...common.console import TextTable, show
+from ...common.schema.column import Column, Missing
+from ...common.schema.toml import Draft
+
+_MOST_CATEGORIES: Final = 8
+_LONGEST: Final = 60
+
+
+def accepted(draft: Draft) -> Draft:
+    """Show what was looked up, and confirm that to which the owner says yes."""
+    table = TextTable("what was looked up in the data")
+    table.add_column("column")
+    table.add_column("kind", wrap=False)
+    table.add_column("values")
+    table.add_column("missing", wrap=False)
+    for column in draft.schema.columns:
+        missing = "" if column.missing is Missing.REFUSED else "yes"
+        table.add_row(column.name, f"{column.kind.value}, {column.dtype}", _values(column), missing)
+    show(table)
+    known = [
+        name
+        for name in draft.unconfirmed
+        if confirmed(f"{name}: would all of this be said of any such table, without a look at it?")
+    ]
+    if not draft.left_out_confirmed and confirmed(
+        f"left out: {', '.join(draft.schema.left_out)}: would they be, whatever is in them?"
+    ):
+        known += draft.schema.left_out
+    return draft.confirm(*known)
+
+
+def _values(column: Column) -> str:
+    """Bounds, or some of the categories."""
+    if column.kind.numeric:
+        assert column.lower is not None
+        assert column.upper is not None
+        bounds = (column.lower, column.upper)
+        texts = map(column.bound_text if column.kind.timed else str, bounds)  # type: ignore[arg-type]
+        return " to ".join(texts)
+    first = ", ".join(column.categories[:_MOST_CATEGORIES])
+    first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…"
+    more = len(column.categories) - _MOST_CATEGORIES
+    return f"{first} and {more} more" if more > 0 else first

@@ -1,0 +1,162 @@
+"""What could be learnt of images from a release that has not been made, by simulation.
+
+The images are the handwritten digits that scikit-learn brings along, in the declared size. The
+release that so many images would have is read as plainly as it can be: one is of the class whose
+mean feature its own is most like. Noise hides other images about where it hides digits, because it
+depends on numbers of records and classes alone; what a generator learns from images that noise
+leaves in sight only these can tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from ...common.features.base import FeatureMap
+from ...common.features.joint_image import JointImageFeatures
+from ...common.features.ntk.map import TangentFeatures
+from ...common.schema.classes import numbered
+from ...common.schema.image import ImageSchema
+from ...common.schema.origin import Origin
+from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
+from ...embed.exact.registry import exact_map
+from ...embed.feature_options import FeatureOptions
+from ...embed.sums.accumulate import ClassSums
+from .forecast import Figure, Floats, Forecast, Forecasts
+from .plan import Plan
+
+_KINDS: Final = 10
+"""Digits."""
+_TESTS: Final = 200
+_RUNS: Final = 6
+_WIDTH: Final = 40
+"""Of a network that takes a second; noise in one direction is the same in all of them."""
+_EVEN: Final = math.sqrt(0.5)
+_SEED: Final = 0
+
+
+def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts | None:
+    """Simulate releases of digits.
+
+    Guarantee:
+        Reads no record and spends nothing: all follows from the form of the images, the plans,
+        scikit-learn's digits, and a fixed seed. (The noise is a simulation's, and no release's.)
+
+    Args:
+        schema: of the images.
+        plans: of releases of so many images, from the smallest epsilon on.
+
+    Returns:
+        None if there is one class, if there are more classes than digits, or if the features are
+        not those of a random network.
+    """
+    classes = len(schema.classes)
+    weights = [_pixels_in(plan.feature_map) for plan in plans]
+    if not plans or not 2 <= classes <= _KINDS:
+        return None
+    parts = _likeness(schema.side, schema.channels, classes, plans[0].records)
+    found, exact = [], []
+    for plan, weight in zip(plans, weights, strict=True):
+        if weight is None:
+            return None
+        accuracy = Figure.of(parts.accuracies(weight, plan.blur))
+        found.append(Forecast(plan.parameters.epsilon, None, accuracy))
+        exact.append(parts.accuracies(weight, 0.0)[0])
+    return Forecasts(
+        at=tuple(found), correlation=None, without_noise=exact[-1], by_chance=1 / classes
+    )
+
+
+def _pixels_in(feature_map: FeatureMap) -> float | None:
+    """How long the pixels are in a feature; None if it is not one of a random network."""
+    if isinstance(feature_map, JointImageFeatures):
+        return feature_map.weight
+    return 0.0 if isinstance(feature_map, TangentFeatures) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Likeness:
+    """How like digits are to the mean features of classes, by the network and by the pixels.
+
+    Attributes:
+        signal: inner products (2, n, c) of parts of length 1.
+        noise: what noise of length 1 adds to them (2, runs, n, c).
+        labels: the classes of the digits (n,).
+    """
+
+    signal: Floats
+    noise: Floats
+    labels: NDArray[np.int64]
+
+    def accuracies(self, weight: float, blur: float) -> list[float]:
+        """Of every run.
+
+        Args:
+            weight: how long the pixels are in a feature of length 1.
+            blur: noise in any one direction.
+        """
+        lengths = np.array([math.sqrt(1 - weight**2), weight])
+        clean = np.tensordot(lengths**2, self.signal, 1)
+        noisy = clean + blur * np.tensordot(lengths, self.noise, 1)
+        return [float((of_run.argmax(axis=1) == self.labels).mean()) for of_run in noisy]
+
+
+@cache
+def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness:
+    """Embed digits, and look at some others.
+
+    Args:
+        side: height and width of an image.
+        channels: of an image.
+        classes: how many kinds of digits there are.
+        records: how many digits the means are of, or fewer if there are not so many.
+    """
+    digits, labels = _digits(side, channels, classes)
+    numbers = np.random.default_rng(_SEED)
+    order = numbers.permutation(len(digits))
+    tests, seen = order[:_TESTS], order[_TESTS:][:records]
+    schema = ImageSchema(side, numbered(classes), Origin.DECLARED, Origin.DECLARED, channels)
+    feature_map = FeatureOptions(width=_WIDTH, pixels=_EVEN).draw(schema)
+    assert isinstance(feature_map, JointImageFeatures)
+    grid = Grid.for_capacity(schema.levels, DEFAULT_CAPACITY)
+    sums = ClassSums(feature_map, classes, grid)
+    for start in range(0, len(seen), sums.chunk_size):
+        chunk = seen[start : start + sums.chunk_size]
+        sums.add(digits[chunk], labels[chunk])
+    unit = grid.unit / _EVEN  # each part by itself has length 1
+    means = sums.sums * (unit / sums.counts.clip(1))
+    noise = numbers.standard_normal((feature_map.dimension, _RUNS * classes), dtype=np.float32)
+    exact = exact_map(feature_map, grid, torch.device("cpu"))
+    features = exact.features(torch.from_numpy(digits[tests]).double())
+    feature = torch.zeros(feature_map.dimension, dtype=torch.int64)
+    border = feature_map.main.dimension
+    parts = slice(border), slice(border, None)
+    signal, added = np.zeros((2, len(tests), classes)), np.zeros((2, len(tests), _RUNS * classes))
+    for row in range(len(tests)):
+        features.add_to(feature.zero_(), slice(row, row + 1))
+        direction = feature.numpy() * unit
+        for of_part, part in enumerate(parts):
+            signal[of_part, row] = direction[part] @ means[part]
+            added[of_part, row] = direction[part].astype(np.float32) @ noise[part]
+    runs = added.reshape(2, len(tests), _RUNS, classes).transpose(0, 2, 1, 3)
+    return _Likeness(signal, runs, labels[tests])
+
+
+def _digits(side: int, channels: int, classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Scikit-learn's digits as records of a size, and their classes."""
+    from sklearn.datasets import load_digits  # a second that a plan of a table does without
+
+    known = load_digits()
+    kept = known.target < classes
+    grey = np.rint(known.images[kept] / known.images.max() * 255).astype(np.uint8)
+    resized = [np.asarray(Image.fromarray(one).resize((side, side))) for one in grey]
+    records = np.stack(resized).reshape(len(grey), -1)
+    return np.tile(records, (1, channels)), known.target[kept].astype(np.int64)

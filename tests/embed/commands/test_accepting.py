@@ -1,0 +1,60 @@
+"""A draft is looked at and confirmed at one go: by a yes to each column, and by nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from dpntk.common.cli import prompts
+from dpntk.common.schema.toml import read_draft
+from dpntk.embed.commands import schema
+from tests.conftest import Command
+
+TABLE = "age,ward,b\x1b[31m,note\n" + "".join(
+    f"{20 + n},{'ab'[n % 2]},{n % 3},{n} said this\n" for n in range(40)
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "t.csv").write_text(TABLE)
+    monkeypatch.setattr(prompts, "is_terminal", lambda: True)
+    monkeypatch.setattr(schema, "is_terminal", lambda: True)
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize("yes", [(), ("ward",), ("age", "ward", "b", "left out")])
+def test_what_is_said_yes_to_is_confirmed(
+    yes: tuple[str, ...], dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def confirm(question: str, err: bool) -> bool:
+        asked.append(question)
+        return question.startswith(yes) if yes else False
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    said = dpntk("schema", table, "--accept")
+    assert said.code == 0
+    assert [question.split(":")[0] for question in asked] == [
+        "age", "ward", "b\\x1b[31m", "left out",
+    ]  # fmt: skip
+    assert "note" in asked[-1]
+    for shown in ("20 to 59", "integer, int64", "a, b", "b\\x1b[31m"):
+        assert shown in said.stdout
+    assert "\x1b" not in said.stdout
+    draft = read_draft(Path("schema.toml"))
+    left = [name for name in ("age", "ward", "b\x1b[31m") if not name.startswith(yes or ("-",))]
+    assert list(draft.unconfirmed) == left
+    assert draft.left_out_confirmed == ("left out" in yes)
+    assert ("shows bounds" in said.stderr) == ("left out" not in yes)
+
+
+def test_where_nobody_answers_nothing_is_asked_or_drafted(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    said = dpntk("schema", "t.csv", "--accept")
+    assert said.code == 2
+    assert "--accept asks on a terminal" in said.stderr
+    assert not Path("schema.toml").exists()
