@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -115,6 +115,21 @@ class ConditionalGenerator(nn.Module):
         """
         self.factors.copy_(size * self.factors[:1].expand_as(self.factors))
         self.flows.copy_(self.flows[:1].expand_as(self.flows).clone())
+
+    @torch.no_grad()
+    def with_factors(self, more: Tensor) -> ConditionalGenerator:
+        """The same generator with further factors.
+
+        Args:
+            more: (classes, k, channels * side * side).
+        """
+        spec = replace(self.spec, factors=self.spec.factors + more.shape[1])
+        with torch.random.fork_rng(devices=[]):
+            wider = ConditionalGenerator(spec).to(self.template.device)
+        wider.template.copy_(self.template)
+        wider.factors.copy_(torch.cat([self.factors, more.to(self.factors)], dim=1))
+        wider.flows.copy_(self.flows)
+        return wider.train(self.training)
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
         """Make the same number of images of each of some classes.

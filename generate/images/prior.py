@@ -95,6 +95,8 @@ class GeneratorPrior:
         own: of the deviations of a class's mean image.
         start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
             this prior; grey if there are none.
+        doubt: variances of what templates may be beside that, given the means, by frequency,
+            float64 (c, channels * side^2); 0 if there are none.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class GeneratorPrior:
         self._variance = noise_variance
         self.shared, self.own = _SHARED_TEMPLATE, _OWN_TEMPLATE
         self.start = np.full((len(noise_variance), channels * side**2), 0.5, dtype=np.float32)
+        self.doubt = np.zeros_like(self.start, dtype=np.float64)
         if means is not None:
             known = np.isfinite(means.noise)
             self.start[known] = means.values[known].clip(0.0, 1.0)
@@ -144,10 +147,27 @@ class GeneratorPrior:
         expected[uneven] *= variances / (variances + of_middle)
         own = self.own.variances(self._side, self._channels)
         deviations = (seen - middle) * own / (own + noisy)
+        self.doubt[known] = own * noisy / (own + noisy)
         start = np.tile(expected, (len(known), 1))
         start[known] += deviations
         shaped = waves.T @ start.reshape(-1, self._side, self._side) @ waves
         self.start = shaped.reshape(len(known), -1).clip(0.0, 1.0).astype(np.float32)
+
+    def doubts(self, count: int, seed: int) -> Tensor:
+        """Draws of what templates may be beside what they are, float32 (c, count, pixels).
+
+        Args:
+            count: of each class.
+            seed: of the draws.
+        """
+        random = torch.Generator().manual_seed(seed)
+        classes, pixels = self.doubt.shape
+        waves = torch.randn(classes, count, pixels, generator=random)
+        waves *= torch.from_numpy(self.doubt).float().sqrt()[:, None]
+        shaped = waves.unflatten(-1, (self._channels, self._side, self._side))
+        cosine = self._cosines.cpu()
+        images: Tensor = (cosine.T @ shaped @ cosine).flatten(-3)
+        return images
 
     def _likeliest(
         self,

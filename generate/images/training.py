@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,13 @@ _LOOKED_AT: Final = 100
 _CLEAR: Final = 0.006
 """Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
 _LEAST_STEPS: Final = 30
+_DOUBTS: Final = 200
+"""Directions in which templates of 28x28 pixels may be others than they are: records are drawn as
+if they were. Noise that all records of a class shared would be what classifiers learn. Of larger
+images there are fewer, so that a generator's file stays small."""
+_OF_SIZE: Final = 28 * 28
+_CERTAIN: Final = 0.01
+"""A template that is known this well, pixel by pixel, is taken as it is."""
 
 
 def usual_settings(release: Release) -> TrainingSettings:
@@ -87,7 +95,13 @@ def train(
     prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
     generator.to(place)
-    return approach(generator, objective, settings, place, unlikely=lambda: prior.energy(generator))
+    made = approach(generator, objective, settings, place, unlikely=lambda: prior.energy(generator))
+    if math.sqrt(prior.doubt.mean()) < _CERTAIN:
+        return made
+    pixels = generator.template.shape[-1]
+    count = min(_DOUBTS, max(spec.factors, _DOUBTS * _OF_SIZE // pixels))
+    doubts = prior.doubts(count, settings.seed) / math.sqrt(count)
+    return replace(made, generator=made.generator.with_factors(doubts))
 
 
 def approach(

@@ -262,7 +262,7 @@ def test_other_files_are_not_taken_for_a_generator(opened: OpenedRelease, tmp_pa
     path.write_bytes(content[:-100])
     with pytest.raises(GeneratorError, match="not a generator"):
         load_generator(path)
-    path.write_bytes(content.replace(b'\\"factors\\": 16', b'\\"factors\\": 17'))
+    path.write_bytes(content.replace(b'\\"factors\\": 216', b'\\"factors\\": 217'))
     with pytest.raises(GeneratorError, match="weights do not fit"):
         load_generator(path)
 

@@ -212,3 +212,41 @@ def test_the_prior_gives_way_where_there_is_little_noise() -> None:
     )
     assert some == pytest.approx(much / 2, rel=1e-2)
     assert little < much / 500
+
+
+def test_templates_are_as_doubtful_as_their_noise_leaves_them() -> None:
+    """Nothing is in doubt without noise, and never more than beforehand or than the noise."""
+    for epsilon in (0.5, 5.0):
+        release = digits(epsilon)
+        prior, means = prior_of(release), noisy_means(release)
+        assert means is not None
+        noise, before = means.noise[:, None] ** 2, prior.own.variances(8)
+        assert (prior.doubt > 0).all()
+        assert (prior.doubt < np.minimum(noise, before)).all()
+        drawn = prior.doubts(4000, seed=0).double().numpy().reshape(10, 4000, 8, 8)
+        waves = cosines(8) @ drawn @ cosines(8).T
+        seen = waves.reshape(10, 4000, 64).var(axis=1) / prior.doubt
+        assert np.allclose(seen, 1, atol=0.15)
+    assert prior_of(digits(4e5)).doubt.max() < 1e-6
+
+
+def test_records_are_drawn_as_if_templates_were_what_they_may_be() -> None:
+    few_steps = TrainingSettings(steps=2)
+    certain = train(digits(4e5), few_steps).generator
+    doubtful = train(digits(0.5), few_steps).generator
+    assert certain.spec.factors == 16 < doubtful.spec.factors
+    wanted = prior_of(digits(0.5)).doubt.sum()
+    further = doubtful.factors[:, 16:].detach().double().square().sum()
+    assert float(further) == pytest.approx(wanted, rel=0.2)
+
+
+def test_further_factors_change_nothing_where_their_code_is_zero() -> None:
+    generator = ConditionalGenerator(GeneratorSpec(8, 3)).eval()
+    wider = generator.with_factors(torch.randn(3, 5, 64))
+    code = torch.randn(3, 7, generator.spec.code)
+    factors = generator.spec.factors
+    longer = torch.cat([code[..., :factors], torch.zeros(3, 7, 5), code[..., factors:]], dim=-1)
+    every = torch.arange(3)
+    assert torch.equal(generator(code, every), wider(longer, every))
+    longer[..., factors] = 1.0
+    assert not torch.allclose(generator(code, every), wider(longer, every))
