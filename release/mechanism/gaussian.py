@@ -196,9 +196,9 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
             "sums and noise do not fit 64 bits together: embed again with a larger --capacity"
         )
     noisy = sums.copy()
-    for sigma in np.unique(sigmas):
+    for sigma in dict.fromkeys(sigmas.tolist()):
         rows = sigmas == sigma
-        drawn = discrete_gaussian(int(rows.sum()) * sums.shape[1], int(sigma))
+        drawn = discrete_gaussian(int(rows.sum()) * sums.shape[1], sigma)
         noisy[rows] += drawn.reshape(-1, sums.shape[1])
     of_counts = np.array(weighted, dtype=np.int64) + discrete_gaussian(counts.size, scale.sigma)
     return NoisySums(sums=noisy, counts=of_counts if scale.count_weight else None)

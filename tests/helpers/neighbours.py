@@ -259,6 +259,7 @@ class Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.noised: list[tuple[Integers, int]] = []
         self._counts = 0
+        self._left = np.zeros(0, dtype=np.int64)
         self._records: distilling.LabelledRecords | None = None
         self.adjacency = Adjacency.REPLACE_ONE
         self.begin()
@@ -273,15 +274,20 @@ class Held:
         def held_noise(size: int, sigma: int) -> Integers:
             """What makes the noisy sums those that they are held at."""
             wanted = np.random.default_rng(size).normal(0, 4 * sigma, size)
-            if self._counts:
+            exact, self._left = self._left[:size], self._left[size:]
+            if self._counts and not len(self._left):  # these come last
                 wanted[-self._counts :] = np.abs(wanted[-self._counts :])
-            exact, _ = self.noised[-1]
             return np.rint(wanted).astype(np.int64) - exact
 
         def watched_add(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
-            self._counts = len(counts)
-            exact = np.concatenate([sums.ravel(), counts * scale.count_weight])
-            self.noised.append((exact, scale.sensitivity))
+            self._counts, weighted = len(counts), counts * scale.count_weight
+            if scale.factors is None:
+                released = weighed = sums
+            else:
+                released = sums[: len(scale.factors)]
+                weighed = np.rint(released * scale.factors[:, None]).astype(np.int64)
+            self._left = np.concatenate([released.ravel(), weighted])
+            self.noised.append((np.concatenate([weighed.ravel(), weighted]), scale.sensitivity))
             return add_noise(sums, counts, scale)
 
         def watched_magnitudes(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
@@ -292,6 +298,7 @@ class Held:
         def watched_sum(*arguments: Any, **options: Any) -> Integers:  # noqa: ANN401
             self._counts = 0
             sums = clipped_sum(*arguments, **options)
+            self._left = sums.ravel()
             exchanged = self.adjacency is Adjacency.REPLACE_ONE
             self.noised.append((sums.ravel(), distilling_mechanism.ONE * (1 + exchanged)))
             return sums
