@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import shutil
 import tempfile
 import time
@@ -28,7 +27,6 @@ from pathlib import Path
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.classifiers import CLASSIFIERS, IN_COLOUR
@@ -40,7 +38,7 @@ from dpntk.release import PrivacyParameters, release
 
 from .gaussian import gaussian_records
 from .images import SEPARATOR, Run
-from .sections import put_section, rows_over_seeds
+from .sections import finished, keep, rows_over_seeds
 from .small_images import some_of, training_part
 
 RESULTS = Path(__file__).parent / "results/colour.json"
@@ -138,9 +136,7 @@ def main() -> None:
     train = training_part(Path(folder))
     test = read_real(Path(folder), "test", train)
     metric = Metric.of_module(arguments.metric_module, test.shape)
-    results: dict[str, dict[str, float]] = {}
-    if RESULTS.exists():
-        results = json.loads(RESULTS.read_text())
+    results = finished(RESULTS)
     for seed, epsilon, method in itertools.product(
         range(arguments.seeds), arguments.epsilons, arguments.methods
     ):
@@ -150,9 +146,7 @@ def main() -> None:
             images = images_of(run, Path(folder), train, arguments.module, arguments.embeddings)
             seconds = round(time.perf_counter() - start, 1)
             results[run.key] = {**result_of(images, test, metric, seed), "seconds": seconds}
-            document = json.dumps(results, indent=1, sort_keys=True) + "\n"
-            write_atomically(RESULTS, document.encode())
-            put_section(section(results))
+            keep(results, RESULTS, section(results))
         print(run.key, results[run.key], flush=True)
 
 

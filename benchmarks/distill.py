@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -28,7 +27,6 @@ import torch
 from dpntk.common.runtime.threads import use_threads
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.distilled import classifiers_of
@@ -38,7 +36,7 @@ from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import PRESETS, Settings, distill
 from tests.helpers.problems import draw_problem, plain_gradients
 
-from .sections import put_section, rows_over_seeds
+from .sections import finished, keep, rows_over_seeds
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results/distilled.json"
@@ -173,18 +171,14 @@ def main() -> None:
         return
     use_threads()
     folders = dict(entry.split("=", 1) for entry in arguments.what)
-    results: dict[str, dict[str, float]] = {}
-    if RESULTS.exists():
-        results = json.loads(RESULTS.read_text())
+    results = finished(RESULTS)
     numbers = range(arguments.seeds), arguments.per_class, arguments.epsilons
     for seed, per_class, epsilon in itertools.product(*numbers):
         for name, method in itertools.product(folders, arguments.methods):
             run = Run(name, epsilon, per_class, method, seed)
             if run.key not in results:
                 results[run.key] = result_of(Path(folders[name]), run)
-                document = json.dumps(results, indent=1, sort_keys=True) + "\n"
-                write_atomically(RESULTS, document.encode())
-                put_section(table(results))
+                keep(results, RESULTS, table(results))
             print(run.key, results[run.key], flush=True)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import tempfile
 import time
@@ -29,7 +28,6 @@ from numpy.typing import NDArray
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import Embedding, embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
@@ -41,7 +39,7 @@ from dpntk.generate.pipeline import chosen_settings
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
 from .gaussian import gaussian_records
-from .sections import put_section, rows_over_seeds
+from .sections import finished, keep, rows_over_seeds
 
 RESULTS = Path(__file__).parent / "results/images.json"
 RECORDS, CLASSES = 60_000, 10
@@ -229,15 +227,11 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     arguments = parser.parse_args()
     folders = {name: Path(folder) for name, folder in (x.split("=", 1) for x in arguments.data)}
-    results: dict[str, dict[str, float]] = {}
-    if RESULTS.exists():
-        results = json.loads(RESULTS.read_text())
+    results = finished(RESULTS)
     for run in wanted(arguments, list(folders)):
         if run.key not in results:
             results[run.key] = result_of(folders[run.data], run)
-            document = json.dumps(results, indent=1, sort_keys=True) + "\n"
-            write_atomically(RESULTS, document.encode())
-            put_section(table(results))
+            keep(results, RESULTS, table(results))
         print(run.key, results[run.key], flush=True)
 
 

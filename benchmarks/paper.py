@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import tempfile
 import time
@@ -41,7 +40,6 @@ from PIL import Image
 from dpntk.common.features.ntk.presets import LEARNING_RATE, PRESETS
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import FeatureOptions, embed, save_embedding
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
@@ -52,7 +50,7 @@ from dpntk.release import PrivacyParameters, Release, open_release, release
 
 from .images import CLASSES, SEPARATOR
 from .material.picture import EACH, GAP, WHITE
-from .sections import put_section, rows_over_seeds
+from .sections import finished, keep, rows_over_seeds
 
 RESULTS: Final = Path(__file__).parent / "results/paper.json"
 PAPER, DEFAULT = "paper", "default"
@@ -204,9 +202,7 @@ def main(arguments: list[str] | None = None) -> None:
     one_seed = list(wanted(list(folders), said.methods, cells, said.batch, said.steps))
     seeds = range(1 if said.quick else said.seeds)
     runs = [replace(run, seed=seed) for seed in seeds for run in one_seed]
-    results: dict[str, dict[str, float]] = {}
-    if not said.quick and RESULTS.exists():
-        results = json.loads(RESULTS.read_text())
+    results = {} if said.quick else finished(RESULTS)
     shown: dict[str, list[LabelledImages]] = {}
     for run in runs:
         data, drawn = folders[run.data], said.pictures is not None and run.seed == 0
@@ -220,9 +216,7 @@ def main(arguments: list[str] | None = None) -> None:
             scores = {score: CLASSIFIERS[score](made, test, run.seed) for score in SCORES}
             results[run.key] = {**scores, "seconds": seconds}
             if not said.quick:
-                document = json.dumps(results, indent=1, sort_keys=True) + "\n"
-                write_atomically(RESULTS, document.encode())
-                put_section(table(results))
+                keep(results, RESULTS, table(results))
         print(run.key, results[run.key], flush=True)
     for name, images in shown.items():
         picture(images, said.pictures / f"{name}.png")

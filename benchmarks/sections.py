@@ -1,7 +1,8 @@
-"""One document of results, to which each benchmark writes a section of its own."""
+"""One document of results, to which each benchmark writes a section, and the runs behind it."""
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,6 +10,26 @@ from pathlib import Path
 from dpntk.common.storage.atomic import write_atomically
 
 TABLE = Path(__file__).parent / "results/README.md"
+Results = dict[str, dict[str, float]]
+"""Scores and seconds of each run, by its name."""
+
+
+def finished(path: Path) -> Results:
+    """The runs that a file keeps; none if there is no file yet."""
+    found: Results = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def keep(results: Results, path: Path, section: str) -> None:
+    """Write all finished runs, and their section of the document: after each one.
+
+    Args:
+        results: of them.
+        path: of the file that keeps them.
+        section: see `put_section`.
+    """
+    write_atomically(path, (json.dumps(dict(sorted(results.items())), indent=1) + "\n").encode())
+    put_section(section)
 
 
 def put_section(section: str, path: Path = TABLE) -> None:

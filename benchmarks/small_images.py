@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import statistics
 import tempfile
@@ -41,7 +40,6 @@ from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import Embedding, embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
@@ -53,7 +51,7 @@ from dpntk.release.mechanism.accountant import noise_multiplier
 
 from .gaussian import gaussian_records
 from .images import CLASSES, RECORDS, SEPARATOR, Run, through_files
-from .sections import put_section
+from .sections import finished, keep
 
 RESULTS = Path(__file__).parent / "results/small_images.json"
 OWN_SCORE = "own score"
@@ -193,9 +191,7 @@ def main() -> None:
     every = [*METHODS, OWN_SCORE]
     parser.add_argument("--methods", nargs="+", choices=every, default=every)
     arguments = parser.parse_args()
-    results: dict[str, dict[str, float]] = {}
-    if RESULTS.exists():
-        results = json.loads(RESULTS.read_text())
+    results = finished(RESULTS)
     for item in arguments.data:
         name, _, folder = item.partition("=")
         train = training_part(Path(folder))
@@ -206,9 +202,7 @@ def main() -> None:
             run = Run(f"{name}, {count:,}", epsilon, Adjacency.REPLACE_ONE, method, seed)
             if run.key not in results:
                 results[run.key] = result_of(some_of(train, count, seed), test, run)
-                document = json.dumps(results, indent=1, sort_keys=True) + "\n"
-                write_atomically(RESULTS, document.encode())
-                put_section(section(results))
+                keep(results, RESULTS, section(results))
             print(run.key, results[run.key], flush=True)
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -30,7 +29,6 @@ from pyarrow import parquet
 
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.evaluate.tables.table import Table, read_real_table
 from dpntk.generate.fit.allocation import split_by_shares
@@ -41,7 +39,7 @@ from dpntk.generate.tables.sampling import to_table
 from dpntk.release import PrivacyParameters, release
 
 from . import tables
-from .sections import put_section
+from .sections import finished, keep
 from .tables import COMPETITORS, SEPARATOR, Data, Run, default, delta_for, prepare, result_of
 
 RESULTS = Path(__file__).parent / "results/small_tables.json"
@@ -169,9 +167,7 @@ def main() -> None:
     arguments = parser.parse_args()
     methods = tables.methods_of(arguments)
     tables.METHODS.update(METHODS)
-    results: dict[str, dict[str, float]] = {}
-    if RESULTS.exists():
-        results = json.loads(RESULTS.read_text())
+    results = finished(RESULTS)
     places = dict(item.split("=", 1) for item in arguments.data)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -186,9 +182,7 @@ def main() -> None:
             if small.key not in results:
                 some = some_of(prepared[data], rows, seed, folder)
                 results[small.key] = result_of(some, small.run, 1.0)
-                document = json.dumps(dict(sorted(results.items())), indent=1) + "\n"
-                write_atomically(RESULTS, document.encode())
-                put_section(section(results))
+                keep(results, RESULTS, section(results))
             print(small.key, results[small.key], flush=True)
 
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import statistics
 import tempfile
@@ -44,7 +43,6 @@ from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.csv import is_csv
 from dpntk.common.sources.tables.table import find_tables
-from dpntk.common.storage.atomic import write_atomically
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.schema_inference import draft_schema
@@ -58,7 +56,7 @@ from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
 
 from .competitors import CELLS, NAMES, environment, rows_of
-from .sections import put_section
+from .sections import finished, keep
 
 RESULTS = Path(__file__).parent / "results/tables.json"
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -303,9 +301,7 @@ def main() -> None:
     arguments = parser.parse_args()
     methods = methods_of(arguments)
     rates = dict(item.split("=", 1) for item in arguments.keep_negatives)
-    results: dict[str, dict[str, float]] = {}
-    if RESULTS.exists():
-        results = json.loads(RESULTS.read_text())
+    results = finished(RESULTS)
     places = dict(item.split("=", 1) for item in arguments.data)
     with tempfile.TemporaryDirectory() as name:
         prepared: dict[str, Data] = {}
@@ -315,9 +311,7 @@ def main() -> None:
                 if data not in prepared:
                     prepared[data] = prepare(data, places[data], Path(name) / str(len(prepared)))
                 results[run.key] = result_of(prepared[data], run, float(rates.get(data, 1)))
-                document = json.dumps(dict(sorted(results.items())), indent=1) + "\n"
-                write_atomically(RESULTS, document.encode())
-                put_section(section(results))
+                keep(results, RESULTS, section(results))
             print(run.key, results[run.key], flush=True)
 
 
