@@ -64,7 +64,7 @@ class FeatureOptions(Terse):
         length_scale: of "rff": of its kernel, for values 0..1; sqrt(k / 7.5) if None, with k the
             values in an image, or the numeric columns of a table.
         marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
-            (`dpntk.common.features.joint`); 0 leaves them out; 0.3 if None.
+            (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
         pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
             "age,pay", or triples, as "age,pay,town"; or "all" pairs; or "triples", those of columns
             with two values. They share the weight.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -123,13 +124,10 @@ class ConditionalGenerator(nn.Module):
         Args:
             more: (classes, k, channels * side * side).
         """
-        spec = replace(self.spec, factors=self.spec.factors + more.shape[1])
-        with torch.random.fork_rng(devices=[]):
-            wider = ConditionalGenerator(spec).to(self.template.device)
-        wider.template.copy_(self.template)
-        wider.factors.copy_(torch.cat([self.factors, more.to(self.factors)], dim=1))
-        wider.flows.copy_(self.flows)
-        return wider.train(self.training)
+        wider = copy.deepcopy(self)
+        wider.spec = replace(self.spec, factors=self.spec.factors + more.shape[1])
+        wider.factors = nn.Parameter(torch.cat([self.factors, more.to(self.factors)], dim=1))
+        return wider
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
         """Make the same number of images of each of some classes.

@@ -17,6 +17,7 @@ from ...common.features.torchscript import PublicModule
 from ...release.file.model import Release
 from ..fit.recipe import RUNNING, WHITENED
 from ..kernels.base import FeatureMatrix
+from ..kernels.mean_embedding import released_mean
 from ..kernels.registry import kernel_of
 
 _MEMORY: Final = 20
@@ -48,14 +49,14 @@ class RunningDistance:
     def __init__(
         self, release: Release, device: torch.device, module: PublicModule | None = None
     ) -> None:
-        shares = torch.as_tensor(release.class_weights, device=device)
-        self._target = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
+        mean = released_mean(release)
+        self._target = torch.as_tensor(mean.values, device=device).T
         self._kernel = kernel_of(release.feature_map, device, module=module)
         self._running: Tensor | None = None
         self._seen = 0
-        self.noise_variance = ((release.noise_per_coordinate / shares) ** 2).float()
+        self.noise_variance = torch.as_tensor(mean.noise, device=device).square().float()
         # A class's noise is in what all have in common, too.
-        classes = len(shares)
+        classes = len(mean.noise)
         weight = 1 / classes + _OWN * (1 - 1 / classes)
         self.noise_floor = float(self.noise_variance.mean()) * self._target.shape[1] * weight
 

@@ -140,12 +140,7 @@ def approach(
         distance = objective(made(size))
         return Loss(distance if unlikely is None else distance + unlikely(), distance)
 
-    return descend(
-        generator,
-        loss_at,
-        lambda: objective.noise_floor,
-        settings,
-    )
+    return descend(generator, loss_at, lambda: objective.noise_floor, settings)
 
 
 def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> ConditionalGenerator:

@@ -1,4 +1,4 @@
-"""The mean feature of each class of a table, as far as the release's noise lets it be known."""
+"""The mean feature of each class, as far as the release's noise lets it be known."""
 
 from __future__ import annotations
 

@@ -92,9 +92,4 @@ def approach(
         code = torch.randn(shape, generator=random, device=device)
         return distance(generator(code, every_class, random))
 
-    return descend(
-        generator,
-        loss_at,
-        noise_floor,
-        settings,
-    )
+    return descend(generator, loss_at, noise_floor, settings)

@@ -38,8 +38,7 @@ class NoiseScale:
         sigma: standard deviation of the noise on every coordinate, rounded up.
         count_weight: what one record adds to its class count.
         factors: what each row of the sums is multiplied by once its noise is on it, float64 (d,);
-            None if by 1. The noise on a row is sigma over that, rounded up. Rows behind the last
-            factor are not for release.
+            None if by 1. The noise on a row is sigma over that, rounded up.
     """
 
     noise_multiplier: float
@@ -180,7 +179,7 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
         statements 9 and 22.)
 
     Args:
-        sums: S, int64 (d, c), in grid units; rows that are not for release are left out.
+        sums: S, int64 (d, c), in grid units.
         counts: records in each class, int64 (c,).
         scale: how much noise.
 
@@ -188,7 +187,6 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
         BudgetError: sum and noise together could leave 64 bits.
     """
     weighted = [int(count) * scale.count_weight for count in counts]
-    sums = sums if scale.factors is None else sums[: len(scale.factors)]
     sigmas = scale.sigmas(len(sums))
     largest = max(int(sums.max()), -int(sums.min()), *weighted)
     if largest + FURTHEST * max(scale.sigma, int(sigmas.max())) + 1 >= 2**63:

@@ -214,11 +214,12 @@ def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> R
 
 def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Planned) -> Release:
     feature_map, scale, entry = planned.feature_map, planned.scale, planned.entry
+    sums = embedding.sums[: feature_map.dimension]  # parts that are left out come last
     if parameters.not_private:
         weighted = embedding.counts * scale.count_weight if scale.count_weight else None
-        noisy = NoisySums(embedding.sums[: feature_map.dimension], weighted)
+        noisy = NoisySums(sums, weighted)
     else:
-        noisy = add_noise(embedding.sums, embedding.counts, scale)
+        noisy = add_noise(sums, embedding.counts, scale)
     classes, unit = len(embedding.schema.classes), embedding.grid.unit
     counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
     exact_total = parameters.adjacency is Adjacency.REPLACE_ONE

@@ -58,7 +58,8 @@ def weigh(
 
     Guarantee:
         The squares of the factors times those of the parts' lengths add up to 1, up to roundings of
-        2^-53. (docs/privacy/proofs.md, statement 22.) What has no factor is not released.
+        2^-53. (docs/privacy/proofs.md, statement 22.) Rows of the sums that have none, the
+        last ones, are left out of the release.
 
     Args:
         feature_map: of the embedding.

@@ -281,12 +281,10 @@ class Held:
 
         def watched_add(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
             self._counts, weighted = len(counts), counts * scale.count_weight
-            if scale.factors is None:
-                released = weighed = sums
-            else:
-                released = sums[: len(scale.factors)]
-                weighed = np.rint(released * scale.factors[:, None]).astype(np.int64)
-            self._left = np.concatenate([released.ravel(), weighted])
+            weighed = sums
+            if scale.factors is not None:
+                weighed = np.rint(sums * scale.factors[:, None]).astype(np.int64)
+            self._left = np.concatenate([sums.ravel(), weighted])
             self.noised.append((np.concatenate([weighed.ravel(), weighted]), scale.sensitivity))
             return add_noise(sums, counts, scale)
 
