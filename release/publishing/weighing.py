@@ -23,12 +23,12 @@ from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
 
-HALF: Final = 0.03
+HALF: Final = 0.013
 """With so much noise on a class's mean feature, in any one direction, half of a squared feature is
-its pixels: with more, network features hardly tell classes from one another any more."""
+its pixels: with more, generators learn more of them than of network features."""
 _POWER: Final = 6
 """Of the noise, as which the odds of pixels rise: there is not much between."""
-_LEAST, _MOST = 0.25, 0.9
+_LEAST, _MOST = 0.5, 0.9
 """Weights of pixels. Below, they are noise that generators learn, and are left out; above, nothing
 is left that tells records of a class from one another."""
 CHOSEN: Final = 10
