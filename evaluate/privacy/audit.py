@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -199,20 +199,20 @@ def audit(
     parameters = PrivacyParameters(epsilon, delta, adjacency)
     uniform, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
     released, scale = weighed(embedding, uniform, adjacency)
-    embedding = replace(embedding, sums=embedding.sums[: released.dimension])
+    sums = embedding.sums[: released.dimension]  # rows that are left out get no noise
     opened = module_for(embedding.feature_map, module)
-    pair = _farthest(_pairs(embedding, opened, adjacency, canaries), scale)
+    pair = _farthest(_pairs(embedding, sums, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
     alone, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     extreme = _Pair(
         "one number", first, np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone
     )
     noise_runs = runs * _NOISE_RUNS
-    draws = 2 * (runs * size + noise_runs) + embedding.sums.size
+    draws = 2 * (runs * size + noise_runs) + sums.size
     with progress("auditing", draws, "draws") as advance:
         scores = _scores(pair, scale, runs, advance)
         noise_scores = _scores(extreme, uniform, noise_runs, advance)
-        noise = _test_noise(embedding, scale)
+        noise = _test_noise(sums, embedding.counts, scale)
     return Audit(
         claimed=epsilon,
         delta=delta,
@@ -239,9 +239,21 @@ def audit(
 
 
 def _pairs(
-    embedding: Embedding, module: PublicModule | None, adjacency: Adjacency, canaries: int
+    embedding: Embedding,
+    released: NDArray[np.int64],
+    module: PublicModule | None,
+    adjacency: Adjacency,
+    canaries: int,
 ) -> Iterator[_Pair]:
-    """Neighbouring data sets: far apart by construction, or with random canaries."""
+    """Neighbouring data sets: far apart by construction, or with random canaries.
+
+    Args:
+        embedding: of the records.
+        released: int64 (r, c), the first rows of its sums, those that are released.
+        module: of "perceptual" features.
+        adjacency: which data sets are neighbours.
+        canaries: how many pairs of them; 0 for none.
+    """
     inputs, classes = embedding.schema.record_size, len(embedding.schema.classes)
     levels = embedding.schema.levels
     if not canaries:
@@ -249,15 +261,17 @@ def _pairs(
         of_table = isinstance(embedding.schema, TableSchema)
         called = "a row of lowest values" if of_table else "a dark image"
         if adjacency is Adjacency.ADD_REMOVE:
-            yield _pair(f"nothing and {called}", embedding, module, None, (dark, 0), alone=True)
+            yield _pair(
+                f"nothing and {called}", embedding, released, module, None, (dark, 0), alone=True
+            )
         elif classes > 1:
             name = f"{called} in the first and in the second class"
-            yield _pair(name, embedding, module, (dark, 0), (dark, 1), alone=True)
+            yield _pair(name, embedding, released, module, (dark, 0), (dark, 1), alone=True)
         else:
             point = dark.copy()
             point[0] = levels
             name = f"{called} and one of a highest value" if of_table else f"{called} and a point"
-            yield _pair(name, embedding, module, (dark, 0), (point, 0), alone=True)
+            yield _pair(name, embedding, released, module, (dark, 0), (point, 0), alone=True)
     random = np.random.default_rng()
     for _ in range(canaries):
         images = np.zeros((2, inputs), dtype=np.uint8)
@@ -267,12 +281,13 @@ def _pairs(
         labels = random.permutation(classes)[[0, min(1, classes - 1)]].tolist()
         first = None if adjacency is Adjacency.ADD_REMOVE else (images[0], labels[0])
         name = f"the embedding with one of {canaries} canaries or another"
-        yield _pair(name, embedding, module, first, (images[1], labels[1]), alone=False)
+        yield _pair(name, embedding, released, module, first, (images[1], labels[1]), alone=False)
 
 
 def _pair(
     name: str,
     embedding: Embedding,
+    released: NDArray[np.int64],
     module: PublicModule | None,
     first: tuple[NDArray[np.uint8], int] | None,
     second: tuple[NDArray[np.uint8], int],
@@ -287,13 +302,13 @@ def _pair(
         )
         if record is not None:
             made.add(record[0][None], np.array([record[1]]))
-        sums.append(made.sums[: len(embedding.sums)])
+        sums.append(made.sums[: len(released)])
         counts.append(made.counts)
     changed = sums[0] != sums[1]
     columns = np.flatnonzero(changed.any(axis=0) | (counts[0] != counts[1]))
     rows = np.flatnonzero(changed.any(axis=1))
     part = np.ix_(rows, columns)
-    base = np.zeros_like(sums[0][part]) if alone else embedding.sums[part]
+    base = np.zeros_like(sums[0][part]) if alone else released[part]
     base_counts = np.zeros_like(columns) if alone else embedding.counts[columns]
     return _Pair(
         name,
@@ -341,10 +356,10 @@ def _scores(pair: _Pair, scale: NoiseScale, runs: int, advance: Advance) -> tupl
     return both[0], both[1]
 
 
-def _test_noise(embedding: Embedding, scale: NoiseScale) -> NoiseTest:
+def _test_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseScale) -> NoiseTest:
     """Second moment and correlations of the noise of one full release."""
-    noisy = add_noise(embedding.sums, embedding.counts, scale)
-    noise = (noisy.sums - embedding.sums) / scale.sigmas(len(embedding.sums))[:, None]
+    noisy = add_noise(sums, counts, scale)
+    noise = (noisy.sums - sums) / scale.sigmas(len(sums))[:, None]
     size, classes = noise.size, noise.shape[1]
     low, high = stats.chi2.ppf([_FALSE_ALARM / 2, 1 - _FALSE_ALARM / 2], size) / size
     moments = noise.T @ noise

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.features.joint_image import JointImageFeatures
 from dpntk.embed import load_embedding
 from dpntk.evaluate.privacy.audit import Audit, audit
 from dpntk.evaluate.privacy.lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
@@ -156,3 +157,19 @@ def test_an_audit_of_a_table_speaks_of_rows(dpntk: Command) -> None:
         assert "a row of lowest values" in audited.stdout
         assert "dark" not in audited.stdout
         assert "point" not in audited.stdout
+
+
+@pytest.mark.parametrize(("epsilon", "with_pixels"), [(1, True), (100, False)])
+def test_images_are_audited_with_pixels_or_without_as_they_would_be_released(
+    epsilon: float, with_pixels: bool, dpntk: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpntk.evaluate.privacy.audit._FALSE_ALARM", 1e-12)
+    assert dpntk("embed", folder, "--width", "5").code == 0
+    path = Path("embedding.h5")
+    found = audit(path, epsilon=epsilon, delta=DELTA, adjacency=Adjacency.REPLACE_ONE, runs=200)
+    whole = load_embedding(path).feature_map
+    assert isinstance(whole, JointImageFeatures)
+    released = whole if with_pixels else whole.main
+    assert found.noise.coordinates == 3 * released.dimension
+    assert found.noise.passed
+    assert 0.99 < found.distance <= 1
