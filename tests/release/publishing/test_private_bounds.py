@@ -413,6 +413,7 @@ def test_all_rounds_of_finding_bounds_are_counted(
     both = epsilon_for(ledger.entries[0].noise_multiplier / math.sqrt(2), 1e-5)
     assert total_of(ledger, 1e-5).epsilon == pytest.approx(both)
     assert dpntk("release", "--eps", 1).code == 0
+    assert dpntk("budget").stdout.count("is what bounds of columns were found with") == 2
     said = json.loads(dpntk("inspect", "--json", "release.h5").stdout)
     assert said["guarantee"]["total_releases"] == 3
     assert said["guarantee"]["total_epsilon"] > both
