@@ -114,6 +114,7 @@ def test_every_kind_for_everybody_and_for_its_owner(
     require_harmless(own)
     assert "SENSITIVE." in own.texts
     assert "Public." not in own.texts
+    assert ("need not look like records" in own.content) == (kind == "distilled set")
     compared = "real" if kind == "table" else "nearest"
     assert compared in own.content.split("</style>")[1]
 
