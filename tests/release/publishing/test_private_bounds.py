@@ -500,6 +500,8 @@ def test_neither_is_what_was_asked_for(number: float, text: str) -> None:
 
 
 def test_an_embedding_of_something_else_is_refused(dpntk: Command, table: Path) -> None:
+    none = dpntk("bounds", "--schema", "schema.toml", "--eps", 1)
+    require_refused(none, "no such file; 'dpntk embed DATA --private-bounds' makes one")
     assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
     Path("other.toml").write_text(SCHEMA.replace('"int64"', '"int32"'))
     outcome = dpntk("bounds", "--schema", "other.toml", "--eps", 1)
