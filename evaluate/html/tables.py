@@ -123,14 +123,13 @@ def _ranges(column: Column) -> tuple[NDArray[np.float64], list[str]]:
     if column.kind is ColumnKind.INTEGER and column.different is not None:
         step = (column.upper - column.lower) / (column.different - 1)
         together = 1 if column.different < _MOST_CATEGORIES else -(-column.different // _RANGES)
-        firsts = np.arange(0, column.different, together)
-        lasts = np.minimum(firsts + together, column.different) - 1
-        sides = [_texts(column.lower + step * places) for places in (firsts, lasts)]
-        pairs = zip(*sides, strict=True)
-        names = [first if first == last else f"{first} to {last}" for first, last in pairs]
-        return column.lower + step * firsts, names
-    scale = to_scale(np.array([column.lower, column.upper]), column.transform)
-    ends = from_scale(np.linspace(*scale, _RANGES + 1), column.transform)
+        first = np.arange(0, column.different, together, dtype=np.float64)
+        last = np.minimum(first + together, column.different) - 1
+        starts: NDArray[np.float64] = column.lower + step * first
+        pairs = zip(_texts(starts), _texts(column.lower + step * last), strict=True)
+        return starts, [start if start == end else f"{start} to {end}" for start, end in pairs]
+    lower, upper = to_scale(np.array([column.lower, column.upper]), column.transform).tolist()
+    ends = from_scale(np.linspace(lower, upper, _RANGES + 1), column.transform)
     if column.kind.timed:
         ends = np.unique(np.ceil(ends))
         return ends[:-1], [f"from {start}" for start in _times(column, ends)[:-1]]
