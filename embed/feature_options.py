@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from ..common.schema import Schema
 from ..common.schema.encoding import blocks_of
 from ..common.schema.image import ImageSchema
 from ..common.schema.table import TableSchema
+from .pairs import pairs_to_choose_among, read_pairs
 
 DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
@@ -67,7 +67,8 @@ class FeatureOptions(Terse):
             (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
         pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
             "age,pay", or triples, as "age,pay,town"; or "all" pairs; or "triples", those of columns
-            with two values. They share the weight.
+            with two values; they share the weight. If there are none, a release chooses some by
+            what it shows anyway, where there are moments; "none" keeps it from that.
         moments: of "ntk" on tables with marginals: weight of products of columns, which say how
             these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
         pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
@@ -208,11 +209,12 @@ class FeatureOptions(Terse):
             if not weight:
                 self.refuse_marginals("it goes with a weight of --marginals above 0")
             if weight and isinstance(schema, TableSchema):
-                groups = read_pairs(self.pairs, schema)
-                marginals = MarginalFeatures.of(schema, groups=groups)
                 moments = MomentFeatures.of(schema)
                 share = DEFAULT_MOMENTS if self.moments is None else self.moments
-                if moments is None or not share:
+                if not share:
+                    moments = None
+                marginals = self._with_pairs(schema, moments)
+                if moments is None:
                     return JointFeatures(network, marginals, weight)
                 return JointFeatures(network, marginals, weight, moments, share)
             return self._beside_pixels(network)
@@ -227,6 +229,14 @@ class FeatureOptions(Terse):
         if self.kind not in FEATURES or not isinstance(kind, Drawn):
             raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")
         return kind.draw(schema.record_size, levels=schema.levels, seed=self.seed)
+
+    def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
+        """Marginals of columns, and of those pairs that were asked for or may be chosen later."""
+        if self.pairs or moments is None:
+            return MarginalFeatures.of(schema, groups=read_pairs(self.pairs, schema))
+        among = pairs_to_choose_among(schema, moments)
+        marginals = MarginalFeatures.of(schema, groups=among)
+        return replace(marginals, undecided=bool(among))
 
     def refuse_all(self, why: str) -> None:
         """Refuse all options but the seed, where no such map is drawn.
@@ -375,52 +385,6 @@ class FeatureOptions(Terse):
         if not isinstance(front, Pixels):
             raise SchemaError(f"--front {self.front}: --arch {arch} takes the pixels themselves")
         return front, (schema.channels, schema.side, schema.side)
-
-
-def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]]:
-    """Pairs and triples from what was said: names with commas between them, or all of a kind.
-
-    Args:
-        said: "all" stands for all pairs, and "triples" for all triples of columns of two values.
-        schema: of the table.
-
-    Raises:
-        SchemaError: it names no such columns, or some twice.
-    """
-    names = [column.name for column in schema.features]
-    found: list[tuple[str, ...]] = []
-    for text in (text for text in said if text not in ("all", "triples")):
-        parts = text.split(",")
-        cuts = [c for k in (1, 2) for c in itertools.combinations(range(1, len(parts)), k)]
-        # A name may have commas of its own.
-        ways = [
-            tuple(
-                ",".join(parts[start:stop]) for start, stop in itertools.pairwise((0, *cut, None))
-            )
-            for cut in cuts
-        ]
-        known = [way for way in ways if set(way) <= set(names) and len(set(way)) == len(way)]
-        if len(known) != 1:
-            if any(schema.label in way for way in ways):
-                raise SchemaError(
-                    f"--pairs {text}: {schema.label} is the label, and all marginals are taken "
-                    "class by class as it is"
-                )
-            raise SchemaError(
-                f"--pairs {text}: two or three different columns with commas between them, all or "
-                f"triples; there are {', '.join(names)}"
-            )
-        found += known
-    every: list[tuple[str, ...]] = []
-    if "all" in said:
-        every += itertools.combinations(names, 2)
-    if "triples" in said:
-        two = [block.column.name for block in blocks_of(schema) if block.column.choices == 2]
-        every += itertools.combinations(two, 3)
-        if len(two) < 3:
-            raise SchemaError("--pairs triples: there are no three columns of two values")
-    there = {frozenset(way) for way in every}
-    return every + [way for way in found if frozenset(way) not in there]
 
 
 def default_front(arch: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..schema import Schema
+from ..schema.table import TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS, FeatureMap
 from .marginals import MarginalFeatures
@@ -56,6 +57,13 @@ class Parts:
         """Where the coordinates of marginals are."""
         size = 0 if self.marginals is None else self.marginals.dimension
         return slice(self.split, self.split + size)
+
+    @property
+    def group_place(self) -> slice:
+        """Where those of marginals of several columns are."""
+        groups = () if self.marginals is None else self.marginals.groups
+        stop = self.marginal_place.stop
+        return slice(stop - sum(group.dimension for group in groups), stop)
 
     @property
     def moment_place(self) -> slice:
@@ -120,6 +128,8 @@ class JointFeatures:
                 f"--marginals {self.weight:g} and --moments {self.moment_weight:g} leave nothing "
                 "to the other features: their squares add up to less than 1"
             )
+        if self.marginals.undecided and self.moments is None:
+            raise SchemaError("feature map: pairs of columns that nothing is to choose among")
         for part in (self.marginals, self.moments):
             if part is not None and part.record_size != self.main.record_size:
                 raise SchemaError("feature map: its maps take records of different sizes")
@@ -130,6 +140,21 @@ class JointFeatures:
     def main_weight(self) -> float:
         """The other weight, a."""
         return math.sqrt(1 - self.weight**2 - self.moment_weight**2)
+
+    def choosing(self, chosen: Sequence[int], length: float) -> JointFeatures:
+        """The same map with some of the groups that it leaves undecided.
+
+        Args:
+            chosen: their numbers among them, at least one.
+            length: of their part of the feature, above 0 and below 1; the square of what is left
+                is divided among the other parts as before.
+        """
+        left = math.sqrt(1 - length**2)
+        weight = math.hypot(left * self.weight, length)
+        marginals = self.marginals.choosing(chosen, length / weight)
+        return replace(
+            self, marginals=marginals, weight=weight, moment_weight=left * self.moment_weight
+        )
 
     @property
     def record_size(self) -> int:
@@ -159,19 +184,34 @@ class JointFeatures:
 
     def describe(self, schema: Schema) -> str:
         """In words, for whoever reads a release."""
-        return f"{self.main.describe(schema)}, {self.beside}"
+        said = f"{self.main.describe(schema)}, {self.beside}"
+        if self.marginals.group_length is None or not isinstance(schema, TableSchema):
+            return said
+        names = (" and ".join(names) for names in self.marginals.names_of_groups(schema))
+        return f"{said} (the pairs are {', '.join(names)})"
 
     @property
     def beside(self) -> str:
         """What stands beside the main part, in words."""
-        sizes = [len(group.sides) for group in self.marginals.groups]
+        marginals = self.marginals
+        sizes = [len(group.sides) for group in marginals.groups]
         kinds = {2: "pair", 3: "triple"}
-        groups = [counted(sizes.count(k), kind) for k, kind in kinds.items() if k in sizes]
-        several = f" ({' and '.join(groups)} of columns among them)" if groups else ""
-        marginals = f"marginals of weight {self.weight:g}{several}"
-        if self.moments is None:
-            return f"and {marginals}"
-        return f"{marginals}, and products of columns of weight {self.moment_weight:g}"
+        counts = [counted(sizes.count(k), kind) for k, kind in kinds.items() if k in sizes]
+        groups, length = " and ".join(counts), marginals.group_length
+        if length is not None:
+            of_columns = self.weight * math.sqrt(1 - length**2)
+            parts = [
+                f"marginals of weight {of_columns:.3g}",
+                f"{groups} of columns, chosen by what the rest shows, of weight "
+                f"{self.weight * length:.3g}",
+            ]
+        else:
+            which = "to choose among" if marginals.undecided else "among them"
+            several = f" ({groups} of columns {which})" if groups else ""
+            parts = [f"marginals of weight {self.weight:g}{several}"]
+        if self.moments is not None:
+            parts.append(f"products of columns of weight {self.moment_weight:.3g}")
+        return f"{', '.join(parts[:-1])}{',' * (len(parts) > 1)} and {parts[-1]}".lstrip()
 
     def spec(self) -> dict[str, Any]:
         """All that is needed beside `weights` to rebuild the map, as plain JSON."""

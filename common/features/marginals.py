@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -89,34 +89,46 @@ class MarginalGroup:
         """Number of cells: one for each cell of the first column and of the second, and so on."""
         return math.prod(side.dimension for side in self.sides)
 
-    def cell(self, records: Tensor) -> Tensor:
-        """The cell of each record, int64 (b,): row by row, the first column's cell is the row."""
-        found = self.sides[0].cell(records)
+    def cell_among(self, cell_of: Mapping[MarginalColumn, Tensor]) -> Tensor:
+        """The cell of each record, int64 (b,): row by row, the first column's cell is the row.
+
+        Args:
+            cell_of: that of each column, int64 (b,).
+        """
+        found = cell_of[self.sides[0]]
         for side in self.sides[1:]:
-            found = found * side.dimension + side.cell(records)
+            found = found * side.dimension + cell_of[side]
         return found
 
 
 @FEATURE_MAPS.add("marginals")
 @dataclass(frozen=True)
 class MarginalFeatures:
-    """For each column, and each group, 1 / sqrt(columns + groups) at the record's cell, else 0.
+    """For each column, and each group, a number at the record's cell, else 0.
+
+    The number is 1 / sqrt(columns + groups), unless groups have a length of their own.
 
     Attributes:
         columns: where the cells of each are read off.
         record_size: number of values in a record.
         groups: pairs and triples of columns that have cells of their own.
         levels: records hold integers 0..levels.
+        group_length: of the part of the feature that is groups', above 0 and below 1; None if all
+            columns and groups have the same number.
+        undecided: whether a release of this embedding is to choose among the groups.
 
     Guarantee:
-        norm_bound: one entry for each column and group, whatever the record is, so the norm is 1.
-        nonnegative: no entry is negative. (docs/privacy/proofs.md, statements 1 and 2.)
+        norm_bound: one entry for each column and group, whatever the record is, and their squares
+        add up to 1. nonnegative: no entry is negative. (docs/privacy/proofs.md, statements 1 and
+        2.)
     """
 
     columns: tuple[MarginalColumn, ...]
     record_size: int
     groups: tuple[MarginalGroup, ...] = ()
     levels: int = LEVELS
+    group_length: float | None = None
+    undecided: bool = False
 
     def __post_init__(self) -> None:
         wrong = SchemaError("feature map: marginals of columns that a record does not have")
@@ -139,6 +151,10 @@ class MarginalFeatures:
             if column.missing >= 0 and not column.cells:
                 raise wrong
         if self.dimension > _LARGEST:
+            raise wrong
+        if self.group_length is not None and not (self.groups and 0 < self.group_length < 1):
+            raise wrong
+        if self.undecided and (not self.groups or self.group_length is not None):
             raise wrong
 
     @classmethod
@@ -197,8 +213,33 @@ class MarginalFeatures:
 
     @property
     def entry(self) -> float:
-        """What stands at a record's cells."""
-        return 1 / math.sqrt(len(self.tables))
+        """What stands at a record's cells of columns."""
+        if self.group_length is None:
+            return 1 / math.sqrt(len(self.tables))
+        return math.sqrt((1 - self.group_length**2) / len(self.columns))
+
+    @property
+    def group_entry(self) -> float:
+        """What stands at a record's cells of groups."""
+        if self.group_length is None:
+            return self.entry
+        return self.group_length / math.sqrt(len(self.groups))
+
+    @property
+    def entries(self) -> NDArray[np.float64]:
+        """What stands at a record's cells, float64 (columns + groups,)."""
+        sizes = [len(self.columns), len(self.groups)]
+        return np.repeat([self.entry, self.group_entry], sizes)
+
+    def choosing(self, chosen: Sequence[int], group_length: float) -> MarginalFeatures:
+        """The same columns with some of the groups.
+
+        Args:
+            chosen: their numbers, at least one.
+            group_length: of their part of the feature.
+        """
+        groups = tuple(self.groups[number] for number in chosen)
+        return replace(self, groups=groups, group_length=group_length, undecided=False)
 
     @property
     def norm_bound(self) -> float:
@@ -220,13 +261,11 @@ class MarginalFeatures:
             int64 (b, columns + groups).
         """
         whole = records.to(torch.int64)
-        return torch.stack(
-            [
-                place.start + table.cell(whole)
-                for table, place in zip(self.tables, self.places, strict=True)
-            ],
-            dim=1,
-        )
+        found = [column.cell(whole) for column in self.columns]
+        cell_of = {side: side.cell(whole) for group in self.groups for side in group.sides}
+        found += [group.cell_among(cell_of) for group in self.groups]
+        starts = (place.start for place in self.places)
+        return torch.stack([start + cell for start, cell in zip(starts, found, strict=True)], dim=1)
 
     def names_of_groups(self, schema: TableSchema) -> list[tuple[str, ...]]:
         """The names of the columns of each group.
@@ -256,6 +295,8 @@ class MarginalFeatures:
             "levels": self.levels,
             "columns": [[c.start, c.count, c.cells, c.missing] for c in self.columns],
             **({"pairs": pairs} if pairs else {}),
+            **({"pairs_length": self.group_length} if self.group_length is not None else {}),
+            **({"pairs_undecided": True} if self.undecided else {}),
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -278,6 +319,9 @@ class MarginalFeatures:
             raise wrong
         if not isinstance(pairs, list):
             raise wrong
+        length = spec.get("pairs_length")
+        if not isinstance(length, float | None):
+            raise wrong
         lengths = {2 * sides for sides in _SIDES}
         for row, known in (*((row, {4}) for row in rows), *((row, lengths) for row in pairs)):
             if not isinstance(row, list) or len(row) not in known:
@@ -296,6 +340,8 @@ class MarginalFeatures:
                 )
                 for row in pairs
             ),
+            group_length=length,
+            undecided=spec.get("pairs_undecided") is True,
         )
         if rebuilt.spec() != dict(spec):
             raise wrong

@@ -107,6 +107,18 @@ class MomentFeatures:
         """k: the constant, the numbers and the categories."""
         return 1 + len(self.numbers) + sum(count for _, count in self.categories)
 
+    @cached_property
+    def places(self) -> dict[int, slice]:
+        """Where in z each column is, by where in a record what is in z of it begins."""
+        found, start = {}, 1
+        for place, _ in self.numbers:
+            found[place] = slice(start, start + 1)
+            start += 1
+        for place, count in self.categories:
+            found[place] = slice(start, start + count)
+            start += count
+        return found
+
     @property
     def columns(self) -> int:
         """How many there are."""

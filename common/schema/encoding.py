@@ -219,6 +219,12 @@ class Block:
             self.place.stop,
         )
 
+    @property
+    def first(self) -> int:
+        """Where its number lies, or its first category."""
+        found: int = (self.place if self.column.kind.numeric else self.shares).start
+        return found
+
 
 def blocks_of(schema: TableSchema) -> tuple[Block, ...]:
     """Where each column but the label lies in a record, in the order of the columns."""

@@ -20,6 +20,9 @@ from .rff import ExactRFF
 from .tangent import ExactTangentFeatures
 
 _CHUNK: Final = 1 << 14
+_LEAST_CHUNK: Final = 1 << 9
+_MOST_HITS: Final = 1 << 22
+"""Where features of so many records are not 0 takes 32 MiB."""
 _LEAST_FACTOR: Final = 128
 """Cut to a whole number, the factor is smaller by 1 % at the most; far less with a usual grid."""
 _DIGITS: Final = 24
@@ -64,18 +67,24 @@ class ExactMarginals:
     Guarantee:
         As for `ExactTangentFeatures`; the norm is at most `size`, because the entry is cut to a
         whole number. (docs/privacy/proofs.md, statement 3.)
+
+    Raises:
+        SchemaError: a release has given groups another number than columns.
     """
 
     def __init__(
         self, feature_map: MarginalFeatures, grid: Grid, device: torch.device, size: float = 1.0
     ) -> None:
+        if feature_map.group_length is not None:
+            raise SchemaError("feature map: its pairs of columns are those of a release already")
         self._map = feature_map
         self._entry = int(SAFETY * size * grid.units_per_one * feature_map.entry)
+        self._chunk = max(_LEAST_CHUNK, min(_CHUNK, _MOST_HITS // len(feature_map.tables)))
 
     @property
     def chunk_size(self) -> int:
         """Any number would do; this one keeps the memory small."""
-        return _CHUNK
+        return self._chunk
 
     def features(self, records: Tensor) -> SparseFeatures:
         """Features of a batch.

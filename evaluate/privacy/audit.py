@@ -198,16 +198,17 @@ def audit(
     embedding = load_embedding(path)
     parameters = PrivacyParameters(epsilon, delta, adjacency)
     uniform, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
-    released, scale = weighed(embedding, uniform, adjacency)
-    sums = embedding.sums[: released.dimension]  # rows that are left out get no noise
+    released = weighed(embedding, uniform, adjacency)
+    rows, scale = released.rows, released.scale
     opened = module_for(embedding.feature_map, module)
-    pair = _farthest(_pairs(embedding, sums, opened, adjacency, canaries), scale)
+    pair = _farthest(_pairs(embedding, rows, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
     alone, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     extreme = _Pair(
         "one number", first, np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone
     )
     noise_runs = runs * _NOISE_RUNS
+    sums = embedding.sums[rows]
     draws = 2 * (runs * size + noise_runs) + sums.size
     with progress("auditing", draws, "draws") as advance:
         scores = _scores(pair, scale, runs, advance)
@@ -240,20 +241,12 @@ def audit(
 
 def _pairs(
     embedding: Embedding,
-    released: NDArray[np.int64],
+    rows: NDArray[np.int64],
     module: PublicModule | None,
     adjacency: Adjacency,
     canaries: int,
 ) -> Iterator[_Pair]:
-    """Neighbouring data sets: far apart by construction, or with random canaries.
-
-    Args:
-        embedding: of the records.
-        released: int64 (r, c), the first rows of its sums, those that are released.
-        module: of "perceptual" features.
-        adjacency: which data sets are neighbours.
-        canaries: how many pairs of them; 0 for none.
-    """
+    """Neighbouring data sets: far apart by construction, or with random canaries."""
     inputs, classes = embedding.schema.record_size, len(embedding.schema.classes)
     levels = embedding.schema.levels
     if not canaries:
@@ -262,16 +255,16 @@ def _pairs(
         called = "a row of lowest values" if of_table else "a dark image"
         if adjacency is Adjacency.ADD_REMOVE:
             yield _pair(
-                f"nothing and {called}", embedding, released, module, None, (dark, 0), alone=True
+                f"nothing and {called}", embedding, rows, module, None, (dark, 0), alone=True
             )
         elif classes > 1:
             name = f"{called} in the first and in the second class"
-            yield _pair(name, embedding, released, module, (dark, 0), (dark, 1), alone=True)
+            yield _pair(name, embedding, rows, module, (dark, 0), (dark, 1), alone=True)
         else:
             point = dark.copy()
             point[0] = levels
             name = f"{called} and one of a highest value" if of_table else f"{called} and a point"
-            yield _pair(name, embedding, released, module, (dark, 0), (point, 0), alone=True)
+            yield _pair(name, embedding, rows, module, (dark, 0), (point, 0), alone=True)
     random = np.random.default_rng()
     for _ in range(canaries):
         images = np.zeros((2, inputs), dtype=np.uint8)
@@ -281,7 +274,7 @@ def _pairs(
         labels = random.permutation(classes)[[0, min(1, classes - 1)]].tolist()
         first = None if adjacency is Adjacency.ADD_REMOVE else (images[0], labels[0])
         name = f"the embedding with one of {canaries} canaries or another"
-        yield _pair(name, embedding, released, module, first, (images[1], labels[1]), alone=False)
+        yield _pair(name, embedding, rows, module, first, (images[1], labels[1]), alone=False)
 
 
 def _pair(
@@ -294,7 +287,7 @@ def _pair(
     *,
     alone: bool,
 ) -> _Pair:
-    """Two data sets that differ in one record, each (image, label), or none."""
+    """Two data sets that differ in one record, each (image, label), or none: what is released."""
     sums, counts = [], []
     for record in (first, second):
         made = ClassSums(
@@ -302,13 +295,13 @@ def _pair(
         )
         if record is not None:
             made.add(record[0][None], np.array([record[1]]))
-        sums.append(made.sums[: len(released)])
+        sums.append(made.sums[released])
         counts.append(made.counts)
     changed = sums[0] != sums[1]
     columns = np.flatnonzero(changed.any(axis=0) | (counts[0] != counts[1]))
     rows = np.flatnonzero(changed.any(axis=1))
     part = np.ix_(rows, columns)
-    base = np.zeros_like(sums[0][part]) if alone else released[part]
+    base = np.zeros_like(sums[0][part]) if alone else embedding.sums[released][part]
     base_counts = np.zeros_like(columns) if alone else embedding.counts[columns]
     return _Pair(
         name,

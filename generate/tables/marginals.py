@@ -124,7 +124,7 @@ def marginal_part(
 
     Returns:
         The map of that part; its coordinates, float64 (cells, classes); and what they are in a cell
-        where all records of a class are.
+        of a column where all records of a class are.
     """
     parts = parts_of(feature_map)
     if parts.marginals is None:

@@ -118,7 +118,8 @@ def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal
     found = marginal_part(mean, feature_map)
     if found is None:
         return ()
-    marginals, noisy, size = found
+    marginals, noisy, of_columns = found
+    size = of_columns * marginals.group_entry / marginals.entry
     places = marginals.places[len(marginals.columns) :]
     return tuple(
         PairMarginal(

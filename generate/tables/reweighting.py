@@ -251,7 +251,7 @@ class RowFeatures:
 
     def __init__(self, feature_map: FeatureMap, records: NDArray[np.float32]) -> None:
         parts = parts_of(feature_map)
-        self._split, self._size, self._entry = parts.split, parts.main_weight, parts.weight
+        self._split, self._size = parts.split, parts.main_weight
         self._marginal_place, self._moment_place = parts.marginal_place, parts.moment_place
         self._parts: list[Features] = []
         if parts.main is not None:
@@ -263,7 +263,7 @@ class RowFeatures:
         if (marginals := parts.marginals) is not None:
             levels = np.rint(records.clip(0, 1) * marginals.levels).astype(np.uint8)
             self._hits = marginals.hits(torch.from_numpy(levels))
-            self._entry *= marginals.entry
+            self._entries = torch.from_numpy(parts.weight * marginals.entries).float()
         self._numbers: Tensor | None = None
         if (moments := parts.moments) is not None:
             levels = np.rint(records.clip(0, 1) * moments.levels).astype(np.uint8)
@@ -291,7 +291,7 @@ class RowFeatures:
             found = self._size * torch.cat([part.inner(main)[0] for part in self._parts])
         if self._hits is not None:
             cells = vector[self._marginal_place].index_select(0, self._hits.flatten())
-            found = found + self._entry * cells.view(self._hits.shape).sum(dim=1)
+            found = found + cells.view(self._hits.shape) @ self._entries
         if self._numbers is not None:
             products = vector[self._moment_place].view(-1, self._numbers.shape[1])
             found = found + torch.linalg.vecdot(self._numbers @ products, self._numbers)

@@ -41,7 +41,7 @@ def forecasts_around(
             plans.append(plan(feature_map, grid, planned.classes, records, other, unit))
     if isinstance(schema, ImageSchema):
         return forecast_of_images(schema, plans)
-    return forecast(schema, feature_map, plans)
+    return forecast(schema, plans)
 
 
 def forecast_document(forecasts: Forecasts | None) -> dict[str, Any] | None:

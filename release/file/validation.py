@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -59,6 +60,8 @@ def require_consistent(
     g = guarantee
     if isinstance(feature_map, JointImageFeatures) and feature_map.weight is None:
         raise FormatError("the weight of the pixels has not been chosen")
+    if isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided:
+        raise FormatError("which pairs of columns it has, has not been chosen")
     require_possible_figures(g, feature_map.levels)
     _require_sensitivity(g, feature_map, schema.privacy_unit)
     if not g.private:
@@ -172,7 +175,9 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
         raise wrong
     try:
         groups = marginals.names_of_groups(schema)
-        known = [MarginalFeatures.of(schema, groups=groups)]
+        known = [
+            replace(MarginalFeatures.of(schema, groups=groups), group_length=marginals.group_length)
+        ]
         if not groups and any(not column.kind.numeric for column in schema.features):
             known.append(MarginalFeatures.of(schema, numbers=False))
     except SchemaError as error:

@@ -169,24 +169,27 @@ def no_noise(
     return NoiseScale(0.0, integer_bound, 0, weight)
 
 
-def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseScale) -> NoisySums:
+def add_noise(
+    sums: NDArray[np.int64], counts: NDArray[np.int64] | None, scale: NoiseScale
+) -> NoisySums:
     """Add the noise, once, to every coordinate of the sums and of the weighted class counts.
 
     Guarantee:
         With a `scale` from `calibrate` for the map and grid of `sums`, the result satisfies
         (epsilon, delta) differential privacy. The noise of every coordinate is drawn on its own,
-        exactly, from the operating system's randomness; no seed exists. (docs/privacy/proofs.md,
-        statements 9 and 22.)
+        exactly, from the operating system's randomness; no seed exists. So it does if some of the
+        rows get theirs in a further call, and which these are follows from what the first one gave.
+        (docs/privacy/proofs.md, statements 9, 22 and 23.)
 
     Args:
         sums: S, int64 (d, c), in grid units.
-        counts: records in each class, int64 (c,).
+        counts: records in each class, int64 (c,); None if they are not released, or already.
         scale: how much noise.
 
     Raises:
         BudgetError: sum and noise together could leave 64 bits.
     """
-    weighted = [int(count) * scale.count_weight for count in counts]
+    weighted = [] if counts is None else [int(count) * scale.count_weight for count in counts]
     sigmas = scale.sigmas(len(sums))
     largest = max(int(sums.max()), -int(sums.min()), *weighted)
     if largest + FURTHEST * max(scale.sigma, int(sigmas.max())) + 1 >= 2**63:
@@ -198,5 +201,7 @@ def add_noise(sums: NDArray[np.int64], counts: NDArray[np.int64], scale: NoiseSc
         rows = sigmas == sigma
         drawn = discrete_gaussian(int(rows.sum()) * sums.shape[1], sigma)
         noisy[rows] += drawn.reshape(-1, sums.shape[1])
+    if counts is None or not scale.count_weight:
+        return NoisySums(sums=noisy, counts=None)
     of_counts = np.array(weighted, dtype=np.int64) + discrete_gaussian(counts.size, scale.sigma)
-    return NoisySums(sums=noisy, counts=of_counts if scale.count_weight else None)
+    return NoisySums(sums=noisy, counts=of_counts)

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...common.features.moments import CONSTANT, MomentFeatures
 from ...common.schema.encoding import NumericEncoding, blocks_of
@@ -104,25 +103,22 @@ class Forecasts:
         return learnt >= (self.without_noise - self.by_chance) / 2
 
 
-def forecast(
-    schema: TableSchema, feature_map: FeatureMap, plans: Sequence[Plan]
-) -> Forecasts | None:
+def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
     """Simulate releases of made-up rows.
 
     Guarantee:
-        Reads no record and spends nothing: all follows from the schema, the feature map, the
-        plans, and a fixed seed. (The noise is a simulation's, and no release's.)
+        Reads no record and spends nothing: all follows from the schema, the plans, and a fixed
+        seed. (The noise is a simulation's, and no release's.)
 
     Args:
         schema: of the table.
-        feature_map: of its releases.
         plans: of releases of so many rows with different epsilons.
 
     Returns:
         None if there are no products of columns in such releases, by which to tell.
     """
-    parts = parts_of(feature_map)
-    if parts.moments is None or not plans:
+    parts = parts_of(plans[0].feature_map) if plans else None
+    if parts is None or parts.moments is None:
         return None
     random = np.random.default_rng(_SEED)
     rows = min(plans[0].records, _MOST_ROWS)

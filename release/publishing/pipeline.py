@@ -15,7 +15,6 @@ from ...common.adjacency import Adjacency
 from ...common.arguments import path_from, require_kind
 from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
-from ...common.features.base import FeatureMap
 from ...common.ledger import Entry
 from ...common.storage.atomic import (
     PUBLIC_MODE,
@@ -37,11 +36,12 @@ from ..file.validation import require_consistent
 from ..file.writer import serialise
 from ..mechanism.accountant import ACCOUNTANT, accountant_version, epsilon_for
 from ..mechanism.composition import Total, require_below_ceiling, total_of
-from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale, NoisySums, add_noise
+from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
+from .measuring import measured
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
-from .weighing import weighed
+from .weighing import Weighed, weighed
 
 COST: Final = "is a release that was paid for"
 
@@ -51,14 +51,14 @@ class Planned:
     """A release before its noise is drawn.
 
     Attributes:
-        feature_map: of the release.
-        scale: of the noise on the embedding's sums.
+        released: what it is made of, whichever pairs of columns are chosen.
+        uniform: the noise on the embedding's sums, whatever its parts weigh.
         entry: of the ledger.
         total: of the ledger, with this entry.
     """
 
-    feature_map: FeatureMap
-    scale: NoiseScale
+    released: Weighed
+    uniform: NoiseScale
     entry: Entry
     total: Total
 
@@ -179,12 +179,12 @@ def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
     ledger = embedding.ledger.with_entry(entry)
     require_below_ceiling(ledger)
     total = total_of(ledger, entry.delta)
-    feature_map, scale = weighed(embedding, scale, parameters.adjacency)
-    planned = Planned(feature_map, scale, entry, total)
+    released = weighed(embedding, scale, parameters.adjacency)
+    planned = Planned(released, scale, entry, total)
     # How many records are released under add-remove is not known yet, and follows from nothing.
     promise = _guarantee(embedding, parameters, planned, embedding.records)
     try:
-        require_consistent(promise, feature_map, embedding.schema)
+        require_consistent(promise, released.feature_map, embedding.schema)
     except FormatError as error:
         raise BudgetError(
             f"--eps {parameters.epsilon:g} with --delta {entry.delta:g}: no reader could "
@@ -213,13 +213,10 @@ def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> R
 
 
 def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Planned) -> Release:
-    feature_map, scale, entry = planned.feature_map, planned.scale, planned.entry
-    sums = embedding.sums[: feature_map.dimension]  # parts that are left out come last
-    if parameters.not_private:
-        weighted = embedding.counts * scale.count_weight if scale.count_weight else None
-        noisy = NoisySums(sums, weighted)
-    else:
-        noisy = add_noise(sums, embedding.counts, scale)
+    released, noisy = measured(
+        embedding, planned.released, planned.uniform, private=not parameters.not_private
+    )
+    feature_map, scale, entry = released.feature_map, released.scale, planned.entry
     classes, unit = len(embedding.schema.classes), embedding.grid.unit
     counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
     exact_total = parameters.adjacency is Adjacency.REPLACE_ONE
@@ -244,7 +241,7 @@ def _guarantee(
     embedding: Embedding, parameters: PrivacyParameters, planned: Planned, records: int
 ) -> EmbeddingGuarantee:
     """The figures of a release, of which only the number of records may depend on the noise."""
-    unit, scale = embedding.grid.unit, planned.scale
+    unit, scale = embedding.grid.unit, planned.uniform
     entry, total = planned.entry, planned.total
     return EmbeddingGuarantee(
         epsilon=parameters.epsilon,

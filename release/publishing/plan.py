@@ -124,7 +124,7 @@ def plan(
     """
     noise = noise_on(feature_map, grid, records, parameters, unit)
     blur = blur_of(noise, grid, classes, records, parameters.adjacency)
-    released, noise = weigh(feature_map, noise, blur)
+    released = weigh(feature_map, noise, blur).feature_map
     return Plan(
         parameters=parameters,
         records=records,

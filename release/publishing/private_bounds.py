@@ -123,7 +123,7 @@ def find_bounds(
         embedding = replace(embedding, ledger=ledger)
         planned = enter_release(path, embedding, parameters, compose)
         spent = embedding.ledger.with_entry(planned.entry).all_entries
-    noisy = add_noise(embedding.sums, embedding.counts, planned.scale).sums[:, 0]
+    noisy = add_noise(embedding.sums, embedding.counts, planned.uniform).sums[:, 0]
     cells = noisy / (feature_map.entry * embedding.grid.units_per_one)
     # Of each column every record is in one cell.
     rows = embedding.records if public else float(cells.sum()) / len(schema.columns)

@@ -19,11 +19,11 @@ from dpntk.embed.feature_options import FeatureOptions
 from dpntk.generate.tables import reweighting
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.writer import serialise
-from dpntk.release.mechanism.gaussian import NoisySums
-from dpntk.release.publishing import parameters
-from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
+from dpntk.release.publishing import measuring, parameters
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import Command, refused
+from tests.helpers.neighbours import Integers
 from tests.helpers.tables import PEOPLE, people
 
 
@@ -209,12 +209,13 @@ def test_nothing_but_the_noisy_coordinates_reaches_the_release(
         pairs,
     )
     assert not np.array_equal(one.sums, other.sums)
-    random = np.random.default_rng(0)
-    noisy = NoisySums(
-        random.integers(-(2**40), 2**40, one.sums.shape),
-        random.integers(0, 2**40, one.counts.shape),
-    )
-    monkeypatch.setattr(publishing, "add_noise", lambda sums, counts, scale: noisy)
+
+    def noisy(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
+        random = np.random.default_rng(len(sums))
+        of_counts = None if counts is None else random.integers(0, 2**40, counts.shape)
+        return NoisySums(random.integers(-(2**40), 2**40, sums.shape), of_counts)
+
+    monkeypatch.setattr(measuring, "add_noise", noisy)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     class Clock:

@@ -40,8 +40,7 @@ from dpntk.release.distill import pipeline as distilling
 from dpntk.release.mechanism import accountant
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import parameters, private_bounds
-from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing import measuring, parameters, private_bounds
 from tests.conftest import Command, Outcome
 
 Integers = NDArray[np.int64]
@@ -279,13 +278,19 @@ class Held:
                 wanted[-self._counts :] = np.abs(wanted[-self._counts :])
             return np.rint(wanted).astype(np.int64) - exact
 
-        def watched_add(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
-            self._counts, weighted = len(counts), counts * scale.count_weight
-            weighed = sums
+        def watched_add(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
+            weighted = np.zeros(0, np.int64) if counts is None else counts * scale.count_weight
+            self._counts, weighed = len(weighted), sums
             if scale.factors is not None:
                 weighed = np.rint(sums * scale.factors[:, None]).astype(np.int64)
-            self._left = np.concatenate([sums.ravel(), weighted])
-            self.noised.append((np.concatenate([weighed.ravel(), weighted]), scale.sensitivity))
+            sigmas = scale.sigmas(len(sums))
+            alike = [np.flatnonzero(sigmas == sigma) for sigma in dict.fromkeys(sigmas.tolist())]
+            # Rows with the same noise get theirs together.
+            self._left = np.concatenate([sums[np.concatenate(alike)].ravel(), weighted])
+            noised = np.concatenate([weighed.ravel(), weighted])
+            if counts is None:  # all that is released is one vector with one bound
+                noised = np.concatenate([self.noised.pop()[0], noised])
+            self.noised.append((noised, scale.sensitivity))
             return add_noise(sums, counts, scale)
 
         def watched_magnitudes(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
@@ -327,7 +332,7 @@ class Held:
             (secrets, "token_hex", held_token),
             (parameters, "datetime", Clock),
             (mechanism, "discrete_gaussian", held_noise),
-            (publishing, "add_noise", watched_add),
+            (measuring, "add_noise", watched_add),
             (private_bounds, "add_noise", watched_magnitudes),
             (distilling, "_now", lambda: _NOW),
             (distilling, "_read", watched_read),

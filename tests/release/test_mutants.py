@@ -27,6 +27,7 @@ from dpntk.common.errors import BudgetError, DpntkError
 from dpntk.common.features import base as feature_maps
 from dpntk.common.features import infinite_ntk as relu_kernel
 from dpntk.common.features.base import FeatureMap
+from dpntk.common.features.joint import Parts
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry, Ledger
@@ -34,6 +35,7 @@ from dpntk.common.schema import privacy_unit
 from dpntk.common.schema import toml as schema_file
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.privacy_unit import PrivacyUnit
+from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.images import image_folder
 from dpntk.common.sources.tables import privacy_units
 from dpntk.common.storage.atomic import followed
@@ -52,8 +54,10 @@ from dpntk.release import PrivacyParameters
 from dpntk.release.mechanism import accountant, composition, discrete_gaussian
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import parameters, weighing
+from dpntk.release.publishing import measuring, parameters, weighing
 from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing.choosing import most_promising
+from dpntk.release.publishing.weighing import Weighed
 from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
 from tests.common.sources import test_sources
@@ -69,6 +73,7 @@ from tests.release.mechanism import test_gaussian as mechanism_tests
 from tests.release.mechanism import test_sensitivity as sensitivity_tests
 from tests.release.publishing import (
     test_ledger,
+    test_measuring,
     test_merged_ledger,
     test_privacy_units,
     test_weighing,
@@ -76,6 +81,7 @@ from tests.release.publishing import (
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def everywhere(monkeypatch: pytest.MonkeyPatch, original: object, mutant: object) -> None:
@@ -114,9 +120,10 @@ def noise_from_numpys_generator(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def float_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def add_noise(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
+    def add_noise(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
         normal = np.random.default_rng().normal
         noisy = sums.astype(np.float64) + normal(0, scale.sigma, sums.shape)
+        assert counts is not None
         weighted = counts * float(scale.count_weight) + normal(0, scale.sigma, counts.shape)
         return NoisySums(noisy.astype(np.int64), weighted.astype(np.int64))
 
@@ -256,6 +263,39 @@ def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         NoiseScale, "sigmas", lambda scale, rows: np.full(rows, round(scale.sigma * 0.5**0.5))
     )
+
+
+def chosen_pairs_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = mechanism.add_noise
+
+    def add_noise(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
+        return NoisySums(sums, None) if counts is None else right(sums, counts, scale)
+
+    everywhere(monkeypatch, right, add_noise)
+
+
+def pairs_chosen_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measuring.measured
+
+    def measured(
+        embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
+    ) -> tuple[Weighed, NoisySums]:
+        def peeking(
+            parts: Parts, schema: TableSchema, products: Floats, noise: float, count: int
+        ) -> list[int]:
+            exact = embedding.sums[parts.moment_place].astype(np.float64)
+            return most_promising(parts, schema, exact, 0.0, count)
+
+        monkeypatch.setattr(measuring, "most_promising", peeking)
+        return right(embedding, released, uniform, private=private)
+
+    everywhere(monkeypatch, right, measured)
+
+
+def chosen_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pair as long as all of them together may be."""
+    entry = property(lambda self: self.group_length or self.entry)
+    monkeypatch.setattr(MarginalFeatures, "group_entry", entry)
 
 
 def links_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -568,6 +608,19 @@ MUTANTS = [
         parts_longer_than_their_noise,
         test_weighing.test_the_noise_on_each_part_hides_what_any_record_adds_to_it,
         {"epsilon": 1.0},
+    ),
+    Mutant(
+        chosen_pairs_without_noise,
+        test_measuring.test_chosen_pairs_have_the_noise_that_the_release_says,
+    ),
+    Mutant(
+        pairs_chosen_by_exact_sums,
+        test_measuring.test_the_choice_is_a_function_of_what_has_its_noise,
+    ),
+    Mutant(
+        chosen_pairs_longer_than_their_noise,
+        test_measuring.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
+        {"adjacency": Adjacency.REPLACE_ONE},
     ),
     Mutant(links_replaced, test_ledger.test_a_link_to_an_embedding_has_no_ledger_of_its_own),
     Mutant(

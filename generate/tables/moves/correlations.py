@@ -69,21 +69,10 @@ class ReleasedMoments:
         # Each product of two factors is there twice, with noise of its own.
         return cls(moments, (twice + twice.T) / 2, noise / parts.moment_weight / np.sqrt(2))
 
-    def places(self) -> dict[int, slice]:
-        """Where in z each column is, by where in a record what is in z of it begins."""
-        found, start = {}, 1
-        for place, _ in self.features.numbers:
-            found[place] = slice(start, start + 1)
-            start += 1
-        for place, count in self.features.categories:
-            found[place] = slice(start, start + count)
-            start += count
-        return found
-
     def columns(self) -> Tensor:
         """Which column each of z belongs to, numbers first; the constant's is 0. int64 (k,)."""
         found = torch.zeros(self.features.factors, dtype=torch.int64)
-        for column, place in enumerate(self.places().values()):
+        for column, place in enumerate(self.features.places.values()):
             found[place] = 1 + column
         return found
 
@@ -170,7 +159,7 @@ class Correlations:
 
     def pull(self, records: Tensor) -> ProductPull:
         """What exchanges between the first half of some rows and the other one change."""
-        places = self._released.places()
+        places = self._released.features.places
         return ProductPull(self.standardised(records), self._theta.float(), places)
 
 
@@ -215,8 +204,7 @@ class ProductPull:
         self._towards[chosen] -= twice @ self.coefficients[place]
 
     def _place(self, block: Block) -> slice | None:
-        numeric = block.column.kind.numeric
-        return self._places.get(block.place.start if numeric else block.shares.start)
+        return self._places.get(block.first)
 
 
 def _products(z: Tensor, y: Tensor) -> Tensor:

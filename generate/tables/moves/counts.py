@@ -55,7 +55,7 @@ class ReleasedCounts:
         features = parts.marginals
         if features is None or not features.groups:
             return None
-        size = parts.weight * features.entry
+        size = parts.weight * features.group_entry
         columns = sum(column.dimension for column in features.columns)
         noisy = mean[parts.marginal_place][columns:].astype(np.float64)
         return cls(features, noisy / size, noise / size)

@@ -28,7 +28,8 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
-from dpntk.embed.feature_options import FeatureOptions, read_pairs
+from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed.pairs import read_pairs
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.helpers.tables import PEOPLE, people
 
@@ -137,7 +138,7 @@ def test_a_record_more_changes_marginals_by_no_more_than_their_weight(
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("age", "two or three different columns with commas between them, all or triples"),
+        ("age", "two or three different columns with commas between them, all, triples or none"),
         ("age,age", "two or three different columns"),
         ("age,pay,age", "two or three different columns"),
         ("age,pay,grade,town", "two or three different columns"),

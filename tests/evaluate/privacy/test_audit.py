@@ -12,13 +12,16 @@ import pytest
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.features.joint_image import JointImageFeatures
-from dpntk.embed import load_embedding
+from dpntk.common.sources.options import SourceOptions
+from dpntk.embed import embed, load_embedding, save_embedding
+from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.privacy.audit import Audit, audit
 from dpntk.evaluate.privacy.lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.discrete_gaussian import discrete_gaussian
-from tests.conftest import Command
+from dpntk.release.publishing import weighing
+from tests.conftest import Command, draw_records
+from tests.helpers.tables import PEOPLE, people
 
 DELTA = 1e-3
 Method = Callable[[Scores, Scores, float, float], float]
@@ -159,17 +162,25 @@ def test_an_audit_of_a_table_speaks_of_rows(dpntk: Command) -> None:
         assert "point" not in audited.stdout
 
 
-@pytest.mark.parametrize(("epsilon", "with_pixels"), [(1, True), (100, False)])
-def test_images_are_audited_with_pixels_or_without_as_they_would_be_released(
-    epsilon: float, with_pixels: bool, dpntk: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("of_table", [False, True], ids=["pixels left out", "pairs chosen"])
+def test_an_audit_runs_on_what_a_release_is_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, of_table: bool
 ) -> None:
-    monkeypatch.setattr("dpntk.evaluate.privacy.audit._FALSE_ALARM", 1e-12)
-    assert dpntk("embed", folder, "--width", "5").code == 0
-    path = Path("embedding.h5")
-    found = audit(path, epsilon=epsilon, delta=DELTA, adjacency=Adjacency.REPLACE_ONE, runs=200)
-    whole = load_embedding(path).feature_map
-    assert isinstance(whole, JointImageFeatures)
-    released = whole if with_pixels else whole.main
-    assert found.noise.coordinates == 3 * released.dimension
-    assert found.noise.passed
-    assert 0.99 < found.distance <= 1
+    """Sums of an embedding that holds more than a release of it."""
+    monkeypatch.setattr(weighing, "CHOSEN", 2)
+    if of_table:
+        (tmp_path / "rows.csv").write_text(people(50))
+        options, source = FeatureOptions(width=3), SourceOptions(schema=PEOPLE)
+        made = embed(tmp_path / "rows.csv", options, source)
+    else:
+        images, labels = draw_records(50)
+        np.savez(tmp_path / "images.npz", x=images.reshape(-1, 8, 8), y=labels)
+        source = SourceOptions(classes=3)
+        made = embed(tmp_path / "images.npz", FeatureOptions(width=3), source)
+    save_embedding(made, tmp_path / "embedding.h5")
+    found = audit(
+        tmp_path / "embedding.h5", epsilon=100.0, delta=DELTA, adjacency=Adjacency.REPLACE_ONE,
+        runs=2_000, confidence=0.999999,
+    )  # fmt: skip
+    assert found.noise.coordinates < made.sums.size
+    assert 0 < found.findings[0].epsilon <= 100.0

@@ -116,7 +116,7 @@ def test_pairs_add_to_the_distance_and_one_way_marginals_stay(
     assert float(without) == pytest.approx(float(features), abs=1e-6)
     pairs = PairDistance(pairs_in(released), torch.device("cpu"), 30.0)(records)
     alone = unrecorded_release(
-        embed(data, FeatureOptions(width=3), SourceOptions(schema=PEOPLE)),
+        embed(data, FeatureOptions(width=3, pairs=("none",)), SourceOptions(schema=PEOPLE)),
         PrivacyParameters(4e5, 1e-3),
     )
     assert pairs_in(alone) == ()

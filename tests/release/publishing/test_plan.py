@@ -85,7 +85,7 @@ def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
     lines = one.stdout.splitlines()
     assert other.stdout.splitlines()[: len(lines)] == lines
     assert "300 records, 2 classes" in one.stdout
-    assert "marginals of weight 0.4" in one.stdout
+    assert "6 pairs of columns, chosen by what" in one.stdout
 
 
 def test_a_release_of_noise_alone_is_called_so(dpntk: Command, embedding_file: Path) -> None:

@@ -46,7 +46,7 @@ def embedding_by(feature_map: FeatureMap, records: int = 200) -> Embedding:
 
 def scale_of(made: Embedding, epsilon: float, adjacency: Adjacency) -> NoiseScale:
     uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
-    return weighed(made, uniform, adjacency)[1]
+    return weighed(made, uniform, adjacency).scale
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
@@ -82,7 +82,7 @@ def test_the_weight_follows_from_the_noise_and_from_nothing_secret() -> None:
         weights = []
         for made, epsilon in ((few, 1.0), (more, 1.0), (more, 1e-2), (more, 1e5)):
             uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
-            released, _ = weighed(made, uniform, adjacency)
+            released = weighed(made, uniform, adjacency).feature_map
             weights.append(getattr(released, "weight", None))
         if adjacency is Adjacency.ADD_REMOVE:
             assert weights == [None] * 4
@@ -95,7 +95,7 @@ def test_the_weight_follows_from_the_noise_and_from_nothing_secret() -> None:
 
 def test_half_and_half_where_the_noise_is_so_large() -> None:
     scale = NoiseScale(1.0, 1, 1000, 0)
-    released, _ = weigh(OPEN, scale, HALF)
+    released = weigh(OPEN, scale, HALF).feature_map
     assert isinstance(released, JointImageFeatures)
     assert released.weight == pytest.approx(math.sqrt(0.5))
 

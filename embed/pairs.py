@@ -1,0 +1,84 @@
+"""Pairs and triples of columns that a release measures: said, or to be chosen by the release."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+from ..common.errors import SchemaError
+from ..common.features.moments import MomentFeatures
+from ..common.schema.encoding import blocks_of
+from ..common.schema.table import TableSchema
+
+WORDS: Final = ("all", "triples", "none")
+_MOST_PAIRS: Final = 1 << 11
+_MOST_CELLS: Final = 1 << 18
+"""So many pairs that a release may choose among are counted at most, and cells of them: 2 MiB for
+each class."""
+
+
+def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]]:
+    """Pairs and triples from what was said: names with commas between them, or all of a kind.
+
+    Args:
+        said: "all" stands for all pairs, "triples" for all triples of columns of two values, and
+            "none" for nothing.
+        schema: of the table.
+
+    Raises:
+        SchemaError: it names no such columns, or some twice.
+    """
+    names = [column.name for column in schema.features]
+    if "none" in said and len(said) > 1:
+        raise SchemaError("--pairs none: it goes with no others")
+    found: list[tuple[str, ...]] = []
+    for text in (text for text in said if text not in WORDS):
+        parts = text.split(",")
+        cuts = [c for k in (1, 2) for c in itertools.combinations(range(1, len(parts)), k)]
+        # A name may have commas of its own.
+        ways = [
+            tuple(
+                ",".join(parts[start:stop]) for start, stop in itertools.pairwise((0, *cut, None))
+            )
+            for cut in cuts
+        ]
+        known = [way for way in ways if set(way) <= set(names) and len(set(way)) == len(way)]
+        if len(known) != 1:
+            if any(schema.label in way for way in ways):
+                raise SchemaError(
+                    f"--pairs {text}: {schema.label} is the label, and all marginals are taken "
+                    "class by class as it is"
+                )
+            raise SchemaError(
+                f"--pairs {text}: two or three different columns with commas between them, all, "
+                f"triples or none; there are {', '.join(names)}"
+            )
+        found += known
+    every: list[tuple[str, ...]] = []
+    if "all" in said:
+        every += itertools.combinations(names, 2)
+    if "triples" in said:
+        two = [block.column.name for block in blocks_of(schema) if block.column.choices == 2]
+        every += itertools.combinations(two, 3)
+        if len(two) < 3:
+            raise SchemaError("--pairs triples: there are no three columns of two values")
+    there = {frozenset(way) for way in every}
+    return every + [way for way in found if frozenset(way) not in there]
+
+
+def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[tuple[str, ...]]:
+    """All pairs of columns of whose products a release can say whether they go together.
+
+    If there are too many, those with the fewest cells.
+    """
+    cells = {
+        block.column.name: block.shares.stop - block.shares.start
+        for block in blocks_of(schema)
+        if block.first in moments.places
+    }
+    pairs = itertools.combinations(cells, 2)
+    sizes = {(one, other): cells[one] * cells[other] for one, other in pairs}
+    smallest = sorted(sizes, key=sizes.__getitem__)[:_MOST_PAIRS]
+    so_far = itertools.accumulate(sizes[pair] for pair in smallest)
+    return [pair for pair, total in zip(smallest, so_far, strict=True) if total <= _MOST_CELLS]

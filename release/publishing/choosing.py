@@ -1,0 +1,83 @@
+"""Which pairs of columns get a measurement of their own: those that the rest points to.
+
+Products of columns (`dpntk.common.features.moments`) show of every pair how much it departs from
+independent columns, with noise. What is to be chosen follows from noisy products alone, so it costs
+nothing; and the noise on what is then measured does not depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.features.joint import Parts
+from ...common.features.moments import CONSTANT, INDICATOR
+from ...common.schema.encoding import blocks_of
+from ...common.schema.table import TableSchema
+
+_KNOWN: Final = 10.0
+"""A class counts if the number of its records is so many times the noise on it."""
+_USUAL_DISTANCE: Final = 0.8
+"""Of a number from its mean, in standard deviations."""
+_LEAST_DEVIATION: Final = 0.5
+"""Numbers that vary less, in steps, are as good as constant."""
+
+
+def most_promising(
+    parts: Parts, schema: TableSchema, products: NDArray[np.float64], noise: float, count: int
+) -> list[int]:
+    """The pairs whose columns depart most from independent ones, class by class.
+
+    How far shares of cells are from products of shares is a sum over cells, the total variation:
+    at most, and usually about, the root of the number of cells times the sum of squares. Of
+    categories these follow from products; of numbers they are what a linear dependence would make.
+    What noise alone makes of them is taken off, and one standard deviation of that.
+
+    Guarantee:
+        A function of its arguments, of which `products` have their noise already.
+        (docs/privacy/proofs.md, statement 23.)
+
+    Args:
+        parts: of an embedding's map, which leaves pairs undecided.
+        schema: of the table.
+        products: sums over the records of each class with noise, float64 (k^2, c), in any unit.
+        noise: standard deviation of that on each, in this unit; 0 if there is none.
+        count: how many pairs to choose.
+
+    Returns:
+        The pairs' numbers in rising order, at most `count`.
+    """
+    marginals, moments = parts.marginals, parts.moments
+    assert marginals is not None
+    assert moments is not None
+    k = moments.factors
+    numbers = np.arange(k) - 1 < len(moments.numbers)
+    left, doubt = np.zeros((k, k)), np.zeros((k, k))
+    for matrix in products.T.reshape(-1, k, k):
+        # Each product of two factors is there twice, with noise of its own.
+        seen, of_seen = (matrix + matrix.T) / 2, noise / np.sqrt(2)
+        if seen[0, 0] <= _KNOWN * of_seen:
+            continue
+        weight = seen[0, 0] / CONSTANT**2
+        mean = seen[0] / (CONSTANT * weight)
+        apart = seen / weight - np.outer(mean, mean)
+        # What is taken off has noise of its own, the more the farther numbers are from 0.
+        longer = 1 + (mean / CONSTANT) ** 2
+        of_apart = (of_seen / weight) ** 2 * np.outer(longer, longer)
+        least = np.maximum(2 * np.sqrt(2 * of_apart.diagonal()), _LEAST_DEVIATION**2)
+        deviation = np.sqrt(np.maximum(apart.diagonal(), least))
+        scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)
+        size = np.outer(scale, scale)
+        left += weight * (apart**2 - of_apart) / size**2
+        doubt += 2 * (weight * of_apart / size**2) ** 2
+    place_of = {block.shares.start: moments.places.get(block.first) for block in blocks_of(schema)}
+    scores = []
+    for group in marginals.groups:
+        one, other = (place_of[side.start] for side in group.sides)
+        known = left[one, other].sum() - math.sqrt(doubt[one, other].sum())
+        scores.append(known * left[one, other].size)
+    best = np.argsort(-np.array(scores), kind="stable")[:count]
+    return sorted(int(number) for number in best)
