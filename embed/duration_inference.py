@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FORMATS: Final = (
-    "", "%H:%M:%S", "%H:%M", "%d days %H:%M:%S", "%H:%M:%S.%f", "%d days %H:%M:%S.%f",
+    "", "%H:%M:%S", "%H:%M", "%d days %H:%M:%S", "%H:%M:%S.%f", "%d days %H:%M:%S.%f", "%d days",
 )  # fmt: skip
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 

@@ -83,7 +83,10 @@ def confirmed(
         DataError: they say that they come from elsewhere, or something that is not true of it.
         ReleaseError: the release cannot be accepted.
     """
-    return confirmed_by(open_any(path, acceptance), provenance, classes)
+    opened = open_any(path, acceptance)
+    said = confirmed_by(opened, provenance, classes)
+    console.print(f"said to be made from {opened.path}, {opened.signed_by}")
+    return said
 
 
 def confirmed_by(
@@ -105,5 +108,4 @@ def confirmed_by(
         raise DataError(
             f"what the synthetic records say of {opened.path} is not true of it: {', '.join(wrong)}"
         )
-    console.print(f"said to be made from {opened.path}, {opened.signed_by}")
     return {**provenance, "release": citation_of(opened)}

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import click
 
+from ..text import typed
+
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """What adds an option to the function of a command."""
 
@@ -46,6 +48,16 @@ quiet_values_option: Final = click.option(
     help="Leave what the records hold out of error messages, for logs.",
 )  # fmt: skip
 """For all commands that read records."""
+
+
+def elsewhere(usual: str, instead: str) -> str:
+    """What a suggested command says besides, where a file of its usual output's name is there.
+
+    Args:
+        usual: where the command writes if nothing is said.
+        instead: another name.
+    """
+    return f" -o {typed(Path(instead))}" if Path(usual).exists() else ""
 
 
 def output_option(what: str, default: str | None = None) -> Decorator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
@@ -173,15 +173,26 @@ class Column(Terse):
         *,
         dtype: str = "float64",
         transform: str = "none",
+        decimals: int | None = None,
         missing: bool = False,
     ) -> Column:
-        """A column of real numbers; arguments as of `integer`.
+        """A column of real numbers; arguments as of `integer`, and one more.
+
+        Args:
+            name: likewise.
+            lower: likewise.
+            upper: likewise.
+            dtype: likewise.
+            transform: likewise.
+            decimals: how many digits numbers have behind the point; any if None.
+            missing: likewise.
 
         Raises:
             SchemaError: something of this is impossible.
         """
         low, high = (float(bound) if type(bound) is int else bound for bound in (lower, upper))
-        return cls._numeric(ColumnKind.CONTINUOUS, name, low, high, dtype, transform, missing)
+        made = cls._numeric(ColumnKind.CONTINUOUS, name, low, high, dtype, transform, missing)
+        return replace(made, decimals=decimals)
 
     @classmethod
     def categorical(
@@ -350,7 +361,8 @@ class Column(Terse):
             raise self._wrong("it has either step or decimals, not both")
         if self.decimals is not None and self.kind is not ColumnKind.CONTINUOUS:
             raise self._wrong("decimals are of continuous values")
-        if self.decimals is not None and not 0 <= self.decimals <= MOST_DECIMALS:
+        whole = type(self.decimals) is int
+        if self.decimals is not None and not (whole and 0 <= self.decimals <= MOST_DECIMALS):
             raise self._wrong(f"decimals are 0 to {MOST_DECIMALS}")
         if self.step is not None and not 0 < self.step <= LARGEST:
             raise self._wrong("step is a number above 0")

@@ -26,8 +26,8 @@ from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bo
 from .table import TableSchema
 
 _LARGEST_FILE: Final = 1 << 26
-SCHEMA_BEGINS: Final = "# What is publicly known of a table. See docs/tables.md."
-"""First line of what dpntk writes; a file that an owner has written may do without."""
+SCHEMA_BEGINS: Final = "# What is publicly known of a table."
+"""Beginning of what dpntk writes; a file that an owner has written may do without."""
 
 COST: Final = "is a schema that somebody may have corrected"
 _OR_ACCEPT: Final = (
@@ -173,7 +173,7 @@ class Draft:
     def to_toml(self) -> str:
         """The text of a `schema.toml` that `from_toml` reads back."""
         schema = self.schema
-        lines = [SCHEMA_BEGINS, ""]
+        lines = [f"{SCHEMA_BEGINS} See docs/guide/tables.md.", ""]
         if schema.label is not None:
             lines.append(f"label = {_toml(schema.label)}")
         lines += [

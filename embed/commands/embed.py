@@ -13,6 +13,7 @@ from ...common.adjacency import Adjacency
 from ...common.cli.options import (
     FiniteRange,
     device_option,
+    elsewhere,
     module_option,
     output_option,
     overwrite_option,
@@ -206,7 +207,8 @@ def command(
         )
     else:
         console.print(
-            f"next: dpntk release {typed(output)} --eps 1{adjacency}",
+            f"next: dpntk release {typed(output)} --eps 1{adjacency}"
+            f"{elsewhere('release.h5', f'{output.stem}-release.h5')}",
             f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}",
         )
 

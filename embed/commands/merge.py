@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import output_option, overwrite_option
+from ...common.cli.options import elsewhere, output_option, overwrite_option
 from ...common.console import console, notice, warning
 from ...common.errors import OutputError
 from ...common.storage.atomic import followed, require_absent
@@ -54,7 +54,8 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(
         "from now on release from the sum only: the parts' ledgers do not hear of it",
-        f"next: dpntk release {typed(output)} --eps 1",
+        f"next: dpntk release {typed(output)} --eps 1"
+        f"{elsewhere('release.h5', f'{output.stem}-release.h5')}",
     )
 
 

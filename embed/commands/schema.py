@@ -7,7 +7,12 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import output_option, overwrite_option, quiet_values_option
+from ...common.cli.options import (
+    elsewhere,
+    output_option,
+    overwrite_option,
+    quiet_values_option,
+)
 from ...common.cli.prompts import is_terminal
 from ...common.console import console, warning
 from ...common.schema.table import COMMA, POINT, CsvFormat
@@ -85,4 +90,5 @@ def command(
             "values that one record may have decided: replace them by what is publicly known, and "
             "remove 'confirmed = false' from each"
         )
-    console.print(f"next: dpntk embed {typed(data)} --schema {typed(output)}")
+    other = elsewhere("embedding.h5", f"{data.resolve().stem}.h5")
+    console.print(f"next: dpntk embed {typed(data)} --schema {typed(output)}{other}")

@@ -97,7 +97,9 @@ def changes(
     """
     old, new = _flatten(before), _flatten(now)
     changed = [name for name in {*old, *new} if old.get(name) != new.get(name)]
-    changed.sort(key=lambda name: (not name.startswith(_COLUMNS), name))  # others follow from them
+    changed.sort(key=lambda name: (not name.startswith(_COLUMNS), name))
+    if changed and changed[0].startswith(_COLUMNS):  # the feature map's differences may follow
+        changed = [name for name in changed if name.startswith("schema.")]
     if {"feature_map.arch", "feature_map.width"} & set(changed):
         changed = [name for name in changed if name != "feature_map.layers"]  # these two name it
     if changed == ["weights"] and new.get("feature_map.features") == "perceptual":

@@ -161,16 +161,20 @@ def write_embedding(embedding: Embedding, path: Path) -> None:
     write_atomically(path, build(EMBEDDING_MAGIC, fill), mode=SENSITIVE_MODE)
 
 
-def require_embedding(path: Path) -> None:
+def require_embedding(path: Path, hint: str = _NO_FILE) -> None:
     """Check by its first line that there is an embedding at `path`.
+
+    Args:
+        path: of the file.
+        hint: how one is made, for the message.
 
     Raises:
         EmbeddingError: there is none, or it cannot be read.
     """
-    with door.opened(path, _LARGEST_FILE, refusal=EmbeddingError, hint=_NO_FILE) as file:
+    with door.opened(path, _LARGEST_FILE, refusal=EmbeddingError, hint=hint) as file:
         magic = file.read(len(EMBEDDING_MAGIC))
     if magic != EMBEDDING_MAGIC:
-        raise EmbeddingError(f"{path}: not a dpntk embedding; {_NO_FILE}")
+        raise EmbeddingError(f"{path}: not a dpntk embedding; {hint}")
 
 
 def load_embedding(path: Path | str) -> Embedding:

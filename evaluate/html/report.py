@@ -23,6 +23,8 @@ from .page import BEGINS, rendered
 from .tables import view_tables
 
 _TRUSTED: Final = Acceptance()
+_KERNEL: Final = "kernel"
+"""What the provenance of points has, and of records has not."""
 
 
 def write_report(
@@ -102,6 +104,7 @@ def _report(
         real = [] if held_out is None else [read_real_table(held_out, "test", table.schema)]
         tables = view_tables([table, *real])
         records, real_records = len(table), sum(map(len, real))
+        provenance = table.provenance
     else:
         images = read_synthetic(synthetic)
         confirmed_by(opened, images.provenance, images.class_names)
@@ -110,11 +113,13 @@ def _report(
         others = None if held_out is None else read_real(held_out, "test", images)
         strips = view_images(images, others)
         records, real_records = len(images), 0 if others is None else len(others)
+        provenance = images.provenance
     return rendered(
         label=label_of(opened),
         public=public,
         records=records,
         real_records=real_records,
+        points=_KERNEL in provenance,
         tables=tables,
         strips=strips,
         figures=figures,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...common.schema.column import Column
+from ...common.schema.column import Column, ColumnKind
+from ...common.schema.encoding import from_scale, to_scale
 from ...common.text import counted
 from ..tables.fidelity.marginals import binned, column_distances
 from ..tables.fidelity.pairs import strengths
@@ -21,6 +22,8 @@ _MOST_IN_GRID: Final = 20
 _MOST_CATEGORIES: Final = 12
 _MOST_PAIRS: Final = 12
 _RANGES: Final = 10
+_TWO_DAYS: Final = 2 * 86_400
+_A_DATE: Final = len("2000-01-01")
 
 
 @dataclass(frozen=True)
@@ -90,14 +93,13 @@ def view_tables(tables: Sequence[Table]) -> TableView:
 
 
 def _shares(column: Column, tables: Sequence[Table]) -> list[tuple[str, list[float]]]:
-    values = _ranges(column) if column.kind.numeric else list(column.categories)
+    if column.kind.numeric:
+        starts, values = _ranges(column)
+        places = [_in_ranges(table.columns[column.name], starts) for table in tables]
+    else:
+        values, places = list(column.categories), [binned(table, column) for table in tables]
     values.append("(missing)")
-    shares = np.array(
-        [
-            np.bincount(binned(table, column, _RANGES), minlength=len(values)) / len(table)
-            for table in tables
-        ]
-    )
+    shares = np.array([np.bincount(found, minlength=len(values)) / len(found) for found in places])
     rows = [(value, shares[:, place].tolist()) for place, value in enumerate(values)]
     if not shares[:, -1].any():
         rows.pop()
@@ -109,13 +111,46 @@ def _shares(column: Column, tables: Sequence[Table]) -> list[tuple[str, list[flo
     return [*(rows[place] for place in common), (others, rest.tolist())]
 
 
-def _ranges(column: Column) -> list[str]:
-    """The bins of a numeric column, each by where it begins and ends."""
+def _ranges(column: Column) -> tuple[NDArray[np.float64], list[str]]:
+    """Ranges of a numeric column, of equal width on its scale.
+
+    Returns:
+        Where each begins, float64 (k,), and its name. Those of integers end with a number that is
+        in them; where there are few integers, each is a range.
+    """
     assert column.lower is not None
     assert column.upper is not None
-    ends = np.linspace(column.lower, column.upper, _RANGES + 1).tolist()
+    if column.kind is ColumnKind.INTEGER and column.different is not None:
+        step = (column.upper - column.lower) / (column.different - 1)
+        together = 1 if column.different < _MOST_CATEGORIES else -(-column.different // _RANGES)
+        first = np.arange(0, column.different, together, dtype=np.float64)
+        last = np.minimum(first + together, column.different) - 1
+        starts: NDArray[np.float64] = column.lower + step * first
+        pairs = zip(_texts(starts), _texts(column.lower + step * last), strict=True)
+        return starts, [start if start == end else f"{start} to {end}" for start, end in pairs]
+    lower, upper = to_scale(np.array([column.lower, column.upper]), column.transform).tolist()
+    ends = from_scale(np.linspace(lower, upper, _RANGES + 1), column.transform)
     if column.kind.timed:
-        texts = [column.bound_text(math.floor(end)) for end in ends]
-    else:
-        texts = [f"{end:,.4g}" if abs(end) < 1000 else f"{end:,.0f}" for end in ends]
-    return [f"{first} to {last}" for first, last in pairwise(texts)]
+        ends = np.unique(np.ceil(ends))
+        return ends[:-1], [f"from {start}" for start in _times(column, ends)[:-1]]
+    ends = np.unique(column.rounded(ends))
+    return ends[:-1], [f"{first} to {last}" for first, last in pairwise(_texts(ends))]
+
+
+def _in_ranges(values: NDArray[np.float64], starts: NDArray[np.float64]) -> NDArray[np.int64]:
+    """In which range each value is, the ranges' number for a missing one."""
+    found = np.clip(np.searchsorted(starts, values, side="right") - 1, 0, len(starts) - 1)
+    return np.where(np.isnan(values), len(starts), found)
+
+
+def _texts(values: NDArray[np.float64]) -> list[str]:
+    return [f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}" for value in values.tolist()]
+
+
+def _times(column: Column, values: NDArray[np.float64]) -> list[str]:
+    """Dates, without the time of the day where they are far apart, or durations as they come."""
+    steps = [int(value) for value in values.tolist()]
+    if not column.kind.temporal:
+        return column.duration_format.write(np.array(steps) * column.seconds)
+    far_apart = (steps[1] - steps[0]) * column.seconds > _TWO_DAYS
+    return [column.bound_text(step)[: _A_DATE if far_apart else None] for step in steps]

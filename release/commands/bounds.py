@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import output_option, overwrite_option, schema_option
+from ...common.cli.options import elsewhere, output_option, overwrite_option, schema_option
 from ...common.console import console, warning
 from ...common.schema.toml import SCHEMA_BEGINS, read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
@@ -73,4 +73,5 @@ def command(
             f"--compose -o {bounded} --overwrite'"
         )
     else:
-        console.print(f"next: dpntk embed DATA --schema {bounded}")
+        other = elsewhere("embedding.h5", f"{output.stem}.h5")
+        console.print(f"next: dpntk embed DATA --schema {bounded}{other}")

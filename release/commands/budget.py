@@ -150,6 +150,10 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
             f"release may have up to epsilon {rounded_down(left)} at the same delta"
         )
     remarks += [
+        f"{entry.release_id[:12]} is what bounds of columns were found with"
+        for entry in embedding.schema.spent
+    ]
+    remarks += [
         f"of data set {name}: 'dpntk budget --data-set {shlex.quote(name)}' adds up what was "
         "released from all of its embeddings"
         for name in data_sets_of(embedding)

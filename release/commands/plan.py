@@ -306,11 +306,11 @@ def _features(feature_map: FeatureMap) -> str:
 def _where_noise_dominates(planned: Plan) -> str:
     records = planned.records * planned.excess
     return (
-        "The rest as it is, the matrix as a whole is mostly noise with epsilon below "
+        "The matrix as a whole has more noise than signal with epsilon below "
         f"{_about(planned.epsilon_where(1 / planned.excess))}, or with fewer than {records:,.0f} "
-        f"records. Training averages over its {planned.dimension:,} features and still learns what "
-        "is larger than the blur; with epsilon below "
-        f"{_about(planned.epsilon_where(1 / planned.blur))} nothing is."
+        "records, the rest being as it is. That alone says little: training averages over its "
+        f"{planned.dimension:,} features and learns what is larger than the blur; with epsilon "
+        f"below {_about(planned.epsilon_where(1 / planned.blur))} nothing is."
     )
 
 

@@ -25,6 +25,7 @@ from .pipeline import enter_release
 
 _BY_CHANCE: Final = 1e-3
 """Probability, at most, that any cell of any column which is empty counts as not empty."""
+_NO_FILE: Final = "'dpntk embed DATA --private-bounds' makes one"
 
 
 def standing_out(columns: int) -> float:
@@ -90,7 +91,7 @@ def find_bounds(
             there are, in all, too few records to stand out of the noise; or no bounds are found of
             any column, and the draft has none that were found before.
     """
-    require_embedding(path)
+    require_embedding(path, _NO_FILE)
     path = followed(path)
     with locked(path):
         embedding = load_embedding(path)

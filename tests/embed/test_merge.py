@@ -173,12 +173,12 @@ categories = ["a carpenter of houses", "a carpenter of ships", "a plumber"]
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ("upper = 120", "upper = 110", "upper of column 'age_of_all' is 110 and not 120; "),
+        ("upper = 120", "upper = 110", "upper of column 'age_of_all' is 110 and not 120; embed"),
         (
             "a plumber", "a miner",
-            """of column 'job' is ...hips", "a miner"] and not ...hips", "a plumber"]; """,
+            """of column 'job' is ...hips", "a miner"] and not ...hips", "a plumber"]; embed""",
         ),
-        (AGE, "", """: schema columns is ["job"] and not ["age_of_all", "job"]; """),
+        (AGE, "", """: schema columns is ["job"] and not ["age_of_all", "job"]; schema left out"""),
     ],
 )  # fmt: skip
 def test_of_two_schemas_it_is_said_what_differs(

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pyarrow import csv
 
 from dpntk.common.errors import OutputError
 from dpntk.embed import TableSchema, load_embedding
 from dpntk.generate import TableSettings, TrainingSettings
 from dpntk.release import OpenedRelease
-from examples.table import patients
+from tests.conftest import Command
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("common", "embed", "release", "generate")
@@ -55,22 +54,27 @@ def test_the_readmes_python_run_twice_spends_once(
     assert len(load_embedding(Path("embedding.h5")).ledger.entries) == 1
 
 
-@pytest.mark.parametrize("page", ["quickstart", "guide/pandas"])
+def python_in(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text(), re.DOTALL)
+
+
 def test_python_that_begins_with_a_data_frame_runs(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dpntk: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From top to bottom, as a reader would: what one block makes, the next may use."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text(), re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    csv.write_csv(patients(seed=0).slice(0, 300), "train.csv")
+    blocks = python_in("guide/pandas")
+    assert python_in("quickstart") == blocks[:1]
+    assert dpntk("demo", "--table").code == 0
+    few = pd.read_csv("demo/train.csv", nrows=100)
+    few.to_csv("demo/train.csv", index=False)
     np.savez("images.npz", x=np.zeros((60, 8, 8), dtype=np.uint8), y=np.arange(60) % 3)
     monkeypatch.setattr("dpntk.generate.pipeline.default_settings", brief_settings)
     names: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, page, "exec"), names)  # noqa: S102
+        exec(compile(block, "pandas.md", "exec"), names)  # noqa: S102
     synthetic = names["synthetic"]
     assert isinstance(synthetic, pd.DataFrame)
-    assert list(synthetic.columns) == ["age", "ward", "days", "readmitted"]
+    assert list(synthetic.columns) == list(few.columns)
     assert len(synthetic) == 1000
     assert load_embedding("work/embedding.h5").ledger.all_entries[0].epsilon == 1.0
 

@@ -20,9 +20,9 @@ FINE_BINS: Final = 100
 _MOST: Final = {1: MOST_PAIRS, 2: MOST_PAIRS, 3: MOST_TRIPLES}
 """Columns in a marginal to how many marginals are looked at."""
 _OVER: Final = {
-    1: "mean over columns",
-    2: f"mean over pairs of columns ({MOST_PAIRS:,} drawn at random where there are more)",
-    3: f"mean over triples of columns ({MOST_TRIPLES:,} drawn at random where there are more)",
+    1: "Mean over columns",
+    2: f"Mean over pairs of columns ({MOST_PAIRS:,} drawn at random where there are more)",
+    3: f"Mean over triples of columns ({MOST_TRIPLES:,} drawn at random where there are more)",
 }
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Command, refused
+from tests.conftest import Command, Outcome, refused
+
+
+def suggested(made: Outcome) -> list[str]:
+    """What comes next, after `dpntk`."""
+    (line,) = [line for line in made.stderr.splitlines() if line.startswith("next: dpntk ")]
+    return shlex.split(line)[2:]
 
 
 @pytest.mark.parametrize(
@@ -21,11 +28,28 @@ def test_what_comes_next_takes_it(
 ) -> None:
     made = dpntk("demo", *options)
     assert made.code == 0, made.stderr
-    (command,) = [line for line in made.stderr.splitlines() if line.startswith("next: dpntk ")]
     data = "demo/train.csv" if options else "demo/train.npz"
-    assert command.startswith(f"next: dpntk embed {data} ")
+    assert suggested(made)[:2] == ["embed", data]
     assert records in dpntk("embed", data, *also, "--width", 3).stderr
     assert dpntk("demo", *options, "-o", "again").code == 0
     for file in Path("demo").iterdir():
         assert (Path("again") / file.name).read_bytes() == file.read_bytes()
     refused(dpntk("demo", *options), "demo is there already")
+
+
+def test_what_is_suggested_works_as_printed_where_earlier_results_lie(dpntk: Command) -> None:
+    made = dpntk("demo", "--table")
+    for command in ("embed", "release"):
+        assert suggested(made)[0] == command
+        made = dpntk(*suggested(made))
+        assert made.code == 0, made.stderr
+    assert Path("release.h5").exists()
+    data = ("demo/train.csv", "--schema", "demo/schema.toml", "--width", 3)
+    again = dpntk("embed", *data, "-o", "a second.h5")
+    assert dpntk(*suggested(again)).code == 0
+    assert Path("a second-release.h5").exists()
+    assert dpntk("embed", "demo/test.csv", *data[1:]).code == 0
+    merged = dpntk("merge", "a second.h5", "embedding.h5", "-o", "both.h5")
+    assert suggested(merged)[-2:] == ["-o", "both-release.h5"]
+    drafted = dpntk("schema", "demo/train.csv", "--label", "readmitted")
+    assert suggested(drafted)[-2:] == ["-o", "train.h5"]

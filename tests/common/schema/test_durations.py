@@ -156,6 +156,7 @@ def test_drafts_recognise_durations(tmp_path: Path) -> None:
             "clock": [f"{h}:30:00" for h in hours],
             "iso": [f"P{h}D" for h in hours],
             "stored": pd.to_timedelta(hours, unit="h"),
+            "days": pd.to_timedelta(hours, unit="D"),
             "name": [f"{h}:x" for h in range(300)],
         }
     )
@@ -164,6 +165,7 @@ def test_drafts_recognise_durations(tmp_path: Path) -> None:
     drafted = {c.name: c for c in draft_schema(tmp_path / "a.csv").schema.columns}
     assert {name: column.format for name, column in drafted.items()} == {
         "clock": "%H:%M:%S", "iso": "", "stored": "%d days %H:%M:%S", "pandas": "%d days %H:%M:%S",
+        "days": "%d days",
     }  # fmt: skip
     assert (drafted["iso"].bound_text(int(drafted["iso"].upper or 0))) == "P89D"
     (tmp_path / "a.csv").unlink()

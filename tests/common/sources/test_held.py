@@ -293,6 +293,7 @@ def test_columns_are_typed_in_python_as_in_a_file(tmp_path: Path) -> None:
     )
     assert written == PEOPLE
     assert Column.boolean("x").dtype == "bool"
+    assert Column.continuous("x", 0, 9, decimals=2).rounded(np.array([1.256])).tolist() == [1.26]
     save_schema(written, tmp_path / "schema.toml")
     assert read_schema(tmp_path / "schema.toml") == PEOPLE
 
@@ -306,6 +307,7 @@ def test_columns_are_typed_in_python_as_in_a_file(tmp_path: Path) -> None:
         (lambda: Column.categorical("year", [2020, 2021]), "categories are texts, as in"),  # type: ignore[list-item]
         (lambda: Column.boolean("ill", ["yes"]), "has two categories"),
         (lambda: Column.continuous("pay", 3, 1), "its bounds have to go up"),
+        (lambda: Column.continuous("pay", 0, 1, decimals="2"), "decimals are 0 to"),  # type: ignore[arg-type]
     ],
 )
 def test_an_impossible_column_gets_one_line(make: Callable[[], object], words: str) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 from dpntk.common.foreign import shown
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.column import Column, ColumnKind, Transform
+from dpntk.common.schema.dates import Unit
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
 from dpntk.evaluate.html.tables import view_tables
+from dpntk.evaluate.tables.table import Table
 from dpntk.generate import TableSettings, TrainingSettings, generate
 from dpntk.release import PrivacyParameters, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
@@ -112,6 +114,7 @@ def test_every_kind_for_everybody_and_for_its_owner(
     require_harmless(own)
     assert "SENSITIVE." in own.texts
     assert "Public." not in own.texts
+    assert ("need not look like records" in own.content) == (kind == "distilled set")
     compared = "real" if kind == "table" else "nearest"
     assert compared in own.content.split("</style>")[1]
 
@@ -212,7 +215,8 @@ def test_figures_are_those_of_the_rows() -> None:
     view = view_tables([one, other])
     age, job, rich = view.bars
     assert age.rows[0] == ("0 to 10", [0.5, 0.25])
-    assert age.rows[9] == ("90 to 100", [0.25, 0.75])
+    assert age.rows[8] == ("88 to 98", [0.25, 0.75])
+    assert age.rows[9] == ("99 to 100", [0.0, 0.0])
     assert age.rows[10] == ("(missing)", [0.25, 0.0])
     assert [rows for rows in job.rows if any(rows[1])] == [("a", [0.5, 0.5]), ("b", [0.5, 0.5])]
     assert (age.distance, job.distance, rich.distance) == (0.5, 0.0, 0.0)
@@ -224,6 +228,44 @@ def test_figures_are_those_of_the_rows() -> None:
     alone = view_tables([drawn(200, 0)])
     assert alone.bars[0].distance is None
     assert {len(shares) for bars in alone.bars for _, shares in bars.rows} == {1}
+
+
+AGES = Column("age", ColumnKind.INTEGER, "int64", lower=0, upper=99)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "ranges"),
+    [
+        (AGES, 9, ["0 to 9", "10 to 19"]),
+        (replace(AGES, upper=3), 0, ["0", "1", "2", "3"]),
+        (replace(AGES, upper=990, step=10), 90, ["0 to 90", "100 to 190"]),
+        (replace(AGES, upper=1023, transform=Transform.LOG1P), 0, ["0 to 1", "1 to 3"]),
+        (Column.continuous("x", -1.0, 1.0), -0.81, ["-1 to -0.8", "-0.8 to -0.6"]),
+        (Column("x", ColumnKind.DATE, "date32", 0, 95), 9, ["from 1970-01-01", "from 1970-01-11"]),
+        (
+            Column("x", ColumnKind.DATETIME, "timestamp[us]", 0, 86_400 * 40), 86_400 * 4 - 1,
+            ["from 1970-01-01", "from 1970-01-05"],
+        ),
+        (
+            Column("x", ColumnKind.DATETIME, "timestamp[us]", 0, 36_000), 3_599,
+            ["from 1970-01-01T00:00:00", "from 1970-01-01T01:00:00"],
+        ),
+        (
+            Column("x", ColumnKind.DURATION, "string", 0, 100, unit=Unit.DAY, format="%d days"), 9,
+            ["from 0 days", "from 10 days"],
+        ),
+    ],
+)  # fmt: skip
+def test_ranges_of_numbers_say_what_is_in_them(
+    column: Column, value: float, ranges: list[str]
+) -> None:
+    """`value` is about the largest of the first range, and the upper bound is in the last."""
+    values = np.array([value, column.upper], dtype=np.float64)
+    (bars,) = view_tables([Table(TableSchema((column,), None), {column.name: values}, {})]).bars
+    assert [name for name, _ in bars.rows][: len(ranges)] == ranges
+    assert [shares for _, shares in bars.rows if any(shares)] == [[0.5], [0.5]]
+    assert bars.rows[0][1] == bars.rows[-1][1] == [0.5]
+    assert len(bars.rows) <= 10
 
 
 def test_a_browser_has_nothing_to_complain_of(dpntk: Command, tmp_path: Path) -> None:

@@ -413,6 +413,7 @@ def test_all_rounds_of_finding_bounds_are_counted(
     both = epsilon_for(ledger.entries[0].noise_multiplier / math.sqrt(2), 1e-5)
     assert total_of(ledger, 1e-5).epsilon == pytest.approx(both)
     assert dpntk("release", "--eps", 1).code == 0
+    assert dpntk("budget").stdout.count("is what bounds of columns were found with") == 2
     said = json.loads(dpntk("inspect", "--json", "release.h5").stdout)
     assert said["guarantee"]["total_releases"] == 3
     assert said["guarantee"]["total_epsilon"] > both
@@ -499,6 +500,8 @@ def test_neither_is_what_was_asked_for(number: float, text: str) -> None:
 
 
 def test_an_embedding_of_something_else_is_refused(dpntk: Command, table: Path) -> None:
+    none = dpntk("bounds", "--schema", "schema.toml", "--eps", 1)
+    require_refused(none, "no such file; 'dpntk embed DATA --private-bounds' makes one")
     assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
     Path("other.toml").write_text(SCHEMA.replace('"int64"', '"int32"'))
     outcome = dpntk("bounds", "--schema", "other.toml", "--eps", 1)
