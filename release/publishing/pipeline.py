@@ -39,7 +39,7 @@ from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
-from .measuring import measured
+from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
 from .weighing import Weighed, weighed
 
@@ -213,7 +213,7 @@ def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> R
 
 
 def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Planned) -> Release:
-    released, noisy = measured(
+    released, noisy = measure(
         embedding, planned.released, planned.uniform, private=not parameters.not_private
     )
     feature_map, scale, entry = released.feature_map, released.scale, planned.entry

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,6 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
         BudgetError: a part would need more noise than 64 bits hold.
     """
     if is_undecided(feature_map):
-        assert isinstance(feature_map, JointFeatures)
         clear = blur is not None and blur <= FAINT
         groups = len(feature_map.marginals.groups)
         return with_pairs(feature_map, scale, range(min(CHOSEN, groups) if clear else 0))
@@ -126,7 +125,7 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     return Weighed(released, every, scale)
 
 
-def is_undecided(feature_map: FeatureMap) -> bool:
+def is_undecided(feature_map: FeatureMap) -> TypeGuard[JointFeatures]:
     """Whether a release is to choose among pairs of columns that an embedding holds."""
     return isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided
 

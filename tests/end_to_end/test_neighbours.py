@@ -510,6 +510,12 @@ def of_declared_tables() -> Iterator[Case]:
             nasty_row("largest number"),
             watched=options is FOURIER,
         )
+    for name in ("largest number", "unlisted category"):
+        yield Case(
+            f"CSV, pairs that the release chooses: {name}",
+            replace(DECLARED, options="--width 4", release="--eps 3000"),
+            nasty_row(name),
+        )
 
 
 NASTY_DATES: Final = {

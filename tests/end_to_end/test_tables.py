@@ -20,7 +20,7 @@ from dpntk.generate.tables import reweighting
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.writer import serialise
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import measuring, parameters
+from dpntk.release.publishing import measurement, parameters
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import Command, refused
 from tests.helpers.neighbours import Integers
@@ -215,7 +215,7 @@ def test_nothing_but_the_noisy_coordinates_reaches_the_release(
         of_counts = None if counts is None else random.integers(0, 2**40, counts.shape)
         return NoisySums(random.integers(-(2**40), 2**40, sums.shape), of_counts)
 
-    monkeypatch.setattr(measuring, "add_noise", noisy)
+    monkeypatch.setattr(measurement, "add_noise", noisy)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     class Clock:

@@ -40,7 +40,7 @@ from dpntk.release.distill import pipeline as distilling
 from dpntk.release.mechanism import accountant
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import measuring, parameters, private_bounds
+from dpntk.release.publishing import measurement, parameters, private_bounds
 from tests.conftest import Command, Outcome
 
 Integers = NDArray[np.int64]
@@ -332,7 +332,7 @@ class Held:
             (secrets, "token_hex", held_token),
             (parameters, "datetime", Clock),
             (mechanism, "discrete_gaussian", held_noise),
-            (measuring, "add_noise", watched_add),
+            (measurement, "add_noise", watched_add),
             (private_bounds, "add_noise", watched_magnitudes),
             (distilling, "_now", lambda: _NOW),
             (distilling, "_read", watched_read),

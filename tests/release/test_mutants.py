@@ -54,9 +54,9 @@ from dpntk.release import PrivacyParameters
 from dpntk.release.mechanism import accountant, composition, discrete_gaussian
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import measuring, parameters, weighing
+from dpntk.release.publishing import measurement, parameters, weighing
 from dpntk.release.publishing import pipeline as publishing
-from dpntk.release.publishing.choosing import most_promising
+from dpntk.release.publishing.selection import select_pairs
 from dpntk.release.publishing.weighing import Weighed
 from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
@@ -275,21 +275,21 @@ def chosen_pairs_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pairs_chosen_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = measuring.measured
+    right = measurement.measure
 
-    def measured(
+    def measure(
         embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
     ) -> tuple[Weighed, NoisySums]:
         def peeking(
             parts: Parts, schema: TableSchema, products: Floats, noise: float, count: int
         ) -> list[int]:
             exact = embedding.sums[parts.moment_place].astype(np.float64)
-            return most_promising(parts, schema, exact, 0.0, count)
+            return select_pairs(parts, schema, exact, 0.0, count)
 
-        monkeypatch.setattr(measuring, "most_promising", peeking)
+        monkeypatch.setattr(measurement, "select_pairs", peeking)
         return right(embedding, released, uniform, private=private)
 
-    everywhere(monkeypatch, right, measured)
+    everywhere(monkeypatch, right, measure)
 
 
 def chosen_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ from dpntk.release import (
     release,
 )
 from dpntk.release.mechanism.composition import Total, remaining, require_below_ceiling, total_of
-from dpntk.release.publishing import measuring
+from dpntk.release.publishing import measurement
 from dpntk.release.publishing import pipeline as publishing
 from dpntk.release.publishing.parameters import entry_for, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -292,7 +292,7 @@ def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
         assert len(load_embedding(embedding_file).ledger.entries) == 1
         raise DpntkError("crash")
 
-    monkeypatch.setattr(measuring, "add_noise", crash)
+    monkeypatch.setattr(measurement, "add_noise", crash)
     with pytest.raises(DpntkError, match="crash"):
         release(embedding_file, tmp_path / "release.h5", ONE)
     assert len(load_embedding(embedding_file).ledger.entries) == 1
@@ -307,7 +307,7 @@ def test_no_noise_is_drawn_if_the_entry_cannot_be_written(
 
     drawn: list[object] = []
     monkeypatch.setattr(publishing, "write_embedding", no_space)
-    monkeypatch.setattr(measuring, "add_noise", lambda *_: drawn.append(1))
+    monkeypatch.setattr(measurement, "add_noise", lambda *_: drawn.append(1))
     with pytest.raises(BudgetError, match="no space"):
         release(embedding_file, tmp_path / "release.h5", ONE)
     assert drawn == []

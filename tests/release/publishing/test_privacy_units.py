@@ -190,7 +190,7 @@ def test_an_exchange_would_change_how_many_rows_there_are() -> None:
     same = exchanged.guarantee.sensitivity * UNIT.rows, exchanged.guarantee.sigma * UNIT.rows
     claimed = dataclasses.replace(exchanged.guarantee, sensitivity=same[0], sigma=same[1])
     with pytest.raises(FormatError, match="add-remove only"):
-        require_consistent(claimed, made.feature_map, SCHEMA)
+        require_consistent(claimed, exchanged.feature_map, SCHEMA)
 
 
 def test_from_the_commands_to_a_label(dpntk: Command, tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.features.joint import JointFeatures, parts_of
+from ...common.features.joint import parts_of
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise
-from .choosing import most_promising
+from .selection import select_pairs
 from .weighing import CHOSEN, Weighed, is_undecided, with_pairs
 
 
-def measured(
+def measure(
     embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
 ) -> tuple[Weighed, NoisySums]:
     """What is released of an embedding, with its noise.
@@ -39,7 +39,6 @@ def measured(
     feature_map, schema = embedding.feature_map, embedding.schema
     if not is_undecided(feature_map) or not parts_of(released.feature_map).groups:
         return released, _noisy(embedding, released, embedding.counts, private=private)
-    assert isinstance(feature_map, JointFeatures)
     assert isinstance(schema, TableSchema)
     parts = parts_of(feature_map)
     of_pairs = parts.group_place
@@ -47,7 +46,7 @@ def measured(
     noisy = _noisy(embedding, first, embedding.counts, private=private)
     products = _within(first, parts.moment_place)
     noise = float(first.noise()[products].max()) if private else 0.0
-    chosen = most_promising(parts, schema, noisy.sums[products].astype(float), noise, CHOSEN)
+    chosen = select_pairs(parts, schema, noisy.sums[products].astype(float), noise, CHOSEN)
     whole = with_pairs(feature_map, uniform, chosen)
     later = _within(whole, of_pairs)
     sums = np.empty((len(whole.rows), len(schema.classes)), dtype=np.int64)

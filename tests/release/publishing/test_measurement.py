@@ -23,7 +23,7 @@ from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale, NoisySums
-from dpntk.release.publishing import measuring
+from dpntk.release.publishing import measurement
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.weighing import weighed, with_pairs
@@ -52,7 +52,7 @@ def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measuring, "CHOSEN", 1)
+    monkeypatch.setattr(measurement, "CHOSEN", 1)
     feature_map = embedding.feature_map
     assert isinstance(feature_map, JointFeatures)
     names = feature_map.marginals.names_of_groups(PEOPLE)
@@ -69,7 +69,7 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
 ) -> None:
     """Of two data sets that differ in all ways, and the same noisy sums: the same pairs."""
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measuring, "CHOSEN", 2)
+    monkeypatch.setattr(measurement, "CHOSEN", 2)
     other = replace(
         embedding,
         sums=np.random.default_rng(1).permuted(embedding.sums, axis=0),
@@ -83,7 +83,7 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
         noise = random.integers(-(2**40), 2**40, sums.shape)
         return NoisySums(noise, None if counts is None else np.full(len(counts), 2**40))
 
-    monkeypatch.setattr(measuring, "add_noise", held)
+    monkeypatch.setattr(measurement, "add_noise", held)
     one, two = (unrecorded_release(e, CLEAR) for e in (embedding, other))
     assert one.feature_map.spec() == two.feature_map.spec()
     assert np.array_equal(one.embedding, two.embedding)
@@ -144,7 +144,7 @@ def test_released_pairs_are_contingency_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measuring, "CHOSEN", 1)
+    monkeypatch.setattr(measurement, "CHOSEN", 1)
     made = unrecorded_release(embedding, EXACT)
     parts = parts_of(made.feature_map)
     assert parts.marginals is not None

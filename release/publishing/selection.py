@@ -26,7 +26,7 @@ _LEAST_DEVIATION: Final = 0.5
 """Numbers that vary less, in steps, are as good as constant."""
 
 
-def most_promising(
+def select_pairs(
     parts: Parts, schema: TableSchema, products: NDArray[np.float64], noise: float, count: int
 ) -> list[int]:
     """The pairs whose columns depart most from independent ones, class by class.
