@@ -15,7 +15,7 @@ from ..schema import Schema
 from ..schema.table import TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS, FeatureMap
-from .marginals import MarginalFeatures
+from .marginals import MarginalFeatures, MarginalGroup
 from .moments import MomentFeatures
 from .ntk.map import TangentFeatures
 from .rff import RandomFourierFeatures
@@ -59,11 +59,15 @@ class Parts:
         return slice(self.split, self.split + size)
 
     @property
+    def groups(self) -> tuple[MarginalGroup, ...]:
+        """Several columns that have marginals together."""
+        return () if self.marginals is None else self.marginals.groups
+
+    @property
     def group_place(self) -> slice:
-        """Where those of marginals of several columns are."""
-        groups = () if self.marginals is None else self.marginals.groups
+        """Where the coordinates of these are."""
         stop = self.marginal_place.stop
-        return slice(stop - sum(group.dimension for group in groups), stop)
+        return slice(stop - sum(group.dimension for group in self.groups), stop)
 
     @property
     def moment_place(self) -> slice:
@@ -145,10 +149,12 @@ class JointFeatures:
         """The same map with some of the groups that it leaves undecided.
 
         Args:
-            chosen: their numbers among them, at least one.
-            length: of their part of the feature, above 0 and below 1; the square of what is left
-                is divided among the other parts as before.
+            chosen: their numbers among them.
+            length: of their part of the feature, above 0 and below 1, if there are any; the square
+                of what is left is divided among the other parts as before.
         """
+        if not chosen:
+            return replace(self, marginals=self.marginals.choosing((), None))
         left = math.sqrt(1 - length**2)
         weight = math.hypot(left * self.weight, length)
         marginals = self.marginals.choosing(chosen, length / weight)

@@ -231,12 +231,12 @@ class MarginalFeatures:
         sizes = [len(self.columns), len(self.groups)]
         return np.repeat([self.entry, self.group_entry], sizes)
 
-    def choosing(self, chosen: Sequence[int], group_length: float) -> MarginalFeatures:
+    def choosing(self, chosen: Sequence[int], group_length: float | None) -> MarginalFeatures:
         """The same columns with some of the groups.
 
         Args:
-            chosen: their numbers, at least one.
-            group_length: of their part of the feature.
+            chosen: their numbers.
+            group_length: of their part of the feature; None if there are none.
         """
         groups = tuple(self.groups[number] for number in chosen)
         return replace(self, groups=groups, group_length=group_length, undecided=False)

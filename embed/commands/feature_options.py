@@ -81,7 +81,8 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
         "--pairs", multiple=True, metavar="A,B",
         help="For tables: two columns whose two-way marginal is taken as well, out of the same "
         "weight, or three (A,B,C); may be given several times. Or all, for all pairs; or triples, "
-        "for those of columns with two values.",
+        "for those of columns with two values; or none [default: ten pairs that the release "
+        "chooses by what it shows anyway]",
     )  # fmt: skip
     @click.option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",

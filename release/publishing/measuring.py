@@ -36,9 +36,9 @@ def measured(
     Raises:
         BudgetError: sums and noise do not fit 64 bits.
     """
-    if not is_undecided(embedding.feature_map):
-        return released, _noisy(embedding, released, embedding.counts, private=private)
     feature_map, schema = embedding.feature_map, embedding.schema
+    if not is_undecided(feature_map) or not parts_of(released.feature_map).groups:
+        return released, _noisy(embedding, released, embedding.counts, private=private)
     assert isinstance(feature_map, JointFeatures)
     assert isinstance(schema, TableSchema)
     parts = parts_of(feature_map)

@@ -23,18 +23,21 @@ from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
 
-HALF: Final = 0.03
+HALF: Final = 0.013
 """With so much noise on a class's mean feature, in any one direction, half of a squared feature is
-its pixels: with more, network features hardly tell classes from one another any more."""
+its pixels: with more, generators learn more of them than of network features."""
 _POWER: Final = 6
 """Of the noise, as which the odds of pixels rise: there is not much between."""
-_LEAST, _MOST = 0.25, 0.9
+_LEAST, _MOST = 0.5, 0.9
 """Weights of pixels. Below, they are noise that generators learn, and are left out; above, nothing
 is left that tells records of a class from one another."""
 CHOSEN: Final = 10
 """So many pairs of columns are chosen, or as many as there are,"""
 _LENGTH: Final = 0.3
-"""and the part of a feature that is theirs is so long."""
+"""and the part of a feature that is theirs is so long;"""
+FAINT: Final = 0.002
+"""but with more noise than this on a class's mean feature, in any one direction, there are none:
+they would be noise, and nothing is to spare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +87,7 @@ def blur_of(
 def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Weighed:
     """The map of a release, and the noise on an embedding's sums that makes it one of this map.
 
-    Of a map that leaves open which pairs of columns it has, any pairs stand for those that are
+    Of a map that leaves open which pairs of columns it has, the first ones stand for those that are
     chosen later, by `with_pairs`: what the noise is on everything does not depend on them.
 
     Guarantee:
@@ -101,8 +104,9 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     """
     if is_undecided(feature_map):
         assert isinstance(feature_map, JointFeatures)
+        clear = blur is not None and blur <= FAINT
         groups = len(feature_map.marginals.groups)
-        return with_pairs(feature_map, scale, range(min(CHOSEN, groups)))
+        return with_pairs(feature_map, scale, range(min(CHOSEN, groups) if clear else 0))
     every = np.arange(feature_map.dimension)
     if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
         return Weighed(feature_map, every, scale)

@@ -32,6 +32,8 @@ from tests.helpers.tables import HEADER, PEOPLE
 
 OPTIONS = FeatureOptions(width=5)
 EXACT = PrivacyParameters(math.inf, 1e-5, not_private=True)
+CLEAR = PrivacyParameters(100.0, 1e-5)
+"""So little noise that 400 rows are enough to choose pairs."""
 
 
 def embedded(folder: Path, count: int = 400) -> Embedding:
@@ -55,7 +57,7 @@ def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
     assert isinstance(feature_map, JointFeatures)
     names = feature_map.marginals.names_of_groups(PEOPLE)
     assert set(names) == set(combinations(["age", "pay", "grade", "town"], 2))
-    for parameters in (EXACT, PrivacyParameters(8.0, 1e-5)):
+    for parameters in (EXACT, CLEAR):
         made = unrecorded_release(embedding, parameters).feature_map
         assert isinstance(made, JointFeatures)
         assert made.marginals.names_of_groups(PEOPLE) == [("grade", "town")]
@@ -82,7 +84,7 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
         return NoisySums(noise, None if counts is None else np.full(len(counts), 2**40))
 
     monkeypatch.setattr(measuring, "add_noise", held)
-    one, two = (unrecorded_release(e, PrivacyParameters(1.0, 1e-5)) for e in (embedding, other))
+    one, two = (unrecorded_release(e, CLEAR) for e in (embedding, other))
     assert one.feature_map.spec() == two.feature_map.spec()
     assert np.array_equal(one.embedding, two.embedding)
     assert len(seen) == 4
@@ -127,7 +129,7 @@ def test_chosen_pairs_have_the_noise_that_the_release_says(tmp_path: Path) -> No
     """Chances are below 1e-9 that the noise of a part is off by six standard errors."""
     embedding = embedded(tmp_path)
     exact = unrecorded_release(embedding, EXACT)
-    made = unrecorded_release(embedding, PrivacyParameters(0.1, 1e-5))
+    made = unrecorded_release(embedding, CLEAR)
     # All six pairs are chosen in both.
     assert made.feature_map.spec() == exact.feature_map.spec()
     noise = (made.embedding - exact.embedding) / made.noise_per_coordinate
@@ -156,7 +158,7 @@ def test_released_pairs_are_contingency_tables(
 
 def test_a_map_says_what_was_chosen_and_is_rebuilt(tmp_path: Path) -> None:
     embedding = embedded(tmp_path)
-    made = unrecorded_release(embedding, PrivacyParameters(1.0, 1e-5))
+    made = unrecorded_release(embedding, CLEAR)
     for feature_map in (made.feature_map, embedding.feature_map):
         again = feature_map_from_spec(feature_map.spec(), feature_map.weights())
         assert again.spec() == feature_map.spec()
@@ -172,16 +174,14 @@ def test_a_map_says_what_was_chosen_and_is_rebuilt(tmp_path: Path) -> None:
 
 def test_a_release_that_has_not_chosen_is_refused(tmp_path: Path) -> None:
     embedding = embedded(tmp_path)
-    made = unrecorded_release(embedding, PrivacyParameters(1.0, 1e-5))
+    made = unrecorded_release(embedding, CLEAR)
     with pytest.raises(FormatError, match="which pairs of columns it has, has not been chosen"):
         require_consistent(made.guarantee, embedding.feature_map, made.schema)
 
 
 def test_pairs_of_a_release_are_not_embedded_again(tmp_path: Path) -> None:
     embedding = embedded(tmp_path)
-    feature_map = weighed(
-        embedding, noise_for(embedding, PrivacyParameters(1.0, 1e-5)), Adjacency.REPLACE_ONE
-    ).feature_map
+    feature_map = weighed(embedding, noise_for(embedding, CLEAR), Adjacency.REPLACE_ONE).feature_map
     assert isinstance(feature_map, JointFeatures)
     with pytest.raises(SchemaError, match="those of a release already"):
         ExactMarginals(feature_map.marginals, embedding.grid, torch.device("cpu"))
@@ -198,3 +198,24 @@ def test_whoever_names_pairs_or_none_gets_these() -> None:
     assert not without.marginals.groups
     with pytest.raises(SchemaError, match="--pairs none: it goes with no others"):
         replace(OPTIONS, pairs=("none", "age,pay")).draw(PEOPLE)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_with_much_noise_or_records_that_nobody_may_count_there_are_no_pairs(
+    tmp_path: Path, adjacency: Adjacency
+) -> None:
+    """What is released then is what an embedding without pairs gives, with the same noise."""
+    made = embedded(tmp_path)
+    epsilon = 1.0 if adjacency is Adjacency.REPLACE_ONE else 100.0
+    parameters = PrivacyParameters(epsilon, 1e-5, adjacency)
+    alone = replace(OPTIONS, pairs=("none",)).draw(PEOPLE)
+    released = unrecorded_release(made, parameters)
+    assert released.feature_map.spec() == alone.spec()
+    found = weighed(made, noise_for(made, parameters), adjacency)
+    columns = parts_of(alone).marginal_place
+    rows = found.noise()
+    assert len(rows) == alone.dimension
+    usual = noise_for(made, parameters).sigma
+    assert (rows[: columns.start] == rows[-1]).all()
+    # Counts of columns stand in it as if pairs had a part, and are made longer with their noise.
+    assert rows[columns.start] == pytest.approx(usual * math.sqrt(4 / 10))

@@ -85,7 +85,7 @@ def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
     lines = one.stdout.splitlines()
     assert other.stdout.splitlines()[: len(lines)] == lines
     assert "300 records, 2 classes" in one.stdout
-    assert "6 pairs of columns, chosen by what" in one.stdout
+    assert "marginals of weight 0.4" in one.stdout
 
 
 def test_a_release_of_noise_alone_is_called_so(dpntk: Command, embedding_file: Path) -> None:
@@ -158,11 +158,11 @@ def test_a_plan_says_where_classes_can_hardly_be_told_from_noise(
 def test_a_plan_names_the_weight_of_pixels_that_a_release_would_have(
     dpntk: Command, tmp_path: Path
 ) -> None:
-    images = np.zeros((340, 8, 8), np.uint8)
-    np.savez(tmp_path / "images.npz", x=images, y=np.arange(340) % 2)
+    images = np.zeros((840, 8, 8), np.uint8)
+    np.savez(tmp_path / "images.npz", x=images, y=np.arange(840) % 2)
     form = ("--classes", 2, "--image-size", 8, "--width", 5)
     assert dpntk("embed", "images.npz", *form).code == 0
-    beforehand = dpntk("plan", "--records", 340, *form, "--eps", 1).stdout
+    beforehand = dpntk("plan", "--records", 840, *form, "--eps", 1).stdout
     assert dpntk("release", "embedding.h5", "--eps", 1).code == 0
     weight = re.search(r"pixels of weight (\S+)", " ".join(beforehand.split()))
     assert weight

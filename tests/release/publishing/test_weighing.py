@@ -40,7 +40,10 @@ def embedding(records: int = 200, weight: float | None = None) -> Embedding:
 
 def embedding_by(feature_map: FeatureMap, records: int = 200) -> Embedding:
     sums = ClassSums(feature_map, 3, GRID)
-    sums.add(*draw_records(records))
+    images, labels = draw_records(records)
+    for first in range(0, records, sums.chunk_size):
+        some = slice(first, first + sums.chunk_size)
+        sums.add(images[some], labels[some])
     return Embedding(sums.sums, sums.counts, SCHEMA, feature_map, GRID)
 
 
@@ -77,7 +80,7 @@ def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float)
 
 
 def test_the_weight_follows_from_the_noise_and_from_nothing_secret() -> None:
-    few, more = embedding(150), embedding(600)
+    few, more = embedding(150), embedding(1_400)
     for adjacency in Adjacency:
         weights = []
         for made, epsilon in ((few, 1.0), (more, 1.0), (more, 1e-2), (more, 1e5)):
@@ -134,6 +137,6 @@ def test_a_reader_wants_the_weight() -> None:
 
 
 def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> None:
-    scale = NoiseScale(1.0, 1, 2**55, 0)
+    scale = NoiseScale(1.0, 1, 3 * 2**54, 0)
     with pytest.raises(BudgetError, match="--capacity"):
-        weigh(OPEN, scale, 0.02)
+        weigh(OPEN, scale, 0.05)
