@@ -49,6 +49,7 @@ kind = "integer"
 dtype = "int64"
 lower = 0
 upper = 60
+transform = "log1p"
 
 [[columns]]
 name = "cost"
