@@ -55,8 +55,8 @@ transform = "log1p"
 name = "cost"
 kind = "continuous"
 dtype = "float64"
-lower = 0.0
-upper = 200000.0
+lower = 100.0
+upper = 100000.0
 transform = "log1p"
 
 [[columns]]
@@ -108,7 +108,7 @@ def _patients(rows: int, seed: int) -> pa.Table:
     age = random.normal(np.where(birth, 31, 62), np.where(birth, 5, 16)).clip(0, 120)
     days = random.exponential(2 + age / 15).clip(0, 60)
     by_ward = np.select([ward == "surgery", birth], [9_000, 3_000], 1_500)
-    cost = random.lognormal(np.log(by_ward + 700 * days), 0.4).clip(0, 200_000)
+    cost = random.lognormal(np.log(by_ward + 700 * days), 0.4).clip(100, 100_000)
     readmitted = random.random(rows) < 1 / (1 + np.exp(4 - age / 25 - days / 8))
     return pa.table(
         {
