@@ -73,7 +73,7 @@ from tests.release.mechanism import test_gaussian as mechanism_tests
 from tests.release.mechanism import test_sensitivity as sensitivity_tests
 from tests.release.publishing import (
     test_ledger,
-    test_measuring,
+    test_measurement,
     test_merged_ledger,
     test_privacy_units,
     test_weighing,
@@ -611,15 +611,15 @@ MUTANTS = [
     ),
     Mutant(
         chosen_pairs_without_noise,
-        test_measuring.test_chosen_pairs_have_the_noise_that_the_release_says,
+        test_measurement.test_chosen_pairs_have_the_noise_that_the_release_says,
     ),
     Mutant(
         pairs_chosen_by_exact_sums,
-        test_measuring.test_the_choice_is_a_function_of_what_has_its_noise,
+        test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
     ),
     Mutant(
         chosen_pairs_longer_than_their_noise,
-        test_measuring.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
+        test_measurement.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
         {"adjacency": Adjacency.REPLACE_ONE},
     ),
     Mutant(links_replaced, test_ledger.test_a_link_to_an_embedding_has_no_ledger_of_its_own),
