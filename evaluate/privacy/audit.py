@@ -301,7 +301,8 @@ def _pair(
     columns = np.flatnonzero(changed.any(axis=0) | (counts[0] != counts[1]))
     rows = np.flatnonzero(changed.any(axis=1))
     part = np.ix_(rows, columns)
-    base = np.zeros_like(sums[0][part]) if alone else embedding.sums[released][part]
+    around = embedding.sums[np.ix_(released[rows], columns)]
+    base = np.zeros_like(around) if alone else around
     base_counts = np.zeros_like(columns) if alone else embedding.counts[columns]
     return _Pair(
         name,

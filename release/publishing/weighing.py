@@ -120,9 +120,9 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     main, pixels = released.weights_of_parts
     sizes = border, feature_map.dimension - border
     factors = np.repeat([main / of_main, pixels / of_pixels], sizes)
-    scale = replace(scale, factors=factors)
-    scale.sigmas(len(factors))
-    return Weighed(released, every, scale)
+    found = Weighed(released, every, replace(scale, factors=factors))
+    found.noise()
+    return found
 
 
 def is_undecided(feature_map: FeatureMap) -> TypeGuard[JointFeatures]:

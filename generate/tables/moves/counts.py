@@ -56,8 +56,7 @@ class ReleasedCounts:
         if features is None or not features.groups:
             return None
         size = parts.weight * features.group_entry
-        columns = sum(column.dimension for column in features.columns)
-        noisy = mean[parts.marginal_place][columns:].astype(np.float64)
+        noisy = mean[parts.group_place].astype(np.float64)
         return cls(features, noisy / size, noise / size)
 
 
