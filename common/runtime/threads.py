@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing.pool import ThreadPool
+from typing import Protocol, TypeVar
 
 import torch
 
 from .ranks import Ranks
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Each(Protocol):
+    """What `map` is."""
+
+    def __call__(self, function: Callable[[T], R], things: Iterable[T], /) -> Iterator[R]:
+        """Apply a function to some things, and give what it returns in their order."""
+        ...
 
 
 def use_threads(count: int | None = None) -> int:
@@ -30,6 +45,31 @@ def use_threads(count: int | None = None) -> int:
     count = count or ranks.share_of_cores
     torch.set_num_threads(count)
     return count
+
+
+def finish(work: Iterable[None]) -> None:
+    """Wait until all of what `Each` was given is done."""
+    for _ in work:
+        pass
+
+
+@contextmanager
+def one_core_each() -> Iterator[Each]:
+    """As many threads as torch computes with, each of which computes with one.
+
+    For many small steps that do not need one another: where torch divides each of them among
+    threads, these wait for one another rather than work.
+
+    Yields:
+        `map`, but several at a time.
+    """
+    count = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPool(count, torch.set_num_threads, (1,)) as pool:
+            yield pool.imap
+    finally:
+        torch.set_num_threads(count)
 
 
 def _set_by_torchrun(ranks: Ranks) -> bool:

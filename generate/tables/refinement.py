@@ -13,8 +13,6 @@ mean feature as a whole: values are replaced (`resample`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -29,6 +27,7 @@ from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...common.features.ntk.map import TangentFeatures
+from ...common.runtime.threads import one_core_each
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
@@ -182,12 +181,12 @@ class Refinement:
         first = rows(label, sizes.pop())
         make_whole(first, self.schema)
         made = torch.from_numpy(first)
-        arranging: _Arranging = (
-            SwapMoves(goal, random)
-            if self.swaps(label)
-            else ResamplingMoves(goal, made.clone(), random)
-        )
-        with _one_thread():
+        with one_core_each() as each:
+            arranging: _Arranging = (
+                SwapMoves(goal, random, each)
+                if self.swaps(label)
+                else ResamplingMoves(goal, made.clone(), random, each)
+            )
             arranging.begin(made, advance)
             while sizes:
                 made = torch.cat([made, made])[: sizes.pop()]
@@ -195,17 +194,6 @@ class Refinement:
         advance(count, "")
         chosen: NDArray[np.float32] = made.numpy()[random.permutation(len(made))[:count]]
         return chosen
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Steps are so small that on a busy machine threads wait for one another rather than work."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def refinement_of(release: Release) -> Refinement | None:

@@ -14,13 +14,15 @@ from ....common.features.base import FeatureMap
 from ....common.features.joint import JointFeatures
 from ....common.features.ntk.layers import Activation, Linear
 from ....common.features.ntk.map import TangentFeatures
+from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
 from .correlations import ReleasedMoments
 from .counts import ReleasedCounts
 from .energy import Energy, Pulls
 
-_PAIRS: Final = 512
-"""So many pairs of rows at a time: what is known of them fits into a processor's cache."""
+_PAIRS: Final = 1024
+"""So many pairs of rows at a time: with fewer of them threads wait for the interpreter, and what is
+known of many more does not fit into a processor's cache."""
 _BATCH: Final = 2_000
 STRENGTH: Final = 0.01
 """How much of the variance of rows with independent columns what goes with what makes up, as far as
@@ -61,19 +63,25 @@ class ShallowTangents:
         self._outputs = feature_map.outputs
         self._places = feature_map.blocks
 
-    def mean(self, records: Tensor) -> Tensor:
-        """The mean of phi over records (n, record size), values 0..1."""
+    def mean(self, records: Tensor, each: Each = map) -> Tensor:
+        """The mean of phi over records (n, record size), values 0..1; `each` shares the work."""
         total = torch.zeros(self._places["output_bias"].stop)
-        for batch in records.split(_BATCH):
-            hidden = torch.addmm(self._bias, batch, self._weight.T).relu_()
-            active = hidden.sign()
-            scale = self._norm(active, hidden, batch.square().sum(dim=1)).reciprocal()
-            deltas = active * self._readout * scale[:, None]
-            total[self._places["weight_1"]] += (deltas.T @ batch).flatten()
-            total[self._places["bias_1"]] += deltas.sum(dim=0)
-            total[self._places["readout"]] += self._outputs**0.5 * (scale @ hidden)
-            total[self._places["output_bias"]] += self._outputs**0.5 * scale.sum()
+        for of_batch in each(self._sum, records.split(_BATCH)):
+            total += of_batch
         return total / len(records)
+
+    def _sum(self, records: Tensor) -> Tensor:
+        hidden = torch.addmm(self._bias, records, self._weight.T).relu_()
+        active = hidden.sign()
+        scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()
+        deltas = active * self._readout * scale[:, None]
+        total = torch.empty(self._places["output_bias"].stop)
+        outer = total[self._places["weight_1"]].view_as(self._weight)
+        torch.mm(deltas.T, records, out=outer)
+        total[self._places["bias_1"]] = deltas.sum(dim=0)
+        total[self._places["readout"]] = self._outputs**0.5 * (scale @ hidden)
+        total[self._places["output_bias"]] = self._outputs**0.5 * scale.sum()
+        return total
 
     def features(self, records: Tensor) -> Tensor:
         """The features of records (n, record size), values 0..1: (n, d)."""
@@ -96,6 +104,7 @@ class ShallowTangents:
         blocks: Sequence[Block],
         random: np.random.Generator,
         energies: Sequence[Energy] = (),
+        each: Each = map,
     ) -> None:
         """Try one exchange of each row with another one, the same of all columns, one by one.
 
@@ -105,13 +114,19 @@ class ShallowTangents:
             blocks: columns whose values are exchanged.
             random: pairs the rows, and decides.
             energies: further parts of the energy.
+            each: shares the work; what comes of it does not depend on how.
         """
         form = self._along(theta)
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
-        for rows in order.split(2 * _PAIRS):
+        parts = order.split(2 * _PAIRS)
+
+        def exchange(part: tuple[Tensor, np.random.Generator]) -> None:
+            rows, chances = part
             here = records[rows]
-            form.swap(here, blocks, random, energies)
+            form.swap(here, blocks, chances, energies)
             records[rows] = here
+
+        finish(each(exchange, zip(parts, random.spawn(len(parts)), strict=True)))
 
     def resample(
         self,
@@ -120,6 +135,7 @@ class ShallowTangents:
         theta: Tensor,
         blocks: Sequence[Block],
         random: np.random.Generator,
+        each: Each = map,
     ) -> None:
         """Try to replace each row's value of each column by that of some other row.
 
@@ -129,10 +145,15 @@ class ShallowTangents:
             theta: (d,).
             blocks: columns whose values are replaced, one by one.
             random: chooses the other rows, and decides.
+            each: shares the work; what comes of it does not depend on how.
         """
         form = self._along(theta)
-        for rows in records.split(2 * _PAIRS):
-            form.resample(rows, others, blocks, random)
+        parts = records.split(2 * _PAIRS)
+
+        def replaced(part: tuple[Tensor, np.random.Generator]) -> None:
+            form.resample(part[0], others, blocks, part[1])
+
+        finish(each(replaced, zip(parts, random.spawn(len(parts)), strict=True)))
 
     def _along(self, theta: Tensor) -> _LinearForm:
         """<theta, phi(x)> as a function of x."""

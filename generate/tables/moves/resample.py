@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from ....common.console import Advance
+from ....common.runtime.threads import Each
 from .relu_features import Goal
 
 CAUTION: Final = 0.07
@@ -45,13 +46,16 @@ class ResamplingMoves:
         goal: what their mean feature should be.
         others: rows that values are taken from, (k, record size).
         random: of the draws.
+        each: shares the work.
 
     Attributes:
         others: as above.
     """
 
-    def __init__(self, goal: Goal, others: Tensor, random: np.random.Generator) -> None:
-        self.others, self._goal, self._random = others, goal, random
+    def __init__(
+        self, goal: Goal, others: Tensor, random: np.random.Generator, each: Each = map
+    ) -> None:
+        self.others, self._goal, self._random, self._each = others, goal, random, each
         self._theta = torch.zeros_like(goal.mean)
 
     def begin(self, records: Tensor, advance: Advance) -> None:
@@ -66,7 +70,7 @@ class ResamplingMoves:
         for done in range(_ROUNDS):
             if done % _WINDOW == 0:
                 advance(0, f"round {done} of {_ROUNDS}")
-            missing = goal.mean - goal.tangents.mean(records)
+            missing = goal.mean - goal.tangents.mean(records, self._each)
             # The ridge counts at the new theta: else a large one would make the steps diverge.
             self._theta = (self._theta + _RATE * missing) / (1 + _RATE * ridge)
             self._replace(records)
@@ -79,4 +83,4 @@ class ResamplingMoves:
     def _replace(self, records: Tensor) -> None:
         goal, random = self._goal, self._random
         columns = goal.some_columns(random)
-        goal.tangents.resample(records, self.others, self._theta, columns, random)
+        goal.tangents.resample(records, self.others, self._theta, columns, random, self._each)

@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from ....common.console import Advance
+from ....common.runtime.threads import Each, finish
 from .correlations import Correlations
 from .counts import Counts
 from .energy import Energy
@@ -50,10 +51,11 @@ class SwapMoves:
     Args:
         goal: what their mean feature should be.
         random: pairs them, and decides.
+        each: shares the work.
     """
 
-    def __init__(self, goal: Goal, random: np.random.Generator) -> None:
-        self._goal, self._random, self._rate = goal, random, _RATE
+    def __init__(self, goal: Goal, random: np.random.Generator, each: Each = map) -> None:
+        self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
         self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
         self._energies: list[Energy] = []
 
@@ -86,13 +88,12 @@ class SwapMoves:
     def _round(self, records: Tensor) -> float:
         """The squared distance of the mean features before it."""
         goal = self._goal
-        missing = goal.mean - goal.tangents.mean(records)
+        missing = goal.mean - goal.tangents.mean(records, self._each)
         self._step = _MOMENTUM * self._step + missing
         # The ridge counts at the new theta: else a large one would make the steps diverge.
         held = 1 + self._rate * goal.ridge / (1 - _MOMENTUM)
         self._theta = (self._theta + self._rate * self._step) / held
-        for energy in self._energies:
-            energy.learn(records)
+        finish(self._each(lambda energy: energy.learn(records), self._energies))
         columns = goal.some_columns(self._random)
-        goal.tangents.swap(records, self._theta, columns, self._random, self._energies)
+        goal.tangents.swap(records, self._theta, columns, self._random, self._energies, self._each)
         return float(missing.square().sum())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpntk.common.errors import GeneratorError
 from dpntk.common.features.joint import parts_of
 from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.runtime.threads import Each, one_core_each
 from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
@@ -192,6 +193,39 @@ def test_exchanges_keep_every_columns_values_and_gain(
         for rows in (before, now.numpy()):
             rows[:, block.place] = rows[np.lexsort(rows[:, block.place].T), block.place]
     assert np.array_equal(before, now.numpy())
+
+
+@pytest.mark.parametrize("replace_values", [False, True])
+def test_what_comes_of_rows_does_not_depend_on_who_shares_the_work(
+    tangent_map: TangentFeatures, replace_values: bool
+) -> None:
+    """Several threads, or one; the last of the parts is a short one."""
+    random = np.random.default_rng(0)
+    start = torch.from_numpy(random.random((7001, PEOPLE.record_size), dtype=np.float32))
+    theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
+    tangents = ShallowTangents(tangent_map)
+
+    def rows_and_mean(each: Each) -> tuple[torch.Tensor, torch.Tensor]:
+        rows, chances = start.clone(), np.random.default_rng(1)
+        for _ in range(2):
+            if replace_values:
+                tangents.resample(rows, start, theta, BLOCKS, chances, each)
+            else:
+                tangents.swap(rows, theta, BLOCKS, chances, each=each)
+        return rows, tangents.mean(rows, each)
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with one_core_each() as each:
+            shared = rows_and_mean(each)
+            alone = rows_and_mean(map)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
+    assert not torch.equal(alone[0], start)
+    assert torch.equal(shared[0], alone[0])
+    assert torch.equal(shared[1], alone[1])
 
 
 def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) -> None:
