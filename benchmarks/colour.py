@@ -38,6 +38,7 @@ from dpntk.release import PrivacyParameters, release
 
 from .gaussian import gaussian_records
 from .images import SEPARATOR, Run
+from .material.named import named_folder
 from .sections import finished, keep, rows_over_seeds
 from .small_images import some_of, training_part
 
@@ -123,7 +124,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
 def main() -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("data", metavar="NAME=FOLDER")
+    parser.add_argument("data", type=named_folder, metavar="NAME=FOLDER")
     parser.add_argument("--metric-module", type=Path, required=True)
     parser.add_argument("--module", type=Path, help=f"of {PERCEPTUAL}")
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 10.0])
@@ -131,10 +132,10 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--embeddings", type=Path, default=Path("build/colour"))
     arguments = parser.parse_args()
-    name, _, folder = arguments.data.partition("=")
+    name, folder = arguments.data
     arguments.embeddings.mkdir(parents=True, exist_ok=True)
-    train = training_part(Path(folder))
-    test = read_real(Path(folder), "test", train)
+    train = training_part(folder)
+    test = read_real(folder, "test", train)
     metric = Metric.of_module(arguments.metric_module, test.shape)
     results = finished(RESULTS)
     for seed, epsilon, method in itertools.product(

@@ -36,6 +36,7 @@ from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import PRESETS, Settings, distill
 from tests.helpers.problems import draw_problem, plain_gradients
 
+from .material.named import named_folder
 from .sections import finished, keep, rows_over_seeds
 
 FOLDER = Path(__file__).parent
@@ -170,14 +171,17 @@ def main() -> None:
         compare_norms(arguments.batch, arguments.points, arguments.inputs)
         return
     use_threads()
-    folders = dict(entry.split("=", 1) for entry in arguments.what)
+    try:
+        folders = dict(map(named_folder, arguments.what))
+    except argparse.ArgumentTypeError as error:
+        parser.error(str(error))
     results = finished(RESULTS)
     numbers = range(arguments.seeds), arguments.per_class, arguments.epsilons
     for seed, per_class, epsilon in itertools.product(*numbers):
         for name, method in itertools.product(folders, arguments.methods):
             run = Run(name, epsilon, per_class, method, seed)
             if run.key not in results:
-                results[run.key] = result_of(Path(folders[name]), run)
+                results[run.key] = result_of(folders[name], run)
                 keep(results, RESULTS, table(results))
             print(run.key, results[run.key], flush=True)
 

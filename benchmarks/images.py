@@ -39,6 +39,7 @@ from dpntk.generate.pipeline import chosen_settings
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
 from .gaussian import gaussian_records
+from .material.named import named_folder
 from .sections import finished, keep, rows_over_seeds
 
 RESULTS = Path(__file__).parent / "results/images.json"
@@ -217,7 +218,7 @@ def wanted(arguments: argparse.Namespace, names: list[str]) -> Iterator[Run]:
 def main() -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("data", nargs="+", metavar="NAME=FOLDER")
+    parser.add_argument("data", type=named_folder, nargs="+", metavar="NAME=FOLDER")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 0.2, 10.0])
     parser.add_argument(
@@ -226,7 +227,7 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     arguments = parser.parse_args()
-    folders = {name: Path(folder) for name, folder in (x.split("=", 1) for x in arguments.data)}
+    folders = dict(arguments.data)
     results = finished(RESULTS)
     for run in wanted(arguments, list(folders)):
         if run.key not in results:

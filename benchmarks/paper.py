@@ -49,6 +49,7 @@ from dpntk.generate.images.training import usual_settings
 from dpntk.release import PrivacyParameters, Release, open_release, release
 
 from .images import CLASSES, SEPARATOR
+from .material.named import named_folder
 from .material.picture import EACH, GAP, WHITE
 from .sections import finished, keep, rows_over_seeds
 
@@ -187,7 +188,7 @@ def picture(shown: list[LabelledImages], path: Path) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("data", nargs="+", metavar="NAME=FOLDER")
+    parser.add_argument("data", type=named_folder, nargs="+", metavar="NAME=FOLDER")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--batch", type=int, default=_ROW.batch)
     parser.add_argument("--steps", type=int, default=_ROW.steps)
@@ -197,7 +198,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pictures", type=Path)
     parser.add_argument("--quick", action="store_true")
     said = parser.parse_args(arguments)
-    folders = {name: Path(folder) for name, folder in (x.split("=", 1) for x in said.data)}
+    folders = dict(said.data)
     cells = [(100, 10.0)] if said.quick else cells_of(said.widths, said.epsilons)
     one_seed = list(wanted(list(folders), said.methods, cells, said.batch, said.steps))
     seeds = range(1 if said.quick else said.seeds)

@@ -51,6 +51,7 @@ from dpntk.release.mechanism.accountant import noise_multiplier
 
 from .gaussian import gaussian_records
 from .images import CLASSES, RECORDS, SEPARATOR, Run, through_files
+from .material.named import named_folder
 from .sections import finished, keep
 
 RESULTS = Path(__file__).parent / "results/small_images.json"
@@ -184,7 +185,7 @@ def training_part(data: Path) -> LabelledImages:
 def main() -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("data", nargs="+", metavar="NAME=FOLDER")
+    parser.add_argument("data", type=named_folder, nargs="+", metavar="NAME=FOLDER")
     parser.add_argument("--records", type=int, nargs="+", default=[1_000, 3_000, 10_000])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0])
     parser.add_argument("--seeds", type=int, default=5)
@@ -192,10 +193,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=every, default=every)
     arguments = parser.parse_args()
     results = finished(RESULTS)
-    for item in arguments.data:
-        name, _, folder = item.partition("=")
-        train = training_part(Path(folder))
-        test = read_real(Path(folder), "test", train)
+    for name, folder in arguments.data:
+        train = training_part(folder)
+        test = read_real(folder, "test", train)
         for seed, count, epsilon, method in itertools.product(
             range(arguments.seeds), arguments.records, arguments.epsilons, arguments.methods
         ):

@@ -39,6 +39,7 @@ from dpntk.generate.tables.sampling import to_table
 from dpntk.release import PrivacyParameters, release
 
 from . import tables
+from .material.named import named_table
 from .sections import finished, keep
 from .tables import COMPETITORS, SEPARATOR, Data, Run, default, delta_for, prepare, result_of
 
@@ -159,7 +160,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
 def main() -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("data", nargs="+", metavar="NAME=PATH:LABEL")
+    parser.add_argument("data", type=named_table, nargs="+", metavar="NAME=PATH:LABEL")
     parser.add_argument("--rows", nargs="+", type=int, default=[1_000, 3_000, 10_000, ALL])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.2, 1.0, 10.0])
     parser.add_argument("--seeds", type=int, default=5)
@@ -168,7 +169,7 @@ def main() -> None:
     methods = tables.methods_of(arguments)
     tables.METHODS.update(METHODS)
     results = finished(RESULTS)
-    places = dict(item.split("=", 1) for item in arguments.data)
+    places = dict(arguments.data)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepared = {

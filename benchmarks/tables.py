@@ -56,6 +56,7 @@ from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
 
 from .competitors import CELLS, NAMES, environment, rows_of
+from .material.named import named_table
 from .sections import finished, keep
 
 RESULTS = Path(__file__).parent / "results/tables.json"
@@ -290,7 +291,7 @@ def methods_of(arguments: argparse.Namespace) -> list[str]:
 def main() -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("data", nargs="+", metavar="NAME=PATH:LABEL")
+    parser.add_argument("data", type=named_table, nargs="+", metavar="NAME=PATH:LABEL")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument(
@@ -302,7 +303,7 @@ def main() -> None:
     methods = methods_of(arguments)
     rates = dict(item.split("=", 1) for item in arguments.keep_negatives)
     results = finished(RESULTS)
-    places = dict(item.split("=", 1) for item in arguments.data)
+    places = dict(arguments.data)
     with tempfile.TemporaryDirectory() as name:
         prepared: dict[str, Data] = {}
         for seed, data, method in itertools.product(range(arguments.seeds), places, methods):
