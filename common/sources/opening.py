@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..errors import DataError, SchemaError
 from ..text import typed
 from .base import Source, reading, require_regular
-from .images.arrays import ArraySource, holds_npy_files
+from .images.arrays import ArraySource, holds_npy_files, holds_npz_parts
 from .images.cifar import CifarSource, holds_cifar_files
 from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
 from .images.image_folder import ImageFolderSource
@@ -29,6 +29,7 @@ _TAR: Final = ".tar"
 _KINDS: Final[dict[str, Callable[[Path], bool]]] = {
     "IDX files": holds_idx_files,
     ".npy files": holds_npy_files,
+    ".npz archives": holds_npz_parts,
     "CIFAR files": holds_cifar_files,
     "Parquet files": lambda folder: holds_shards(folder, _PARQUET),
     "tar shards": lambda folder: holds_shards(folder, _TAR),
@@ -44,9 +45,10 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
 
     In memory it is a table (a data frame of pandas or Polars, a table of Arrow) or a pair of
     arrays, images and labels (None if there are none). A file is an .npz archive, an .npy array, a
-    Parquet file or a tar shard. A folder holds IDX files, .npy files, CIFAR's binary files, Parquet
-    files, tar shards, images, or one folder of images for each class; or folders `train` and `test`
-    with one of these. With a schema it is a table in CSV or Parquet files.
+    Parquet file or a tar shard. A folder holds IDX files, .npy files, `train.npz` and `test.npz`,
+    CIFAR's binary files, Parquet files, tar shards, images, or one folder of images for each class;
+    or folders `train` and `test` with one of these. With a schema it is a table in CSV or Parquet
+    files.
 
     Args:
         data: the folder or file, or what holds the data in memory.
@@ -126,6 +128,8 @@ def _open_folder(folder: Path, options: SourceOptions) -> Source:
             return IdxSource.open(find_idx_pairs(folder, options.split), options)
         case [".npy files"]:
             return ArraySource.open_folder(folder, options)
+        case [".npz archives"]:
+            return ArraySource.open_npz_part(folder, options)
         case ["CIFAR files"]:
             return CifarSource.open(folder, options)
         case ["Parquet files"]:

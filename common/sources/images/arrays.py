@@ -1,7 +1,8 @@
 """NumPy arrays with images `x` and labels `y` (or `x_train`, `y_train`, `x_test`, `y_test`).
 
-They lie in one .npz archive, or each in an .npy file of a folder; or they are in memory. Images
-without labels are of one class; they may also be one .npy file.
+They lie in one .npz archive, or in a folder with one for each part of the data or with an .npy file
+for each array; or they are in memory. Images without labels are of one class; they may also be one
+.npy file.
 """
 
 from __future__ import annotations
@@ -69,6 +70,20 @@ class ArraySource:
         images = ArrayFile.open_member(path, x)
         labels = None if y is None else ArrayFile.open_member(path, y)
         return cls._open(images, labels, options)
+
+    @classmethod
+    def open_npz_part(cls, folder: Path, options: SourceOptions) -> ArraySource:
+        """Read the headers of the arrays in the archive of a part, such as `train.npz`.
+
+        Raises:
+            DataError: there is no such archive, an array of it is missing or of the wrong type, or
+                the two disagree.
+            SchemaError: sizes or classes that are not supported.
+        """
+        archive = folder / f"{options.split}.npz"
+        if not archive.is_file():
+            raise DataError(f"{folder}: holds no {archive.name}")
+        return cls.open_npz(archive, options)
 
     @classmethod
     def open_folder(cls, folder: Path, options: SourceOptions) -> ArraySource:
@@ -170,6 +185,11 @@ def holds_npy_files(folder: Path) -> bool:
     """Whether a folder holds arrays of images."""
     names = ("x.npy", "x_train.npy", "x_test.npy")
     return any((folder / name).is_file() for name in names)
+
+
+def holds_npz_parts(folder: Path) -> bool:
+    """Whether a folder holds parts of a data set, each in an archive."""
+    return any((folder / name).is_file() for name in ("train.npz", "test.npz"))
 
 
 def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str | None]:

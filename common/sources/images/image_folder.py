@@ -112,7 +112,7 @@ class ImageFolderSource:
             raise DataError(
                 f"{folder}: nothing to read: it holds neither class folders with images, nor "
                 "images side by side, IDX files such as train-images-idx3-ubyte.gz, x.npy, "
-                "data_batch_1.bin, Parquet files, or tar shards"
+                "train.npz, data_batch_1.bin, Parquet files, or tar shards"
             )
         if not classes:
             names, origin = one_class(options, str(folder))

@@ -75,6 +75,21 @@ def test_npz_files_of_any_layout(tmp_path: Path, shape: tuple[int, ...]) -> None
     assert np.array_equal(labels, LABELS)
 
 
+def test_a_folder_with_an_archive_for_each_part(tmp_path: Path) -> None:
+    np.savez(tmp_path / "train.npz", x=IMAGES, y=LABELS)
+    with pytest.raises(DataError, match=r"holds no test\.npz$"):
+        open_source(tmp_path, SourceOptions(split="test"))
+    np.savez(tmp_path / "test.npz", x=IMAGES[5:], y=LABELS[5:])
+
+    for split, first in (("train", 0), ("test", 5)):
+        records, labels = read(open_source(tmp_path, SourceOptions(split=split)))
+        assert np.array_equal(records, RECORDS[first:])
+        assert np.array_equal(labels, LABELS[first:])
+    np.save(tmp_path / "x.npy", IMAGES)
+    with pytest.raises(DataError, match=r"several kinds of data, \.npy files and \.npz archives"):
+        open_source(tmp_path)
+
+
 def test_npz_with_values_from_0_to_1(tmp_path: Path) -> None:
     path = tmp_path / "data.npz"
     np.savez(path, x=(IMAGES / 255).astype(np.float32), y=LABELS)
