@@ -15,7 +15,9 @@ ROOMS := common embed release generate evaluate
 
 .PHONY: setup test lint tree types imports pytest test-cuda notebooks docs demo clean
 
-test: lint types imports pytest
+# Types are checked beside the tests: mypy has use of one core only.
+test: lint imports
+	$(MAKE) -j2 types pytest
 
 setup: $(READY)
 
