@@ -36,6 +36,8 @@ _MARGINALS: Final = "marginals"
 _REWEIGHTING: Final = "tilting"
 _REFINEMENT: Final = "arrangement"
 """How the arrays of each part are called in the file, before a dot and a name of their own."""
+_WRITTEN_AT_ONCE: Final = 50_000
+"""Rows: their texts take many times the memory of their values."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,8 +158,8 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
         raise GeneratorError(f"--safe-csv: the schema's separator {separator} begins a formula")
     needs_quotes = set(f'{separator}"\r\n')
 
-    def values(name: str) -> list[str]:
-        return texts_of(table.column(name), columns[name], schema.csv)
+    def values(part: pa.Table, name: str) -> list[str]:
+        return texts_of(part.column(name), columns[name], schema.csv)
 
     def written(text: str) -> str:
         if safe:
@@ -169,8 +171,10 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
 
     with path.open("w", encoding=encoding, newline="") as file:
         file.write(separator.join(map(written, names)) + "\n")
-        for row in zip(*map(values, names), strict=True):
-            file.write(separator.join(map(written, row)) + "\n")
+        for start in range(0, table.num_rows, _WRITTEN_AT_ONCE):
+            part = table.slice(start, _WRITTEN_AT_ONCE)
+            for row in zip(*(values(part, name) for name in names), strict=True):
+                file.write(separator.join(map(written, row)) + "\n")
 
 
 def understand_table_generator(

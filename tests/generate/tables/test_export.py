@@ -1,7 +1,11 @@
-"""The file of a generator of rows: each part is stored under its own names, and read back whole."""
+"""The file of a generator of rows: each part is stored under its own names, and read back whole.
+
+And that of its rows, which is written part by part.
+"""
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +16,8 @@ from safetensors.numpy import load_file
 from dpntk.common.errors import GeneratorError
 from dpntk.embed import FeatureOptions
 from dpntk.generate import load_generator
-from dpntk.generate.tables.export import SavedTableGenerator, write_table
+from dpntk.generate.tables import export
+from dpntk.generate.tables.export import SavedTableGenerator, write_csv, write_table
 from dpntk.generate.tables.marginals import marginals_from_arrays, marginals_to_arrays
 from dpntk.generate.tables.refinement import Refinement
 from dpntk.generate.tables.reweighting import Reweighting
@@ -88,3 +93,21 @@ def test_shares_without_noise_are_no_generator(saved: SavedTableGenerator, tmp_p
     again = load_generator(tmp_path / "s")
     assert isinstance(again, SavedTableGenerator)
     assert (again.marginals, again.reweighting, again.refinement) == ((), None, None)
+
+
+def test_a_long_table_is_written_without_holding_all_its_texts(
+    saved: SavedTableGenerator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has the same bytes, however many rows of it are texts at a time."""
+    table = sample_rows(saved.generator, 4_050, SHARES, 0)
+    written, peaks = [], []
+    for at_once in (10_000, 100):
+        monkeypatch.setattr(export, "_WRITTEN_AT_ONCE", at_once)
+        tracemalloc.start()
+        write_csv(table, PEOPLE, tmp_path / "table.csv")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        written.append((tmp_path / "table.csv").read_bytes())
+    assert written[0] == written[1]
+    assert written[0].count(b"\n") == 1 + table.num_rows
+    assert peaks[1] < peaks[0] / 5
