@@ -25,6 +25,7 @@ from dpntk.embed import embed
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.generate import load_generator
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
+from dpntk.generate.tables import refinement as refinement_module
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginal_matching import match_marginals
@@ -94,6 +95,13 @@ def made(table: Path) -> Release:
         embed(table, FeatureOptions(width=20), SourceOptions(schema=PEOPLE)),
         PrivacyParameters(10.0, 1e-5),
     )
+
+
+@pytest.fixture
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Rows that are arranged: a quarter of the usual ones, where their order alone matters."""
+    monkeypatch.setattr(refinement_module, "_USUAL_ROWS", 1000)
+    return 1000
 
 
 @pytest.fixture
@@ -457,7 +465,7 @@ def test_rows_are_arranged_by_features_of_one_kind(
 
 
 def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_together(
-    made: Release, monkeypatch: pytest.MonkeyPatch
+    made: Release, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor do they exchange values: those of the others do, and are chosen."""
     refinement = refinement_of(made)
@@ -485,7 +493,7 @@ def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_togethe
     seen(Reweighting, "draw", lambda _, label, *rest: label)
     seen(SwapMoves, "begin", lambda _, records, *rest: len(records))
     seen(ResamplingMoves, "begin", those_of_others)
-    known, drowned = ("SwapMoves.begin", 4000), ("ResamplingMoves.begin", 4000)
+    known, drowned = ("SwapMoves.begin", few_rows), ("ResamplingMoves.begin", few_rows)
     chosen = [("Reweighting.draw", 0), known]
     for noise, wanted in (
         ((0.001, 0.003), [*chosen, ("Reweighting.draw", 1), known]),
@@ -519,6 +527,7 @@ def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
     )
 
 
+@pytest.mark.usefixtures("few_rows")
 def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_path: Path) -> None:
     """Of two generators, one that does not arrange makes others."""
     saved = saved_generator(made)
@@ -538,6 +547,7 @@ def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
     assert len(np.unique(pay)) > 0.9 * len(pay) > 10_000
 
 
+@pytest.mark.usefixtures("few_rows")
 def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
     saved = saved_generator(made)
     rows, good = sampled(saved), saved.refinement
