@@ -15,7 +15,7 @@ from .networks.spec import require_form
 _FACTOR_SCALE: Final = 0.1
 _FLOW_SCALE: Final = 0.03
 """Of displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
-_FLOW_GRID: Final = 5
+FLOW_GRID: Final = 5
 """Control points of a displacement, along either side."""
 
 
@@ -78,7 +78,7 @@ class ConditionalGenerator(nn.Module):
         pixels = spec.channels * spec.side**2
         self.template = nn.Parameter(torch.empty(spec.classes, 1, pixels))
         self.factors = nn.Parameter(torch.empty(spec.classes, spec.factors, pixels))
-        self.flows = nn.Parameter(torch.empty(spec.classes, spec.flows, 2, _FLOW_GRID, _FLOW_GRID))
+        self.flows = nn.Parameter(torch.empty(spec.classes, spec.flows, 2, FLOW_GRID, FLOW_GRID))
         if not self.template.is_meta:  # where only shapes matter, and arithmetic takes seconds
             self._start()
 
@@ -129,6 +129,19 @@ class ConditionalGenerator(nn.Module):
         wider.factors = nn.Parameter(torch.cat([self.factors, more.to(self.factors)], dim=1))
         return wider
 
+    @torch.no_grad()
+    def with_further_flows(self, more: Tensor) -> ConditionalGenerator:
+        """The same generator with further flows, which all classes share.
+
+        Args:
+            more: (k, 2, grid, grid).
+        """
+        wider = copy.deepcopy(self)
+        wider.spec = replace(self.spec, flows=self.spec.flows + len(more))
+        shared = more.to(self.flows).expand(self.spec.classes, -1, -1, -1, -1)
+        wider.flows = nn.Parameter(torch.cat([self.flows, shared], dim=1))
+        return wider
+
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
         """Make the same number of images of each of some classes.
 
@@ -139,19 +152,29 @@ class ConditionalGenerator(nn.Module):
         Returns:
             (k, b, channels * side * side), values 0..1.
         """
-        weights, moves = code.split([self.spec.factors, self.spec.flows], dim=-1)
-        still = self.template[classes] + weights @ self.factors[classes]
-        return self._displaced(still, self._displacements(moves, classes)).clamp(0.0, 1.0)
+        return self.with_flows(code, classes, self.flows[classes])
 
-    def _displacements(self, moves: Tensor, classes: Tensor) -> Tensor:
+    def with_flows(self, code: Tensor, classes: Tensor, flows: Tensor) -> Tensor:
+        """Make images that are displaced by other flows than the generator's own.
+
+        Args:
+            code: (k, b, factors and flows), standard normal.
+            classes: int64 (k,), the class of each group.
+            flows: of each group, (k, any number, 2, grid, grid).
+
+        Returns:
+            (k, b, channels * side * side), values 0..1.
+        """
+        weights, moves = code.split([self.spec.factors, flows.shape[1]], dim=-1)
+        still = self.template[classes] + weights @ self.factors[classes]
+        return self._displaced(still, self._displacements(moves, flows)).clamp(0.0, 1.0)
+
+    def _displacements(self, moves: Tensor, flows: Tensor) -> Tensor:
         """Where each pixel is fetched from, relative to itself, (k b, side, side, 2)."""
         side = self.spec.side
-        fine = nn.functional.interpolate(
-            self.flows[classes].flatten(0, 2)[:, None], (side, side), mode="bicubic",
-            align_corners=True,
-        )  # fmt: skip
-        flow = moves @ fine.view(len(classes), self.spec.flows, 2 * side * side)
-        return flow.view(-1, 2, side, side).permute(0, 2, 3, 1)
+        coarse = (moves @ flows.flatten(2)).view(-1, 2, FLOW_GRID, FLOW_GRID)
+        fine = nn.functional.interpolate(coarse, (side, side), mode="bicubic", align_corners=True)
+        return fine.permute(0, 2, 3, 1)
 
     def _displaced(self, images: Tensor, displacements: Tensor) -> Tensor:
         """Images (k, b, channels * side * side) with pixels from elsewhere."""

@@ -19,6 +19,7 @@ from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.settings import TrainingSettings
+from .deformations import DeformedGenerator
 from .distance import ImageDistance
 from .generator import ConditionalGenerator, GeneratorSpec
 from .generators import ImageGenerator
@@ -27,7 +28,7 @@ from .prior import GeneratorPrior
 from .shares import likely_shares
 from .whitening import WhitenedDistance
 
-G = TypeVar("G", bound=ImageGenerator)
+G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
 _LOOK_EVERY: Final = 200
 _LOOKED_AT: Final = 100
 """After so many steps the objective looks at so many records of each class, to weigh directions."""
@@ -94,8 +95,9 @@ def train(
     spec = generator.spec
     prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
-    generator.to(place)
-    made = approach(generator, objective, settings, place, unlikely=lambda: prior.energy(generator))
+    deformed = DeformedGenerator(generator, _clear(release)).to(place)
+    found = approach(deformed, objective, settings, place, unlikely=lambda: prior.energy(generator))
+    made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
     if math.sqrt(prior.doubt.mean()) < _CERTAIN:
         return made
     pixels = generator.template.shape[-1]

@@ -1,0 +1,135 @@
+"""Deformations that all classes share: what they are, and that a release says how large."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.features.ntk.architectures import fc_1l
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.features.ntk.scattering import Pixels
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
+from dpntk.embed import Embedding
+from dpntk.embed.exact.grid import Grid
+from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.generate.fit.descent import untrained
+from dpntk.generate.fit.settings import TrainingSettings
+from dpntk.generate.images.deformations import DeformedGenerator
+from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.training import approach, train
+from dpntk.generate.images.whitening import WhitenedDistance
+from dpntk.release import PrivacyParameters, Release
+from dpntk.release.publishing.pipeline import unrecorded_release
+
+SIDE = 16
+SPEC = GeneratorSpec(SIDE, 2, factors=2, flows=3)
+
+
+def deformed(size: float = 1.0) -> DeformedGenerator:
+    return untrained(lambda: DeformedGenerator(ConditionalGenerator(SPEC), size), 0)
+
+
+def test_whole_makes_the_same_images_and_holds_them_as_flows() -> None:
+    found = deformed()
+    with torch.no_grad():
+        found.generator.template.uniform_(0.1, 0.9)
+        found.sizes.normal_()
+    code, every = torch.randn(2, 7, found.spec.code), torch.arange(2)
+    whole = found.whole()
+    assert whole.spec == found.spec
+    assert whole.spec.flows > SPEC.flows
+    with torch.no_grad():
+        assert torch.equal(found(code, every), whole(code, every))
+        code[..., SPEC.factors + SPEC.flows :] = 0
+        alone = found.generator(code[..., : SPEC.code], every)
+        assert torch.allclose(found(code, every), alone, atol=1e-6)
+
+
+def test_the_first_is_a_turn_and_the_second_an_enlargement() -> None:
+    """Where a pixel is fetched from, relative to itself, is at right angles, or in line, to it."""
+    along = torch.linspace(-1, 1, 5)
+    y, x = torch.meshgrid(along, along, indexing="ij")
+    turn, enlargement = deformed(0.5).shared().detach()[:2]
+    assert torch.allclose(turn[0] * x + turn[1] * y, torch.zeros_like(x), atol=1e-6)
+    assert torch.allclose(turn.square().sum(0), 0.05**2 * (x**2 + y**2), atol=1e-6)
+    assert torch.allclose(enlargement, 0.035 * torch.stack([x, y]), atol=1e-6)
+
+
+def test_bends_move_control_points_one_by_one_and_are_of_one_size() -> None:
+    found = deformed()
+    with torch.no_grad():
+        found.sizes[-1] = 1.0
+    bends = found.shared().detach()[8:].flatten(1)
+    assert torch.allclose(bends, torch.e * 0.035 * torch.eye(50), atol=1e-6)
+
+
+def of_crosses(shift: int, epsilon: float = 1000.0) -> Release:
+    """A release of a cross and a bar, moved along x by up to so many pixels."""
+    random = np.random.default_rng(0)
+    images = np.zeros((400, SIDE, SIDE), dtype=np.uint8)
+    labels = np.arange(400) % 2
+    for image, label in zip(images, labels, strict=True):
+        image[4:12, 7:9] = 200
+        image[7:9, 4:12] = 200 * label
+        image[:] = np.roll(image, random.integers(-shift, shift + 1), axis=1)
+    return released(images.reshape(len(images), -1), labels, epsilon)
+
+
+def released(pixels: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float) -> Release:
+    feature_map = TangentFeatures.draw(Pixels(SIDE**2), fc_1l(60), outputs=2, levels=255, seed=0)
+    grid = Grid.for_capacity(255, 2**20)
+    sums = ClassSums(feature_map, 2, grid)
+    for start in range(0, len(pixels), sums.chunk_size):
+        some = slice(start, start + sums.chunk_size)
+        sums.add(pixels[some], labels[some])
+    schema = ImageSchema(SIDE, ("bar", "cross"), Origin.FORMAT, Origin.DECLARED)
+    embedding = Embedding(sums.sums, sums.counts, schema, feature_map, grid)
+    return unrecorded_release(embedding, PrivacyParameters(epsilon))
+
+
+@pytest.fixture(scope="module")
+def sizes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What is learnt of images that stand still, and of such as are moved along x."""
+    learnt = []
+    for shift in (0, 3):
+        release = of_crosses(shift)
+        found = deformed()
+        found.generator.flows.data.zero_()
+        found.generator.flows.requires_grad = False  # which could learn it as well
+        distance = WhitenedDistance(release, torch.device("cpu"))
+        settings = TrainingSettings(steps=200, batch=60, learning_rate=0.03)
+        approach(found, distance, settings, torch.device("cpu"))
+        learnt.append(found.sizes.detach().exp().double().numpy())
+    return learnt[0], learnt[1]
+
+
+def test_images_that_stand_still_are_deformed_less(
+    sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    still, _ = sizes
+    assert (still < 0.6).all()
+
+
+def test_a_shift_that_records_have_is_learnt(
+    sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """Three pixels of 16 are .375 of half a width; along y there is none."""
+    still, moved = sizes
+    along_x, along_y = 6, 7
+    assert moved[along_x] > 2 * still[along_x]
+    assert moved[along_x] > 2 * moved[along_y]
+
+
+@pytest.mark.parametrize("epsilon", [1000.0, 1.0])
+def test_they_begin_the_smaller_the_more_noise_there_is(epsilon: float) -> None:
+    """As factors do; and what is trained is a plain generator, to which they are flows."""
+    release = of_crosses(0, epsilon)
+    generator = train(release, TrainingSettings(steps=1)).generator
+    assert type(generator) is ConditionalGenerator
+    turn = generator.flows[:, 8].detach()
+    assert torch.equal(turn[0], turn[1])
+    noise = release.noise_per_coordinate * 2
+    assert float(turn.abs().max()) == pytest.approx(0.1 * min(1, 0.006 / noise), rel=0.05)
