@@ -30,7 +30,7 @@ from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages
 from dpntk.evaluate.images.utility import measure
 from dpntk.generate import TrainingSettings
-from dpntk.generate.images import generator, training, whitening
+from dpntk.generate.images import deformations, generator, training, whitening
 from dpntk.generate.images.sampling import sample
 from dpntk.release import PrivacyParameters, Release, open_release, release
 
@@ -52,6 +52,7 @@ class Variant:
     constants: Mapping[tuple[ModuleType, str], float] = field(default_factory=dict)
 
 
+WITH_FLOWS = generator, deformations
 TABLES: dict[str, dict[str, Variant]] = {
     "steps": {
         f"{steps} steps": Variant({"steps": steps}) for steps in (50, 100, 200, 400, 700, 1500)
@@ -68,8 +69,13 @@ TABLES: dict[str, dict[str, Variant]] = {
         "24 factors": Variant(spec={"factors": 24}),
         "8 factors, 16 flows": Variant(spec={"factors": 8, "flows": 16}),
         "24 factors, 12 flows": Variant(spec={"factors": 24, "flows": 12}),
-        "flows of 4 x 4": Variant(constants={(generator, "_FLOW_GRID"): 4}),
-        "flows of 7 x 7": Variant(constants={(generator, "_FLOW_GRID"): 7}),
+        "flows of 4 x 4": Variant(constants={(m, "FLOW_GRID"): 4 for m in WITH_FLOWS}),
+        "flows of 7 x 7": Variant(constants={(m, "FLOW_GRID"): 7 for m in WITH_FLOWS}),
+        "next to no shared deformations": Variant(
+            constants={
+                (deformations, name): 1e-4 for name in ("_TURN", "_STRETCH", "_SHIFT", "_BEND")
+            }
+        ),
         "flows twice as large at the start": Variant(constants={(generator, "_FLOW_SCALE"): 0.06}),
         "24 factors, no flows": Variant(spec={"factors": 24, "flows": 0}),
     },

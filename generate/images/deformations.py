@@ -2,8 +2,9 @@
 
 That things of one kind lean, grow, shift and bend is known before any record is, and a mean
 embedding with noise says too little of a class to find it out from nothing. So all classes share
-deformations whose form is given. How large each of them is, is learnt from the release: in pictures
-of clothes, which hardly lean, they become a sixth of what handwriting keeps.
+deformations whose form is given. How large each of them is, is learnt from the release: pictures of
+clothes, which hardly lean, leave a sixth of what they begin with, and handwriting a third or more.
+docs/design/image-generator.md has the figures.
 """
 
 from __future__ import annotations
