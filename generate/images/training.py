@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ...common.errors import GeneratorError
+from ...common.features.joint_image import JointImageFeatures
 from ...common.features.torchscript import module_for
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
@@ -95,7 +96,10 @@ def train(
     spec = generator.spec
     prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
-    deformed = DeformedGenerator(generator, _clear(release)).to(place)
+    # Where pixels are most of a feature, it says next to nothing of how images of a class vary.
+    mostly_pixels = isinstance(release.feature_map, JointImageFeatures)
+    size = _clear(release) if mostly_pixels else 1.0
+    deformed = DeformedGenerator(generator, size).to(place)
     found = approach(deformed, objective, settings, place, unlikely=lambda: prior.energy(generator))
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
     if math.sqrt(prior.doubt.mean()) < _CERTAIN:

@@ -23,7 +23,7 @@ from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
 
-HALF: Final = 0.013
+HALF: Final = 0.03
 """With so much noise on a class's mean feature, in any one direction, half of a squared feature is
 its pixels: with more, generators learn more of them than of network features."""
 _POWER: Final = 6

@@ -158,11 +158,11 @@ def test_a_plan_says_where_classes_can_hardly_be_told_from_noise(
 def test_a_plan_names_the_weight_of_pixels_that_a_release_would_have(
     dpntk: Command, tmp_path: Path
 ) -> None:
-    images = np.zeros((840, 8, 8), np.uint8)
-    np.savez(tmp_path / "images.npz", x=images, y=np.arange(840) % 2)
+    images = np.zeros((364, 8, 8), np.uint8)
+    np.savez(tmp_path / "images.npz", x=images, y=np.arange(364) % 2)
     form = ("--classes", 2, "--image-size", 8, "--width", 5)
     assert dpntk("embed", "images.npz", *form).code == 0
-    beforehand = dpntk("plan", "--records", 840, *form, "--eps", 1).stdout
+    beforehand = dpntk("plan", "--records", 364, *form, "--eps", 1).stdout
     assert dpntk("release", "embedding.h5", "--eps", 1).code == 0
     weight = re.search(r"pixels of weight (\S+)", " ".join(beforehand.split()))
     assert weight

@@ -80,7 +80,7 @@ def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float)
 
 
 def test_the_weight_follows_from_the_noise_and_from_nothing_secret() -> None:
-    few, more = embedding(150), embedding(1_400)
+    few, more = embedding(150), embedding(607)
     for adjacency in Adjacency:
         weights = []
         for made, epsilon in ((few, 1.0), (more, 1.0), (more, 1e-2), (more, 1e5)):
