@@ -96,9 +96,9 @@ def train(
     spec = generator.spec
     prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
-    # Where pixels are most of a feature, it says next to nothing of how images of a class vary.
-    mostly_pixels = isinstance(release.feature_map, JointImageFeatures)
-    size = _clear(release) if mostly_pixels else 1.0
+    # A release that holds pixels, for it has much noise, says little of how images of a class vary.
+    beside_pixels = isinstance(release.feature_map, JointImageFeatures)
+    size = _clear(release) if beside_pixels else 1.0
     deformed = DeformedGenerator(generator, size).to(place)
     found = approach(deformed, objective, settings, place, unlikely=lambda: prior.energy(generator))
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)

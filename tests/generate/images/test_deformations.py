@@ -7,15 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.common.features.joint_image import JointImageFeatures
-from dpntk.common.features.ntk.architectures import fc_1l
-from dpntk.common.features.ntk.map import TangentFeatures
-from dpntk.common.features.ntk.scattering import Pixels
-from dpntk.common.schema.image import ImageSchema
-from dpntk.common.schema.origin import Origin
-from dpntk.embed import Embedding
-from dpntk.embed.exact.grid import Grid
-from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.embed import FeatureOptions, SourceOptions, embed
 from dpntk.generate.fit.descent import untrained
 from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.generate.images.deformations import DeformedGenerator
@@ -76,16 +68,8 @@ def of_crosses(shift: int, epsilon: float = 1000.0, weight: float | None = None)
         image[4:12, 7:9] = 200
         image[7:9, 4:12] = 200 * label
         image[:] = np.roll(image, random.integers(-shift, shift + 1), axis=1)
-    pixels = images.reshape(len(images), -1)
-    tangent = TangentFeatures.draw(Pixels(SIDE**2), fc_1l(60), outputs=2, levels=255, seed=0)
-    feature_map = tangent if weight is None else JointImageFeatures(tangent, weight)
-    grid = Grid.for_capacity(255, 2**20)
-    sums = ClassSums(feature_map, 2, grid)
-    for start in range(0, len(pixels), sums.chunk_size):
-        some = slice(start, start + sums.chunk_size)
-        sums.add(pixels[some], labels[some])
-    schema = ImageSchema(SIDE, ("bar", "cross"), Origin.FORMAT, Origin.DECLARED)
-    embedding = Embedding(sums.sums, sums.counts, schema, feature_map, grid)
+    options = FeatureOptions(width=60, front="pixels", pixels=weight or 0)
+    embedding = embed((images, labels), options, SourceOptions(classes=2))
     return unrecorded_release(embedding, PrivacyParameters(epsilon))
 
 
