@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from tests.helpers.processes import embed_arguments, embed_in_a_child, write_records
 
@@ -59,20 +59,18 @@ def process_of(rank: int, parent: int) -> int | None:
     return None
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("localhost", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 def test_two_nodes_write_the_file_that_one_process_writes(
     data: Path, undisturbed: bytes, tmp_path: Path
 ) -> None:
-    """A torchrun of its own for each, as on two machines that share a folder."""
+    """A torchrun of its own for each, as on two machines that share a folder.
+
+    They meet at a store that outlives both: one that either of them kept would be gone for the
+    other once that one is done, of which torchrun complains at length.
+    """
     output = tmp_path / "embedding.h5"
-    meet = ("--nnodes", "2", "--rdzv-backend", "c10d")
-    where = (*meet, "--rdzv-endpoint", f"localhost:{free_port()}", "--rdzv-id", "embed")
+    store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
+    meet = ("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-conf", "is_host=false")
+    where = (*meet, "--rdzv-endpoint", f"localhost:{store.port}", "--rdzv-id", "embed")
     nodes = [torchrun(embed_arguments(data, output), where=where, count=1) for _ in range(2)]
     said = "".join(node.communicate()[1] for node in nodes)
     assert [node.returncode for node in nodes] == [0, 0], said
