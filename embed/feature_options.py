@@ -54,7 +54,7 @@ class FeatureOptions(Terse):
     """Which feature map; None where nothing was said.
 
     Attributes:
-        kind: "ntk", "rff", "hermite" or "perceptual".
+        kind: "ntk", "rff", "hermite", "pixels" or "perceptual".
         arch: of "ntk": the network, one of `ARCHITECTURES`; "fc_1l" if None.
         width: of "ntk": of its hidden layers, 400 or "3000_200"; as said there if None.
         activation: of "ntk": one of `ACTIVATIONS`; "relu" if None.
@@ -225,6 +225,8 @@ class FeatureOptions(Terse):
             raise SchemaError(
                 "--features perceptual: a module's features are not drawn: embed first"
             )
+        if self.kind == "pixels" and not isinstance(schema, ImageSchema):
+            raise SchemaError("--features pixels: they are for images, not for tables")
         kind = FEATURE_MAPS.entries().get(self.kind)
         if self.kind not in FEATURES or not isinstance(kind, Drawn):
             raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")

@@ -26,6 +26,7 @@ _MAPS: Final = {
     "pixels beside it": FeatureOptions(width="7"),
     "two layers": FeatureOptions(arch="fc_2l", width="6_5", front="pixels"),
     "convolutions": FeatureOptions(arch="cnn_2l", width="3_8"),
+    "pixels": FeatureOptions(kind="pixels"),
     "random Fourier features": FeatureOptions(kind="rff", frequencies=9),
 }
 KNOWN: Final = {
@@ -33,6 +34,7 @@ KNOWN: Final = {
     "pixels beside it": "0a28b0348c62710bf0d7a27e3d712f8d0d40edbbf521bea5b5c8742938c13ca1",
     "two layers": "2505d88001fa016987b389b83b07acce0fc1653ea5b873939c55e8910f2c5ec6",
     "convolutions": "e26e54a2cb89c25a5d369bb0e2176c1efb32177a5e070492476dd23e648b433f",
+    "pixels": "335b5d889d3632720b6907a3a6c812964167f8af5f8a83f91b021be853e70354",
     "random Fourier features": "af4901351caa0d0b36f5c093d9b918aa5e1b25ef6f48493eaa756700240db2f8",
 }
 """Feature map to the SHA-256 of the sums."""

@@ -1,15 +1,14 @@
 """Tangent features of an image with its pixels beside them, in one vector that gets one noise.
 
-The class-wise mean of pixels says least of all, and says it with the least noise: with few records
-it is what a release can still show. So an embedding has both, each as long as the other, and how
-long each is in a release is for the release to choose, by what is public then.
+An embedding has both, each as long as the other, and which of them a release is made of is for the
+release to choose, by what is public then; or whoever embeds says beforehand how long each is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..errors import SchemaError
 from ..schema import Schema
 from .base import FEATURE_MAPS
 from .ntk.map import TangentFeatures
+from .pixels import PixelFeatures
 
 _EVEN: Final = math.sqrt(0.5)
 
@@ -26,20 +26,16 @@ _EVEN: Final = math.sqrt(0.5)
 @FEATURE_MAPS.add("joint-image")
 @dataclass(frozen=True, eq=False)
 class JointImageFeatures:
-    """phi(x) = (a psi(x), b (x, s) / ||(x, s)||) with a^2 + b^2 = 1 and a constant s.
-
-    The constant is what an image of an even grey of 1/10 is long: short enough to leave most of the
-    feature to the pixels, and long enough to say, in the mean, how long images are.
+    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1 and the pixels' map chi.
 
     Attributes:
         main: psi.
-        weight: b, above 0 and below 1; None in an embedding if a release is to choose it. Until
-            then a and b are the same.
+        weight: b, above 0 and below 1; None in an embedding if a release is to choose one of the
+            two. Until then a and b are the same.
 
     Guarantee:
-        norm_bound: a^2 ||psi||^2 + b^2 is at most a^2 + b^2 = 1. nonnegative: pixels and s are
-        not negative, so an inner product is a^2 times one of psi and something not
-        negative.
+        norm_bound: a^2 ||psi||^2 + b^2 is at most a^2 + b^2 = 1. nonnegative: an inner product is
+        a^2 times one of psi and b^2 times one of chi, which is not negative.
         (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
@@ -56,9 +52,10 @@ class JointImageFeatures:
         pixels = _EVEN if self.weight is None else self.weight
         return math.sqrt(1 - pixels**2), pixels
 
-    def weighed(self, weight: float) -> JointImageFeatures:
-        """The same map with a weight b."""
-        return replace(self, weight=weight)
+    @property
+    def pixels(self) -> PixelFeatures:
+        """Chi."""
+        return PixelFeatures(self.record_size, self.levels)
 
     @property
     def record_size(self) -> int:
@@ -72,13 +69,8 @@ class JointImageFeatures:
 
     @property
     def dimension(self) -> int:
-        """Of psi, which comes first, of the pixels, and of the constant."""
-        return self.main.dimension + self.record_size + 1
-
-    @property
-    def constant(self) -> int:
-        """S, in the units of a record: as the levels are."""
-        return max(1, math.isqrt(self.levels**2 * self.record_size) // 10)
+        """Of psi, which comes first, and of chi."""
+        return self.main.dimension + self.pixels.dimension
 
     @property
     def norm_bound(self) -> float:

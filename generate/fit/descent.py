@@ -67,6 +67,8 @@ def descend(
     loss_at: Callable[[int], Loss],
     noise_floor: Callable[[], float],
     settings: TrainingSettings,
+    *,
+    as_near_as_noise: bool = False,
 ) -> Training[G]:
     """Adam, with the learning rate of the settings.
 
@@ -75,6 +77,9 @@ def descend(
         loss_at: the loss of a fresh batch at a step, counted from 1.
         noise_floor: what the release's noise alone adds to the reported loss, in expectation.
         settings: how many steps, and how long.
+        as_near_as_noise: whether to stop where the loss is what noise alone explains, by the
+            discrepancy principle (Morozov 1966, "On the Solution of Functional Equations by
+            the Method of Regularization").
 
     Raises:
         GeneratorError: the training diverged.
@@ -82,7 +87,7 @@ def descend(
     steps = settings.steps
     optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, settings.rate)
-    every = max(1, min(_AVERAGED, steps // 10))
+    every = 1 if as_near_as_noise else max(1, min(_AVERAGED, steps // 10))
     recent: list[Tensor] = []
     losses: list[LossPoint] = []
     remark = ""
@@ -104,6 +109,8 @@ def descend(
                 losses.append(LossPoint(step, mean))
                 remark = f"loss {mean:.4f}, noise floor {noise_floor():.4f}"
             advance(1, remark)
+            if as_near_as_noise and losses[-1].loss <= noise_floor():
+                break
     return Training(generator.cpu().eval(), tuple(losses), noise_floor())
 
 

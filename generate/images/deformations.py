@@ -31,6 +31,7 @@ class DeformedGenerator(nn.Module):
     Args:
         generator: what is deformed.
         size: what the deformations at the start are multiplied by.
+        learnt: whether their sizes are learnt; if not, they stay what they are.
 
     Attributes:
         generator: as it is without.
@@ -42,7 +43,9 @@ class DeformedGenerator(nn.Module):
     forms: Tensor
     kinds: Tensor
 
-    def __init__(self, generator: ConditionalGenerator, size: float = 1.0) -> None:
+    def __init__(
+        self, generator: ConditionalGenerator, size: float = 1.0, *, learnt: bool = True
+    ) -> None:
         super().__init__()
         self.generator = generator
         even, bends = _even_deformations(), _BEND * torch.eye(2 * FLOW_GRID**2)
@@ -50,7 +53,7 @@ class DeformedGenerator(nn.Module):
         kinds = torch.arange(len(forms)).clamp(max=len(even))
         self.register_buffer("forms", size * forms)
         self.register_buffer("kinds", kinds)
-        self.sizes = nn.Parameter(torch.zeros(len(even) + 1))
+        self.sizes = nn.Parameter(torch.zeros(len(even) + 1), requires_grad=learnt)
 
     @property
     def spec(self) -> GeneratorSpec:

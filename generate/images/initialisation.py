@@ -12,6 +12,7 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint_image import JointImageFeatures
 from ...common.features.ntk.layers import Linear
 from ...common.features.ntk.map import TangentFeatures
+from ...common.features.pixels import PixelFeatures
 from ...release.file.model import Release
 
 _RELIABLE = 3.0
@@ -56,9 +57,11 @@ def noisy_means(release: Release) -> NoisyMeans | None:
         directly. A class that drowns in noise has the even grey 0.5.
     """
     feature_map = release.feature_map
+    if isinstance(feature_map, PixelFeatures):
+        return _of_pixels(release, feature_map)
     if isinstance(feature_map, JointImageFeatures):
         first = _of_network(release, feature_map.main)
-        return _together(_of_pixels(release, feature_map), first)
+        return _together(_of_pixels(release, feature_map.pixels), first)
     return _of_network(release, feature_map)
 
 
@@ -94,13 +97,13 @@ def _of_network(release: Release, feature_map: FeatureMap) -> NoisyMeans | None:
     return NoisyMeans(values, deviation)
 
 
-def _of_pixels(release: Release, feature_map: JointImageFeatures) -> NoisyMeans | None:
-    """Means by the pixels that stand beside a network's features.
+def _of_pixels(release: Release, feature_map: PixelFeatures) -> NoisyMeans | None:
+    """Means by the pixels, which stand alone or come last.
 
     They are (x, s) / ||(x, s)||. The constant's mean says how long images are: that of all classes
     together, where it is known best.
     """
-    rows = slice(feature_map.main.dimension, None)
+    rows = slice(-feature_map.dimension, None)
     pixels = release.embedding[rows].T.astype(np.float64)
     noise = release.noise_per_coordinate
     together = float(pixels[:, -1].sum())

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ...common.errors import GeneratorError
 from ...common.features.joint_image import JointImageFeatures
+from ...common.features.pixels import PixelFeatures
 from ...common.features.torchscript import module_for
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.image import ImageSchema
@@ -36,6 +37,12 @@ _LOOKED_AT: Final = 100
 _CLEAR: Final = 0.006
 """Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
 _LEAST_STEPS: Final = 30
+_OF_PIXELS: Final = 60
+"""Steps towards mean images, at most. Templates begin there, and become as sharp as deformations
+blur them; more than noise explains is not asked for: there are as many templates' values as means'.
+"""
+_AS_ALL: Final = 0.8
+"""Size of deformations of images of which the release tells the mean ones alone."""
 _DOUBTS: Final = 200
 """Directions in which templates of 28x28 pixels may be others than they are: records are drawn as
 if they were. Noise that all records of a class shared would be what classifiers learn. Of larger
@@ -52,6 +59,8 @@ def usual_settings(release: Release) -> TrainingSettings:
         release: of images.
     """
     usual = TrainingSettings()
+    if isinstance(release.feature_map, PixelFeatures):
+        return replace(usual, steps=_OF_PIXELS)
     return replace(usual, steps=max(_LEAST_STEPS, round(usual.steps * _clear(release) ** 1.5)))
 
 
@@ -96,11 +105,15 @@ def train(
     spec = generator.spec
     prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
     generator.start_from(torch.from_numpy(prior.start))
-    # A release that holds pixels, for it has much noise, says little of how images of a class vary.
-    beside_pixels = isinstance(release.feature_map, JointImageFeatures)
-    size = _clear(release) if beside_pixels else 1.0
-    deformed = DeformedGenerator(generator, size).to(place)
-    found = approach(deformed, objective, settings, place, unlikely=lambda: prior.energy(generator))
+    deformed = _deformed(generator, release).to(place)
+    found = approach(
+        deformed,
+        objective,
+        settings,
+        place,
+        unlikely=lambda: prior.energy(generator),
+        as_near_as_noise=isinstance(release.feature_map, PixelFeatures),
+    )
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
     if math.sqrt(prior.doubt.mean()) < _CERTAIN:
         return made
@@ -110,6 +123,16 @@ def train(
     return replace(made, generator=made.generator.with_factors(doubts))
 
 
+def _deformed(generator: ConditionalGenerator, release: Release) -> DeformedGenerator:
+    """With deformations as large as a release says, or as is known before there is one."""
+    match release.feature_map:
+        case PixelFeatures():
+            return DeformedGenerator(generator, _AS_ALL, learnt=False)
+        case JointImageFeatures():  # much noise: it says little of how images of a class vary
+            return DeformedGenerator(generator, _clear(release))
+    return DeformedGenerator(generator)
+
+
 def approach(
     generator: G,
     objective: ImageDistance,
@@ -117,6 +140,7 @@ def approach(
     device: torch.device,
     *,
     unlikely: Callable[[], Tensor] | None = None,
+    as_near_as_noise: bool = False,
 ) -> Training[G]:
     """Train a generator by a distance to a release: at every step as many images of each class.
 
@@ -126,6 +150,7 @@ def approach(
         settings: how to train.
         device: where.
         unlikely: what is made small beside the distance, a scalar.
+        as_near_as_noise: whether to stop at a distance that noise alone explains.
 
     Raises:
         GeneratorError: the training diverged.
@@ -146,7 +171,13 @@ def approach(
         distance = objective(made(size))
         return Loss(distance if unlikely is None else distance + unlikely(), distance)
 
-    return descend(generator, loss_at, lambda: objective.noise_floor, settings)
+    return descend(
+        generator,
+        loss_at,
+        lambda: objective.noise_floor,
+        settings,
+        as_near_as_noise=as_near_as_noise,
+    )
 
 
 def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> ConditionalGenerator:

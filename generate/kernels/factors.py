@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .base import FeatureMatrix, Features
 from .joint_image import Beside
+from .pixels import PixelMatrix
 from .tangent import Gradients
 
 
@@ -34,7 +35,8 @@ class Factors:
 def factors_of(features: Features) -> Sequence[Factors]:
     """Features as outer products; those that are no products have a left factor of 1."""
     if isinstance(features, FeatureMatrix):
-        return [_plain(features.values, 0)]
+        whole = isinstance(features, PixelMatrix)
+        return [replace(_plain(features.values, 0), whole=whole)]
     if isinstance(features, Beside):
         first = [replace(p, left=features.weight * p.left) for p in factors_of(features.first)]
         second = _plain(features.second.values, first[-1].place.stop)

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from ...common.features.joint_image import JointImageFeatures
-from .base import KERNELS, FeatureMatrix
+from .base import KERNELS
+from .pixels import PixelKernel, PixelMatrix
 from .tangent import Gradients, TangentKernel
 
 
@@ -24,7 +25,7 @@ class Beside:
 
     first: Gradients
     weight: float
-    second: FeatureMatrix
+    second: PixelMatrix
 
     def inner(self, matrix: Tensor) -> Tensor:
         """See `Features`."""
@@ -53,12 +54,10 @@ class JointImageKernel:
     ) -> None:
         self._map = feature_map
         self._main = TangentKernel(feature_map.main, device, dtype)
+        self._pixels = PixelKernel(feature_map.pixels, device, dtype)
 
     def features(self, records: Tensor) -> Beside:
         """See `Kernel`."""
-        constant = self._map.constant / self._map.levels
-        extended = torch.nn.functional.pad(records, (0, 1), value=constant)
-        norm = torch.linalg.vector_norm(extended, dim=-1, keepdim=True)
         of_main, of_pixels = self._map.weights_of_parts
-        pixels = FeatureMatrix(extended * (of_pixels / norm))
+        pixels = PixelMatrix(of_pixels * self._pixels.features(records).values)
         return Beside(self._main.features(records), of_main, pixels)

@@ -36,7 +36,7 @@ from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from ..publishing.private_bounds import rows_to_stand_out
-from ..publishing.weighing import HALF
+from ..publishing.weighing import DIM
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
@@ -271,11 +271,11 @@ def _say_what_noise_hides(planned: Plan, feature_map: FeatureMap) -> None:
             "More records, fewer classes or a larger epsilon would help."
         )
     protected = planned.parameters.adjacency is Adjacency.ADD_REMOVE
-    if planned.blur > HALF and protected and planned.feature_map is not feature_map:
+    if planned.blur > DIM and protected and planned.feature_map is not feature_map:
         out.print(
-            f"With a blur above {HALF:g} little more than the mean of each class can be learnt. "
+            f"With a blur above {DIM:g} little more than the mean of each class can be learnt. "
             "Where the number of records is protected a release cannot choose by it: embed with "
-            "--pixels 0.9."
+            "--features pixels."
         )
 
 

@@ -23,6 +23,7 @@ from PIL import Image
 from ...common.features.base import FeatureMap
 from ...common.features.joint_image import JointImageFeatures
 from ...common.features.ntk.map import TangentFeatures
+from ...common.features.pixels import PixelFeatures
 from ...common.schema.classes import numbered
 from ...common.schema.image import ImageSchema
 from ...common.schema.origin import Origin
@@ -79,6 +80,8 @@ def _pixels_in(feature_map: FeatureMap) -> float | None:
     """How long the pixels are in a feature; None if it is not one of a random network."""
     if isinstance(feature_map, JointImageFeatures):
         return feature_map.weight
+    if isinstance(feature_map, PixelFeatures):
+        return 1.0
     return 0.0 if isinstance(feature_map, TangentFeatures) else None
 
 

@@ -7,7 +7,6 @@ and which pairs of a table's columns are worth a measurement of their own, once 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeGuard
@@ -23,14 +22,10 @@ from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
 
-HALF: Final = 0.03
-"""With so much noise on a class's mean feature, in any one direction, half of a squared feature is
-its pixels: with more, generators learn more of them than of network features."""
-_POWER: Final = 6
-"""Of the noise, as which the odds of pixels rise: there is not much between."""
-_LEAST, _MOST = 0.5, 0.9
-"""Weights of pixels. Below, they are noise that generators learn, and are left out; above, nothing
-is left that tells records of a class from one another."""
+DIM: Final = 0.009
+"""With more noise than this on a class's mean feature, in any one direction, a release of images is
+of their pixels alone, and with less of network features alone: generators learn the noise of one
+part beside what the other says."""
 CHOSEN: Final = 10
 """So many pairs of columns are chosen, or as many as there are,"""
 _LENGTH: Final = 0.3
@@ -109,18 +104,14 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     every = np.arange(feature_map.dimension)
     if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
         return Weighed(feature_map, every, scale)
-    odds = ((blur or 0.0) / HALF) ** _POWER
-    weight = min(math.sqrt(odds / (1 + odds)), _MOST)
     of_main, of_pixels = feature_map.weights_of_parts
     border = feature_map.main.dimension
-    if weight < _LEAST:
-        alone = replace(scale, factors=np.full(border, 1 / of_main))
-        return Weighed(feature_map.main, every[:border], alone)
-    released = feature_map.weighed(weight)
-    main, pixels = released.weights_of_parts
-    sizes = border, feature_map.dimension - border
-    factors = np.repeat([main / of_main, pixels / of_pixels], sizes)
-    found = Weighed(released, every, replace(scale, factors=factors))
+    part, rows, weight = (
+        (feature_map.pixels, every[border:], of_pixels)
+        if (blur or 0.0) > DIM
+        else (feature_map.main, every[:border], of_main)
+    )
+    found = Weighed(part, rows, replace(scale, factors=np.full(len(rows), 1 / weight)))
     found.noise()
     return found
 

@@ -41,6 +41,7 @@ def test_sums_have_the_bits_of_the_processors(name: str, device: torch.device) -
     [
         ("--width", 5),
         ("--width", 5, "--pixels", 0.5),
+        ("--features", "pixels"),
         ("--arch", "cnn_2l", "--width", "3_4"),
         ("--features", "rff", "--frequencies", 9),
         ("--features", "perceptual", "--module-is-public", "--module", "m.pt"),

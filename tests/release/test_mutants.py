@@ -247,7 +247,7 @@ def counts_share_the_noise_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere(monkeypatch, right, repeated)
 
 
-def weight_by_a_secret_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def part_by_a_secret_number(monkeypatch: pytest.MonkeyPatch) -> None:
     right = weighing.blur_of
 
     def blur_of(
@@ -259,9 +259,11 @@ def weight_by_a_secret_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part as long as if it were alone, and no more noise."""
+    """What a part is multiplied by is taken from the noise twice."""
     monkeypatch.setattr(
-        NoiseScale, "sigmas", lambda scale, rows: np.full(rows, round(scale.sigma * 0.5**0.5))
+        NoiseScale,
+        "sigmas",
+        lambda scale, _: np.ceil(scale.sigma / scale.factors**2).astype(np.int64),
     )
 
 
@@ -601,8 +603,8 @@ MUTANTS = [
     ),
     Mutant(counts_share_the_noise_of_sums, mechanism_tests.test_counts_have_noise_of_their_own),
     Mutant(
-        weight_by_a_secret_number,
-        test_weighing.test_the_weight_follows_from_the_noise_and_from_nothing_secret,
+        part_by_a_secret_number,
+        test_weighing.test_which_part_follows_from_the_noise_and_from_nothing_secret,
     ),
     Mutant(
         parts_longer_than_their_noise,

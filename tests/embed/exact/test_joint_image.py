@@ -39,8 +39,8 @@ def test_the_pixels_of_a_record_are_a_direction_with_a_constant() -> None:
         sums = ClassSums(JOINT, 3, GRID)
         sums.add(record[None], label[None])
         added = [int(value) for value in sums.sums[JOINT.main.dimension :, label]]
-        extended = [*map(int, record), JOINT.constant]
-        assert JOINT.constant == 255 * 8 // 10
+        extended = [*map(int, record), JOINT.pixels.constant]
+        assert JOINT.pixels.constant == 255 * 8 // 10
         length = math.hypot(*extended)
         wanted = 0.8 * GRID.units_per_one / length
         assert all(

@@ -33,6 +33,7 @@ MAPS: dict[str, tuple[Schema, FeatureOptions]] = {
     "two layers": (IMAGES, FeatureOptions(arch="fc_2l", width="6_5", front="pixels")),
     "convolutions": (IMAGES, FeatureOptions(arch="cnn_2l", width="3_8")),
     "beside pixels": (IMAGES, FeatureOptions(width=7, pixels=0.5)),
+    "pixels": (IMAGES, FeatureOptions("pixels")),
     "rff": (IMAGES, FeatureOptions("rff", frequencies=9)),
     "a table": (PEOPLE, FeatureOptions(width=7)),
     "pairs of a table": (PEOPLE, FeatureOptions(width=7, pairs=["age,town"])),

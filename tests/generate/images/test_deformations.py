@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -59,7 +61,9 @@ def test_bends_move_control_points_one_by_one_and_are_of_one_size() -> None:
     assert torch.allclose(bends, torch.e * 0.035 * torch.eye(50), atol=1e-6)
 
 
-def of_crosses(shift: int, epsilon: float = 1000.0, weight: float | None = None) -> Release:
+def of_crosses(
+    shift: int, epsilon: float = 1000.0, weight: float | None = None, kind: str = "ntk"
+) -> Release:
     """A release of a cross and a bar, moved along x by up to so many pixels."""
     random = np.random.default_rng(0)
     images = np.zeros((400, SIDE, SIDE), dtype=np.uint8)
@@ -68,9 +72,15 @@ def of_crosses(shift: int, epsilon: float = 1000.0, weight: float | None = None)
         image[4:12, 7:9] = 200
         image[7:9, 4:12] = 200 * label
         image[:] = np.roll(image, random.integers(-shift, shift + 1), axis=1)
-    options = FeatureOptions(width=60, front="pixels", pixels=weight or 0)
+    options = (
+        FeatureOptions(width=60, front="pixels", pixels=weight or 0)
+        if kind == "ntk"
+        else FeatureOptions(kind)
+    )
     embedding = embed((images, labels), options, SourceOptions(classes=2))
-    return unrecorded_release(embedding, PrivacyParameters(epsilon))
+    return unrecorded_release(
+        embedding, PrivacyParameters(epsilon, not_private=epsilon == math.inf)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +128,22 @@ def test_they_begin_the_smaller_the_more_noise_there_is_beside_pixels(pixels: fl
     assert noise > 0.012
     size = 1.0 if pixels is None else 0.006 / noise
     assert float(turn.abs().max()) == pytest.approx(0.1 * size, rel=0.05)
+
+
+def test_beside_mean_images_they_stay_what_is_known_of_all_images() -> None:
+    """Of which a release says nothing else."""
+    generator = train(of_crosses(0, 1.0, kind="pixels")).generator
+    turn = generator.flows[:, 8].detach()
+    assert torch.equal(turn[0], turn[1])
+    assert float(turn.abs().max()) == pytest.approx(0.1 * 0.8, rel=1e-6)
+
+
+def test_mean_images_are_met_as_nearly_as_noise_lets_them_be_known() -> None:
+    """And not nearer: there are as many templates' values as means'."""
+    trained = train(of_crosses(0, 1.0, kind="pixels"))
+    losses = [point.loss for point in trained.losses]
+    assert len(losses) < 60
+    assert losses[-1] <= trained.noise_floor < min(losses[:-1])
+    exact = train(of_crosses(0, math.inf, kind="pixels"))
+    assert len(exact.losses) == 60
+    assert exact.losses[-1].loss > exact.noise_floor

@@ -1,4 +1,4 @@
-"""A release says how long its parts are, by what is public, and its noise is enough for that."""
+"""A release says which parts it is of, by what is public, and its noise is enough for that."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.joint_image import JointImageFeatures
+from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
@@ -24,7 +25,7 @@ from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import HALF, weigh, weighed
+from dpntk.release.publishing.weighing import DIM, weigh, weighed
 from tests.conftest import draw_records
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
@@ -47,17 +48,14 @@ def embedding_by(feature_map: FeatureMap, records: int = 200) -> Embedding:
     return Embedding(sums.sums, sums.counts, SCHEMA, feature_map, GRID)
 
 
-def scale_of(made: Embedding, epsilon: float, adjacency: Adjacency) -> NoiseScale:
-    uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
-    return weighed(made, uniform, adjacency).scale
-
-
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
 def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float) -> None:
     """In whole numbers and fractions: distances of neighbours over the noise on each coordinate."""
-    scale = scale_of(embedding(), epsilon, Adjacency.REPLACE_ONE)
-    assert scale.factors is not None
-    sigmas = [int(sigma) for sigma in scale.sigmas(len(scale.factors))]
+    made, adjacency = embedding(), Adjacency.REPLACE_ONE
+    found = weighed(made, noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency)), adjacency)
+    scale = found.scale
+    assert isinstance(found.feature_map, PixelFeatures) == (epsilon < 100)
+    sigmas = [int(sigma) for sigma in found.noise()]
     continuous = [Fraction(sigma**2) - Fraction(SMOOTHING) ** 2 for sigma in sigmas]
     most = 1 / Fraction(scale.noise_multiplier) ** 2
     records, _ = draw_records(40)
@@ -68,7 +66,7 @@ def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float)
             sums = [ClassSums(OPEN, 3, GRID) for _ in range(2)]
             sums[0].add(one[None], np.array([label]))
             sums[1].add(other[None], np.array([another]))
-            changed = (sums[0].sums - sums[1].sums)[: len(sigmas)].astype(object)
+            changed = (sums[0].sums - sums[1].sums)[found.rows].astype(object)
             square = sum(
                 Fraction(int(value) ** 2) / variance
                 for row, variance in zip(changed, continuous, strict=True)
@@ -79,28 +77,39 @@ def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float)
             assert square <= most
 
 
-def test_the_weight_follows_from_the_noise_and_from_nothing_secret() -> None:
-    few, more = embedding(150), embedding(607)
+def test_which_part_follows_from_the_noise_and_from_nothing_secret() -> None:
+    few, more = embedding(150), embedding(2500)
     for adjacency in Adjacency:
-        weights = []
+        of_pixels = []
         for made, epsilon in ((few, 1.0), (more, 1.0), (more, 1e-2), (more, 1e5)):
             uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
             released = weighed(made, uniform, adjacency).feature_map
-            weights.append(getattr(released, "weight", None))
-        if adjacency is Adjacency.ADD_REMOVE:
-            assert weights == [None] * 4
-        else:
-            assert weights[0] == weights[2] == 0.9
-            assert weights[3] is None
-            assert weights[1] is not None
-            assert 0.5 < weights[1] < 0.8
+            of_pixels.append(isinstance(released, PixelFeatures))
+        chosen = adjacency is Adjacency.REPLACE_ONE
+        assert of_pixels == [chosen, False, chosen, False]
 
 
-def test_half_and_half_where_the_noise_is_so_large() -> None:
+def test_a_release_is_of_one_part_alone() -> None:
+    assert isinstance(OPEN, JointImageFeatures)
+    border = OPEN.main.dimension
     scale = NoiseScale(1.0, 1, 1000, 0)
-    released = weigh(OPEN, scale, HALF).feature_map
-    assert isinstance(released, JointImageFeatures)
-    assert released.weight == pytest.approx(math.sqrt(0.5))
+    for blur, part, rows in (
+        (None, OPEN.main, range(border)),
+        (DIM, OPEN.main, range(border)),
+        (1.01 * DIM, OPEN.pixels, range(border, OPEN.dimension)),
+    ):
+        found = weigh(OPEN, scale, blur)
+        assert found.feature_map.spec() == part.spec()
+        assert found.rows.tolist() == list(rows)
+        # Each part of the embedding is as long as the other, and is doubled in its square.
+        factors = found.scale.factors
+        assert factors is not None
+        assert factors == pytest.approx(math.sqrt(2), rel=1e-12)
+
+
+def test_a_weight_that_was_given_beforehand_stays() -> None:
+    given = embedding(150, 0.9).feature_map
+    assert weigh(given, NoiseScale(1.0, 1, 1000, 0), 1.0).feature_map is given
 
 
 def test_without_much_noise_it_is_what_an_embedding_without_pixels_gives() -> None:
@@ -113,20 +122,18 @@ def test_without_much_noise_it_is_what_an_embedding_without_pixels_gives() -> No
     assert np.array_equal(made.class_weights, alone.class_weights)
 
 
-def test_every_part_of_a_release_has_the_noise_that_it_says() -> None:
-    """Chances are below 1e-9 that the noise of a part is off by six standard errors."""
+@pytest.mark.parametrize("epsilon", [0.5, 1e4])
+def test_a_part_has_the_noise_that_its_release_says(epsilon: float) -> None:
+    """Chances are below 1e-9 that it is off by six standard errors."""
     made = embedding(records=60)
-    released = unrecorded_release(made, PrivacyParameters(0.5, 1e-5))
-    assert isinstance(released.feature_map, JointImageFeatures)
-    weight = released.feature_map.weight
-    assert weight == 0.9
-    exact = unrecorded_release(embedding(60, weight), EXACT)
+    assert isinstance(OPEN, JointImageFeatures)
+    released = unrecorded_release(made, PrivacyParameters(epsilon, 1e-5))
+    part = OPEN.pixels if epsilon < 1 else OPEN.main
+    assert released.feature_map.spec() == part.spec()
+    exact = unrecorded_release(embedding_by(part, 60), EXACT)
     noise = (released.embedding - exact.embedding) / released.noise_per_coordinate
-    border = released.feature_map.main.dimension
-    for part in (noise[:border], noise[border:]):
-        assert np.mean(part.astype(float) ** 2) == pytest.approx(
-            1, abs=6.2 * (2 / part.size) ** 0.5
-        )
+    spread = np.mean(noise.astype(float) ** 2)
+    assert spread == pytest.approx(1, abs=6.2 * (2 / noise.size) ** 0.5)
 
 
 def test_a_reader_wants_the_weight() -> None:
@@ -137,6 +144,6 @@ def test_a_reader_wants_the_weight() -> None:
 
 
 def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> None:
-    scale = NoiseScale(1.0, 1, 3 * 2**54, 0)
+    scale = NoiseScale(1.0, 1, 2**63, 0)
     with pytest.raises(BudgetError, match="--capacity"):
         weigh(OPEN, scale, 0.05)

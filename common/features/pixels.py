@@ -1,0 +1,105 @@
+"""An image's pixels themselves, as a feature: the map of noisy class means.
+
+The class-wise mean of pixels says least of all maps, and says it with the least noise: of few
+records it is what a release can still show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SchemaError
+from ..schema import Schema
+from .base import FEATURE_MAPS
+
+
+@FEATURE_MAPS.add("pixels")
+@dataclass(frozen=True)
+class PixelFeatures:
+    """phi(x) = (x, s) / ||(x, s)|| with a constant s.
+
+    The constant is what an image of an even grey of 1/10 is long: short enough to leave most of the
+    feature to the pixels, and long enough to say, in the mean, how long images are.
+
+    Attributes:
+        record_size: number of values in a record.
+        levels: records hold integers 0..levels.
+
+    Guarantee:
+        norm_bound: a vector divided by its norm. nonnegative: pixels and s are not negative.
+        (docs/privacy/proofs.md, statements 1 and 2.)
+    """
+
+    record_size: int
+    levels: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.record_size <= 2**20 and 1 <= self.levels <= 2**16):
+            # Above, sums of squares could be 2^53, and no longer exact.
+            raise SchemaError("feature map: so many pixels, or such levels, are not added exactly")
+
+    @classmethod
+    def draw(cls, record_size: int, *, levels: int, seed: int) -> PixelFeatures:
+        """The map for records of a form; nothing in it is drawn.
+
+        Args:
+            record_size: number of values in a record.
+            levels: largest integer in a record.
+            seed: of no weights.
+        """
+        return cls(record_size, levels)
+
+    @property
+    def constant(self) -> int:
+        """S, in the units of a record: as the levels are."""
+        return max(1, math.isqrt(self.levels**2 * self.record_size) // 10)
+
+    @property
+    def dimension(self) -> int:
+        """Of the pixels, and of the constant, which comes last."""
+        return self.record_size + 1
+
+    @property
+    def norm_bound(self) -> float:
+        """1: see the class docstring."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """True: see the class docstring."""
+        return True
+
+    def describe(self, schema: Schema) -> str:
+        """In words, for whoever reads a release."""
+        return "pixels themselves: mean images"
+
+    def spec(self) -> dict[str, Any]:
+        """All that is needed to rebuild the map, as plain JSON."""
+        return {"features": "pixels", "inputs": self.record_size, "levels": self.levels}
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """None: nothing is drawn."""
+        return {}
+
+    @classmethod
+    def from_spec(
+        cls, spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]
+    ) -> PixelFeatures:
+        """Rebuild a map from `spec()` and `weights()`.
+
+        Raises:
+            SchemaError: they do not describe such a map.
+        """
+        inputs, levels = spec.get("inputs"), spec.get("levels")
+        if weights or type(inputs) is not int or type(levels) is not int:
+            raise SchemaError("feature map: pixels have no weights, and two whole numbers")
+        rebuilt = cls(inputs, levels)
+        if rebuilt.spec() != dict(spec):
+            raise SchemaError("feature map: not one that this dpntk knows")
+        return rebuilt
