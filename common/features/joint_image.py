@@ -90,7 +90,7 @@ class JointImageFeatures:
     def beside(self) -> str:
         """What stands beside the network's features, in words."""
         if self.weight is None:
-            return "and pixels, of a weight that a release chooses"
+            return "or pixels: a release chooses"
         return f"and pixels of weight {self.weight:.3g}"
 
     def spec(self) -> dict[str, Any]:

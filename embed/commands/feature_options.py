@@ -41,8 +41,8 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
         help="Feature map: tangent features of a network, random Fourier features (DP-MERF), "
-        "Hermite features (DP-HP), or what a pre-trained module of yours says of an image "
-        "(DP-MEPF).",
+        "Hermite features (DP-HP), an image's pixels, or what a pre-trained module of yours says "
+        "of an image (DP-MEPF).",
     )  # fmt: skip
     @click.option(
         "--arch", type=click.Choice(list(ARCHITECTURES)),
@@ -91,9 +91,9 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     )  # fmt: skip
     @click.option(
         "--pixels", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
-        help="For images: weight of the pixels themselves in each feature, of which few records or "
-        "much noise leave most [default: a release chooses it, by its noise, behind --front "
-        "scattering; else 0]",
+        help="For images: weight of the pixels themselves in each feature [default: behind --front "
+        "scattering a release chooses between the two, and with much noise is of pixels alone; "
+        "else 0]",
     )  # fmt: skip
     @click.option(
         "--squares", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",

@@ -17,6 +17,7 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
 from ...common.features.marginals import MarginalFeatures
+from ...common.features.pixels import PixelFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
@@ -300,6 +301,8 @@ def _features(feature_map: FeatureMap) -> str:
         return f"{feature_map.main.spec()['features']} features, {feature_map.beside}"
     if isinstance(feature_map, JointImageFeatures):
         return f"ntk features, {feature_map.beside}"
+    if isinstance(feature_map, PixelFeatures):
+        return "pixels themselves"
     return f"{feature_map.spec()['features']} features"
 
 

@@ -106,9 +106,11 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
         return Weighed(feature_map, every, scale)
     of_main, of_pixels = feature_map.weights_of_parts
     border = feature_map.main.dimension
+    # Beside a network whose features may be opposite the noise is for more than pixels need.
+    dim = (blur or 0.0) > DIM and feature_map.main.nonnegative
     part, rows, weight = (
         (feature_map.pixels, every[border:], of_pixels)
-        if (blur or 0.0) > DIM
+        if dim
         else (feature_map.main, every[:border], of_main)
     )
     found = Weighed(part, rows, replace(scale, factors=np.full(len(rows), 1 / weight)))

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from dpntk.common.features.joint_image import JointImageFeatures
 from dpntk.common.schema.image import ImageSchema
 from dpntk.embed import embed
 from dpntk.embed.feature_options import FeatureOptions
@@ -114,10 +115,12 @@ def test_plan_audit_and_merge(dpntk: Command, data: Path) -> None:
     assert dpntk("merge", "a.h5", "b.h5", "-o", "both.h5").code == 0
     whole = load_embedding(Path("data.h5"))
     assert np.array_equal(load_embedding(Path("both.h5")).sums, whole.sums)
-    facts = ("--records", 200, "--classes", 2, "--image-size", 8, "--width", 9, "--eps", 1)
-    planned = dpntk("plan", *facts, "--colour")
-    assert f"{whole.feature_map.dimension:,} x 2" in planned.stdout
-    assert f"{whole.feature_map.dimension:,} x 2" not in dpntk("plan", *facts).stdout
+    facts = ("--records", 200, "--classes", 2, "--image-size", 8, "--width", 9)
+    assert isinstance(whole.feature_map, JointImageFeatures)
+    for epsilon, part in ((1, whole.feature_map.pixels), (1000, whole.feature_map.main)):
+        size = f"{part.dimension:,} x 2"
+        assert size in dpntk("plan", *facts, "--eps", epsilon, "--colour").stdout
+        assert size not in dpntk("plan", *facts, "--eps", epsilon).stdout
     assert dpntk("audit", "data.h5", "--eps", 1, "--runs", 100).code == 0
 
 

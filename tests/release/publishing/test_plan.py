@@ -159,13 +159,13 @@ def test_a_plan_names_the_part_that_a_release_would_be_of(dpntk: Command, tmp_pa
     np.savez(tmp_path / "images.npz", x=images, y=np.arange(364) % 2)
     form = ("--classes", 2, "--image-size", 8, "--width", 5)
     assert dpntk("embed", "images.npz", *form).code == 0
-    for epsilon, part in ((1, "pixels"), (1000, "ntk")):
+    for epsilon, part in ((1, "pixels themselves"), (1000, "ntk features")):
         told = [
             dpntk("plan", "--records", 364, *form, "--eps", epsilon),
             dpntk("plan", "embedding.h5", "--eps", epsilon),
         ]
         for each in told:
-            assert f"{part} features" in " ".join(each.stdout.split()), each.stdout
+            assert part in " ".join(each.stdout.split()), each.stdout
     assert dpntk("release", "embedding.h5", "--eps", 1).code == 0
     assert "pixels themselves" in " ".join(dpntk("inspect", "release.h5").stdout.split())
 

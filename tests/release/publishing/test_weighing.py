@@ -107,6 +107,15 @@ def test_a_release_is_of_one_part_alone() -> None:
         assert factors == pytest.approx(math.sqrt(2), rel=1e-12)
 
 
+def test_a_network_whose_features_may_be_opposite_stays() -> None:
+    """Its noise is for a distance of 2, and a reader expects that of a release's own map."""
+    opposite = FeatureOptions(width=13, activation="softsign").draw(SCHEMA)
+    assert isinstance(opposite, JointImageFeatures)
+    released = unrecorded_release(embedding_by(opposite, 150), PrivacyParameters(1.0, 1e-5))
+    assert released.feature_map.spec() == opposite.main.spec()
+    require_consistent(released.guarantee, released.feature_map, released.schema)
+
+
 def test_a_weight_that_was_given_beforehand_stays() -> None:
     given = embedding(150, 0.9).feature_map
     assert weigh(given, NoiseScale(1.0, 1, 1000, 0), 1.0).feature_map is given
