@@ -16,7 +16,7 @@ Finished runs are kept in benchmarks/results/small_images.json, so an interrupte
 with; the table is a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.small_images NAME=FOLDER [NAME=FOLDER ...] [--records N ...]
-     [--epsilons E ...] [--seeds N] [--methods M ...]
+     [--epsilons E ...] [--seeds N] [--methods M ...] [--picture FILE]
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -172,6 +173,42 @@ def section(results: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def draw(results: dict[str, dict[str, float]], epsilon: float, path: Path) -> None:
+    """Accuracy against the number of records: a row for each data set, a column a classifier."""
+    curves: dict[tuple[str, str], dict[int, list[dict[str, float]]]] = {}
+    for key, result in results.items():
+        data, noise, _, method, _ = key.split(SEPARATOR)
+        name, _, count = data.partition(", ")
+        if float(noise) == epsilon and method != OWN_SCORE:
+            records = curves.setdefault((name, method), {})
+            records.setdefault(int(count.replace(",", "")), []).append(result)
+    names = sorted({name for name, _ in curves}, reverse=True)
+    shape = len(names), len(CLASSIFIERS)
+    size = (3.2 * shape[1], 2.6 * shape[0])
+    figure, axes = plt.subplots(*shape, figsize=size, sharey="row", sharex=True, squeeze=False)
+    for row, name in zip(axes, names, strict=True):
+        for place, classifier in zip(row, CLASSIFIERS, strict=True):
+            for method in METHODS:
+                runs = curves.get((name, method), {})
+                counts = sorted(runs)
+                found = [[run[classifier] for run in runs[count]] for count in counts]
+                means = [statistics.fmean(values) for values in found]
+                lowest, highest = [min(v) for v in found], [max(v) for v in found]
+                place.plot(counts, means, marker="o", label=method)
+                place.fill_between(counts, lowest, highest, alpha=0.2)
+            place.set_title(f"{name}, {classifier}", fontsize="medium")
+            place.set_xscale("log")
+            place.grid(alpha=0.3)
+    for place in axes[-1]:
+        place.set_xlabel("records")
+    for place in axes[:, 0]:
+        place.set_ylabel("accuracy")
+    axes[0, 0].legend()
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
 def training_part(data: Path) -> LabelledImages:
     """All records to draw from."""
     source = open_source(data, SourceOptions(classes=CLASSES))
@@ -191,6 +228,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     every = [*METHODS, OWN_SCORE]
     parser.add_argument("--methods", nargs="+", choices=every, default=every)
+    parser.add_argument("--picture", type=Path, help="Draw the curves of the first epsilon.")
     arguments = parser.parse_args()
     results = finished(RESULTS)
     for name, folder in arguments.data:
@@ -204,6 +242,8 @@ def main() -> None:
                 results[run.key] = result_of(some_of(train, count, seed), test, run)
                 keep(results, RESULTS, section(results))
             print(run.key, results[run.key], flush=True)
+    if arguments.picture:
+        draw(results, arguments.epsilons[0], arguments.picture)
 
 
 if __name__ == "__main__":
