@@ -11,7 +11,8 @@ are Gaussian. Their variance falls with the spatial frequency f, in half waves p
 take the blur that is in means, fall with the square, as far as there is something to be seen of a
 frequency: detail that nobody knows is no sharper than that of means. How large deviations of
 templates are, and where they begin to fall, follows from the released class means: of some tries
-the likeliest is taken (empirical Bayes).
+the likeliest is taken (empirical Bayes). And where all classes together are dark, so is each of
+them: deviations vary as the brightness of the mean of all.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .denoising import Floats, noise_in
 from .generator import ConditionalGenerator
 from .initialisation import NoisyMeans
 
@@ -59,6 +61,8 @@ class Spectrum:
 _SHARED_TEMPLATE: Final = Spectrum(3.0, 2.0)
 _OWN_TEMPLATE: Final = Spectrum(0.3, 6.0)
 """Of templates, where a release has no class means to learn it from."""
+_DARKEST: Final = 0.02
+"""Of the mean brightness: even where all classes are dark, one may be a little brighter."""
 _SHARPER: Final = 2.0
 """Variances of templates at low frequencies over those of class means, which flows have blurred."""
 _CREDENCE: Final = 0.4
@@ -95,8 +99,10 @@ class GeneratorPrior:
         own: of the deviations of a class's mean image.
         start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
             this prior; grey if there are none.
-        doubt: variances of what templates may be beside that, given the means, by frequency,
-            float64 (c, channels * side^2); 0 if there are none.
+        envelope: what deviations of templates are multiplied by, pixel by pixel, of mean square 1,
+            float64 (channels * side^2,); 1 if there are no means.
+        doubt: standard deviation of what a pixel of a template may be beside that, given the means;
+            0 if there are none.
     """
 
     def __init__(
@@ -107,10 +113,13 @@ class GeneratorPrior:
         self._variance = noise_variance
         self.shared, self.own = _SHARED_TEMPLATE, _OWN_TEMPLATE
         self.start = np.full((len(noise_variance), channels * side**2), 0.5, dtype=np.float32)
-        self.doubt = np.zeros_like(self.start, dtype=np.float64)
+        self.envelope = np.ones(channels * side**2)
+        self.doubt = 0.0
+        self._noise = np.full(len(noise_variance), np.inf)
         if means is not None:
             known = np.isfinite(means.noise)
             self.start[known] = means.values[known].clip(0.0, 1.0)
+            self._noise = means.noise
             if known.sum() > 1:
                 self._learn(means.values[known], means.noise[known], known)
         noisy = means.noise[np.isfinite(means.noise)] if means is not None else np.zeros(0)
@@ -126,6 +135,7 @@ class GeneratorPrior:
         }
         self._spectra["shared template"][torch.from_numpy(self._even)] = math.inf
         self._cosines = torch.from_numpy(cosines(side)).float().to(noise_variance.device)
+        self._envelope = torch.from_numpy(self.envelope).float().to(noise_variance.device)
 
     def _learn(
         self, values: NDArray[np.float64], noise: NDArray[np.float64], known: NDArray[np.bool_]
@@ -145,29 +155,54 @@ class GeneratorPrior:
         expected = middle.copy()
         variances = self.shared.variances(self._side, self._channels)[uneven]
         expected[uneven] *= variances / (variances + of_middle)
-        own = self.own.variances(self._side, self._channels)
-        deviations = (seen - middle) * own / (own + noisy)
-        self.doubt[known] = own * noisy / (own + noisy)
-        start = np.tile(expected, (len(known), 1))
-        start[known] += deviations
-        shaped = waves.T @ start.reshape(-1, self._side, self._side) @ waves
-        self.start = shaped.reshape(len(known), -1).clip(0.0, 1.0).astype(np.float32)
+        every = self._in_space(expected[None])[0].clip(0.0, 1.0)
+        brightness = every / max(_LEAST, float(every.mean())) + _DARKEST
+        self.envelope = np.sqrt(brightness / brightness.mean())
+        apart = self._in_space(seen - middle)
+        start = np.tile(every, (len(known), 1))
+        for number, class_noise, own in zip(np.flatnonzero(known), noisy[:, 0], apart, strict=True):
+            start[number] += own - noise_in(own[None], class_noise, self._covary)[0]
+        self.start = start.clip(0.0, 1.0).astype(np.float32)
+        by_frequency = self.own.variances(self._side, self._channels)
+        self.doubt = math.sqrt(np.mean(by_frequency * noisy / (by_frequency + noisy)))
+
+    def _in_space(self, waves: Floats) -> Floats:
+        """(k, channels * side^2) coefficients of the channels' cosine transform to pixels."""
+        along = cosines(self._side)
+        images: Floats = along.T @ waves.reshape(-1, self._side, self._side) @ along
+        return images.reshape(waves.shape)
+
+    def _covary(self, images: Floats) -> Floats:
+        """Images times the covariance of a class mean's deviation, (k, channels * side^2)."""
+        along = cosines(self._side)
+        inside = (images * self.envelope).reshape(-1, self._side, self._side)
+        waves = (along @ inside @ along.T).reshape(images.shape)
+        return (
+            self._in_space(waves * self.own.variances(self._side, self._channels)) * self.envelope
+        )
 
     def doubts(self, count: int, seed: int) -> Tensor:
         """Draws of what templates may be beside what they are, float32 (c, count, pixels).
+
+        A draw x by the prior, with a draw n of the noise, differs from what is expected of x + n by
+        what is left of the noise: a draw of the doubt (Matheron's rule; Hoffman and Ribak 1991,
+        "Constrained Realizations of Gaussian Fields").
 
         Args:
             count: of each class.
             seed: of the draws.
         """
-        random = torch.Generator().manual_seed(seed)
-        classes, pixels = self.doubt.shape
-        waves = torch.randn(classes, count, pixels, generator=random)
-        waves *= torch.from_numpy(self.doubt).float().sqrt()[:, None]
-        shaped = waves.unflatten(-1, (self._channels, self._side, self._side))
-        cosine = self._cosines.cpu()
-        images: Tensor = (cosine.T @ shaped @ cosine).flatten(-3)
-        return images
+        random = np.random.default_rng(seed)
+        classes, pixels = self.start.shape
+        drawn = np.zeros((classes, count, pixels), dtype=np.float32)
+        spread = np.sqrt(self.own.variances(self._side, self._channels))
+        for number, noise in enumerate(np.maximum(self._noise, math.sqrt(_LEAST))):
+            if np.isfinite(noise):
+                waves = random.standard_normal((count, pixels)) * spread
+                added = noise * random.standard_normal((count, pixels))
+                both = self._in_space(waves) * self.envelope + added
+                drawn[number] = noise_in(both, noise**2, self._covary) - added
+        return torch.from_numpy(drawn)
 
     def _likeliest(
         self,
@@ -225,7 +260,10 @@ class GeneratorPrior:
             values = self._waves(images)
             shared = values.mean(dim=0, keepdim=True)
             total = total + mean * (shared.square() / self._spectra[f"shared {name}"]).sum()
-            own = (values - shared).square() / self._spectra[f"own {name}"]
+            apart = values - shared
+            if name == "template":
+                apart = self._waves((images - images.mean(dim=0, keepdim=True)) / self._envelope)
+            own = apart.square() / self._spectra[f"own {name}"]
             total = total + (each * own).sum()
         flows = generator.flows.flatten(1)
         deviations = flows - flows.mean(dim=0, keepdim=True)

@@ -115,7 +115,7 @@ def train(
         as_near_as_noise=isinstance(release.feature_map, PixelFeatures),
     )
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
-    if math.sqrt(prior.doubt.mean()) < _CERTAIN:
+    if prior.doubt < _CERTAIN:
         return made
     pixels = generator.template.shape[-1]
     count = min(_DOUBTS, max(spec.factors, _DOUBTS * _OF_SIZE // pixels))

@@ -117,8 +117,8 @@ def test_plan_audit_and_merge(dpntk: Command, data: Path) -> None:
     assert np.array_equal(load_embedding(Path("both.h5")).sums, whole.sums)
     facts = ("--records", 200, "--classes", 2, "--image-size", 8, "--width", 9)
     assert isinstance(whole.feature_map, JointImageFeatures)
-    for epsilon, part in ((1, whole.feature_map.pixels), (1000, whole.feature_map.main)):
-        size = f"{part.dimension:,} x 2"
+    for epsilon, of in ((1, whole.feature_map.pixels), (1000, whole.feature_map.main)):
+        size = f"{of.dimension:,} x 2"
         assert size in dpntk("plan", *facts, "--eps", epsilon, "--colour").stdout
         assert size not in dpntk("plan", *facts, "--eps", epsilon).stdout
     assert dpntk("audit", "data.h5", "--eps", 1, "--runs", 100).code == 0
