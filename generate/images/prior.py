@@ -12,7 +12,8 @@ take the blur that is in means, fall with the square, as far as there is somethi
 frequency: detail that nobody knows is no sharper than that of means. How large deviations of
 templates are, and where they begin to fall, follows from the released class means: of some tries
 the likeliest is taken (empirical Bayes). And where all classes together are dark, so is each of
-them: deviations vary as the brightness of the mean of all.
+them: deviations of means vary as the brightness of the mean of all. Those of templates, which flows
+move, do not have to.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class GeneratorPrior:
         own: of the deviations of a class's mean image.
         start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
             this prior; grey if there are none.
-        envelope: what deviations of templates are multiplied by, pixel by pixel, of mean square 1,
+        envelope: what deviations of class means are multiplied by, pixel by pixel, of mean square 1,
             float64 (channels * side^2,); 1 if there are no means.
         doubt: standard deviation of what a pixel of a template may be beside that, given the means;
             0 if there are none.
@@ -135,7 +136,6 @@ class GeneratorPrior:
         }
         self._spectra["shared template"][torch.from_numpy(self._even)] = math.inf
         self._cosines = torch.from_numpy(cosines(side)).float().to(noise_variance.device)
-        self._envelope = torch.from_numpy(self.envelope).float().to(noise_variance.device)
 
     def _learn(
         self, values: NDArray[np.float64], noise: NDArray[np.float64], known: NDArray[np.bool_]
@@ -260,10 +260,7 @@ class GeneratorPrior:
             values = self._waves(images)
             shared = values.mean(dim=0, keepdim=True)
             total = total + mean * (shared.square() / self._spectra[f"shared {name}"]).sum()
-            apart = values - shared
-            if name == "template":
-                apart = self._waves((images - images.mean(dim=0, keepdim=True)) / self._envelope)
-            own = apart.square() / self._spectra[f"own {name}"]
+            own = (values - shared).square() / self._spectra[f"own {name}"]
             total = total + (each * own).sum()
         flows = generator.flows.flatten(1)
         deviations = flows - flows.mean(dim=0, keepdim=True)

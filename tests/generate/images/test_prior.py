@@ -180,9 +180,8 @@ def test_templates_are_sharper_than_means_where_means_are_told_from_noise(
     generator.factors.data.zero_()
     generator.requires_grad_(requires_grad=False)
     wave = torch.from_numpy(np.outer(cosines(8)[4], cosines(8)[3]).flatten()).float()
-    there = torch.from_numpy(prior.envelope).float()
-    generator.template[0, 0] += there * wave
-    generator.template[1, 0] -= there * wave
+    generator.template[0, 0] += wave
+    generator.template[1, 0] -= wave
     fallen = math.hypot(4, 3) / prior.own.cutoff
     of_means = prior.own.amplitude / (1 + fallen**4)
     of_sharp = 2 * prior.own.amplitude / (1 + fallen**2)
