@@ -100,7 +100,7 @@ class GeneratorPrior:
         own: of the deviations of a class's mean image.
         start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
             this prior; grey if there are none.
-        envelope: what deviations of class means are multiplied by, pixel by pixel, of mean square 1,
+        envelope: what class means' deviations are multiplied by, pixel by pixel, of mean square 1,
             float64 (channels * side^2,); 1 if there are no means.
         doubt: standard deviation of what a pixel of a template may be beside that, given the means;
             0 if there are none.
@@ -177,9 +177,8 @@ class GeneratorPrior:
         along = cosines(self._side)
         inside = (images * self.envelope).reshape(-1, self._side, self._side)
         waves = (along @ inside @ along.T).reshape(images.shape)
-        return (
-            self._in_space(waves * self.own.variances(self._side, self._channels)) * self.envelope
-        )
+        waves *= self.own.variances(self._side, self._channels)
+        return self._in_space(waves) * self.envelope
 
     def doubts(self, count: int, seed: int) -> Tensor:
         """Draws of what templates may be beside what they are, float32 (c, count, pixels).
