@@ -94,6 +94,7 @@ class GeneratorPrior:
         side: of an image.
         channels: of an image.
         noise_variance: variance of the noise on each coordinate of a class's mean feature, (c,).
+        dark_together: whether classes are believed to be dark where all of them together are.
 
     Attributes:
         shared: of the mean image of all classes, whose even grey is free.
@@ -107,7 +108,13 @@ class GeneratorPrior:
     """
 
     def __init__(
-        self, means: NoisyMeans | None, side: int, noise_variance: Tensor, channels: int = 1
+        self,
+        means: NoisyMeans | None,
+        side: int,
+        noise_variance: Tensor,
+        channels: int = 1,
+        *,
+        dark_together: bool = True,
     ) -> None:
         self._side, self._channels = side, channels
         self._even = np.tile(np.arange(side**2) == 0, channels)
@@ -115,6 +122,7 @@ class GeneratorPrior:
         self.shared, self.own = _SHARED_TEMPLATE, _OWN_TEMPLATE
         self.start = np.full((len(noise_variance), channels * side**2), 0.5, dtype=np.float32)
         self.envelope = np.ones(channels * side**2)
+        self._dark_together = dark_together
         self.doubt = 0.0
         self._noise = np.full(len(noise_variance), np.inf)
         if means is not None:
@@ -156,8 +164,9 @@ class GeneratorPrior:
         variances = self.shared.variances(self._side, self._channels)[uneven]
         expected[uneven] *= variances / (variances + of_middle)
         every = self._in_space(expected[None])[0].clip(0.0, 1.0)
-        brightness = every / max(_LEAST, float(every.mean())) + _DARKEST
-        self.envelope = np.sqrt(brightness / brightness.mean())
+        if self._dark_together:
+            brightness = every / max(_LEAST, float(every.mean())) + _DARKEST
+            self.envelope = np.sqrt(brightness / brightness.mean())
         apart = self._in_space(seen - middle)
         start = np.tile(every, (len(known), 1))
         for number, class_noise, own in zip(np.flatnonzero(known), noisy[:, 0], apart, strict=True):

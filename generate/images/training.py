@@ -103,7 +103,14 @@ def train(
     means = noisy_means(release)
     generator = first_generator(release, means, settings.seed)
     spec = generator.spec
-    prior = GeneratorPrior(means, spec.side, objective.noise_variance, spec.channels)
+    means_alone = isinstance(release.feature_map, PixelFeatures)
+    prior = GeneratorPrior(
+        means,
+        spec.side,
+        objective.noise_variance,
+        spec.channels,
+        dark_together=means_alone,  # where a network says more of classes, it gains nothing
+    )
     generator.start_from(torch.from_numpy(prior.start))
     deformed = _deformed(generator, release).to(place)
     found = approach(
@@ -112,7 +119,7 @@ def train(
         settings,
         place,
         unlikely=lambda: prior.energy(generator),
-        as_near_as_noise=isinstance(release.feature_map, PixelFeatures),
+        as_near_as_noise=means_alone,
     )
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
     if prior.doubt < _CERTAIN:
