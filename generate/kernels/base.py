@@ -47,9 +47,11 @@ class FeatureMatrix:
 
     Attributes:
         values: (c, b, d).
+        whole: whether all their directions are to be looked at, as they are.
     """
 
     values: Tensor
+    whole: bool = False
 
     def inner(self, matrix: Tensor) -> Tensor:
         """See `Features`."""

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from .base import FeatureMatrix, Features
 from .joint_image import Beside
-from .pixels import PixelMatrix
 from .tangent import Gradients
 
 
@@ -35,12 +34,11 @@ class Factors:
 def factors_of(features: Features) -> Sequence[Factors]:
     """Features as outer products; those that are no products have a left factor of 1."""
     if isinstance(features, FeatureMatrix):
-        whole = isinstance(features, PixelMatrix)
-        return [replace(_plain(features.values, 0), whole=whole)]
+        return [replace(_plain(features.values, 0), whole=features.whole)]
     if isinstance(features, Beside):
         first = [replace(p, left=features.weight * p.left) for p in factors_of(features.first)]
         second = _plain(features.second.values, first[-1].place.stop)
-        return [*first, replace(second, whole=True)]
+        return [*first, replace(second, whole=features.second.whole)]
     if not isinstance(features, Gradients):
         raise TypeError(f"no factors of {features!r} are known")
     norm, root = features.norm[..., None], math.sqrt(features.outputs)

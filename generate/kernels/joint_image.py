@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from ...common.features.joint_image import JointImageFeatures
-from .base import KERNELS
-from .pixels import PixelKernel, PixelMatrix
+from .base import KERNELS, FeatureMatrix
+from .pixels import PixelKernel
 from .tangent import Gradients, TangentKernel
 
 
@@ -25,7 +25,7 @@ class Beside:
 
     first: Gradients
     weight: float
-    second: PixelMatrix
+    second: FeatureMatrix
 
     def inner(self, matrix: Tensor) -> Tensor:
         """See `Features`."""
@@ -59,5 +59,6 @@ class JointImageKernel:
     def features(self, records: Tensor) -> Beside:
         """See `Kernel`."""
         of_main, of_pixels = self._map.weights_of_parts
-        pixels = PixelMatrix(of_pixels * self._pixels.features(records).values)
-        return Beside(self._main.features(records), of_main, pixels)
+        pixels = self._pixels.features(records)
+        weighed = replace(pixels, values=of_pixels * pixels.values)
+        return Beside(self._main.features(records), of_main, weighed)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from ...common.features.pixels import PixelFeatures
 from .base import KERNELS, FeatureMatrix
-
-
-@dataclass(frozen=True, eq=False)
-class PixelMatrix(FeatureMatrix):
-    """Features of which all directions are looked at: classes differ in few, and along edges."""
 
 
 @KERNELS.add(PixelFeatures)
@@ -28,8 +21,8 @@ class PixelKernel:
     ) -> None:
         self._constant = feature_map.constant / feature_map.levels
 
-    def features(self, records: Tensor) -> PixelMatrix:
+    def features(self, records: Tensor) -> FeatureMatrix:
         """See `Kernel`."""
         extended = torch.nn.functional.pad(records, (0, 1), value=self._constant)
         norm = torch.linalg.vector_norm(extended, dim=-1, keepdim=True)
-        return PixelMatrix(extended / norm)
+        return FeatureMatrix(extended / norm, whole=True)
