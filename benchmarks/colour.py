@@ -8,8 +8,9 @@ many real training images beside them. `material/cifar.py` makes CIFAR-10, and
 with --last to measure in.
 
 Embeddings are kept in a folder, since there is nothing random about them: only releases differ.
-They are sensitive if the images are. Finished runs are kept in benchmarks/results/colour.json; the
-table is a section of benchmarks/results/README.md.
+They are sensitive if the images are. The controls are the default with a release that holds nothing
+but its noise, and with labels in another order; both have to be at chance. Finished runs are kept
+in benchmarks/results/colour.json; the table is a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.colour NAME=FOLDER --metric-module FILE [--module FILE] [--seeds N]
      [--epsilons E ...] [--methods M ...] [--embeddings FOLDER]
@@ -22,10 +23,14 @@ import itertools
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.schema.image import pictures
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
@@ -34,10 +39,10 @@ from dpntk.evaluate.images.frechet import Metric
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.evaluate.images.utility import FRECHET, LINEAR, measure
 from dpntk.generate import generate
-from dpntk.release import PrivacyParameters, release
+from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
 from .gaussian import gaussian_records
-from .images import SEPARATOR, Run
+from .images import PERMUTED, PURE_NOISE, SEPARATOR, Run, drowned
 from .material.named import named_folder
 from .sections import finished, keep, rows_over_seeds
 from .small_images import some_of, training_part
@@ -46,13 +51,13 @@ RESULTS = Path(__file__).parent / "results/colour.json"
 RECORDS, CLASSES = 10_000, 10
 """Made, and measured; classifiers learn less from fewer, and distances are larger."""
 SCORES = (*CLASSIFIERS, *IN_COLOUR, LINEAR, FRECHET, "precision", "recall")
-REAL, GAUSSIAN, PERCEPTUAL = "real", "Gaussian", "perceptual"
+DEFAULT, REAL, GAUSSIAN, PERCEPTUAL = "default", "real", "Gaussian", "perceptual"
 MAPS = {
-    "default": FeatureOptions(),
+    DEFAULT: FeatureOptions(),
     "rff (DP-MERF)": FeatureOptions("rff"),
     PERCEPTUAL: FeatureOptions("perceptual", module_is_public=True, squares=0.6, rectified=True),
 }
-METHODS = (*MAPS, GAUSSIAN, REAL)
+METHODS = (*MAPS, GAUSSIAN, REAL, PURE_NOISE, PERMUTED)
 
 
 def embedded(data: Path, method: str, module: Path | None, kept: Path) -> Path:
@@ -66,7 +71,24 @@ def embedded(data: Path, method: str, module: Path | None, kept: Path) -> Path:
     return path
 
 
-def made(embedding: Path, run: Run, module: Path | None) -> LabelledImages:
+def permuted(train: LabelledImages, kept: Path) -> Path:
+    """The embedding's file of the default, of labels that have nothing to do with the images."""
+    path = kept / "permuted.h5"
+    if not path.exists():
+        with tempfile.TemporaryDirectory() as name:
+            data = Path(name) / "permuted.npz"
+            labels = np.random.default_rng(0).permutation(train.labels)
+            np.savez(data, x=pictures(train.pixels, train.channels), y=labels)
+            save_embedding(embed(data, MAPS[DEFAULT], SourceOptions(classes=CLASSES)), path)
+    return path
+
+
+def made(
+    embedding: Path,
+    run: Run,
+    module: Path | None,
+    change: Callable[[OpenedRelease], OpenedRelease] = lambda opened: opened,
+) -> LabelledImages:
     """Synthetic images, by way of the files that users have."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -74,7 +96,8 @@ def made(embedding: Path, run: Run, module: Path | None) -> LabelledImages:
         parameters = PrivacyParameters(run.epsilon, adjacency=run.adjacency)
         release(folder / "embedding.h5", folder / "release.h5", parameters)
         needed = module if run.method == PERCEPTUAL else None
-        generate(folder / "release.h5", folder / "synthetic", count=RECORDS, module=needed)
+        opened = change(open_release(folder / "release.h5"))
+        generate(opened, folder / "synthetic", count=RECORDS, module=needed)
         return read_synthetic(folder / "synthetic")
 
 
@@ -84,6 +107,11 @@ def images_of(
     """What a method makes."""
     if run.method in MAPS:
         return made(embedded(data, run.method, module, kept), run, module)
+    if run.method == PURE_NOISE:
+        embedding = embedded(data, DEFAULT, module, kept)
+        return made(embedding, run, None, lambda opened: drowned(opened, run.seed))
+    if run.method == PERMUTED:
+        return made(permuted(train, kept), run, None)
     if run.method == REAL:
         return some_of(train, RECORDS, run.seed)
     drawn = gaussian_records(

@@ -45,6 +45,7 @@ from .sections import finished, keep, rows_over_seeds
 RESULTS = Path(__file__).parent / "results/images.json"
 RECORDS, CLASSES = 60_000, 10
 SEPARATOR = " | "
+PURE_NOISE, PERMUTED = "control: pure noise", "control: permuted labels"
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,14 @@ def through_files(
         settings = chosen_settings(opened, None, {"seed": run.seed, **chosen})
         generate(opened, folder / "synthetic", count=RECORDS, settings=settings)
         return read_synthetic(folder / "synthetic")
+
+
+def drowned(opened: OpenedRelease, seed: int) -> OpenedRelease:
+    """A release of nothing but as much noise as there is in this one."""
+    made = opened.release
+    drawn = np.random.default_rng(seed).standard_normal(made.embedding.shape)
+    noise: NDArray[np.float32] = (drawn * made.noise_per_coordinate).astype(np.float32)
+    return replace(opened, release=replace(made, embedding=noise))
 
 
 def default(data: Path, run: Run) -> LabelledImages:
@@ -140,16 +149,8 @@ def gaussian(data: Path, run: Run) -> LabelledImages:
 
 def pure_noise(data: Path, run: Run) -> LabelledImages:
     """A control: a release that holds nothing but its noise; to be at chance."""
-
-    def drown(opened: OpenedRelease) -> OpenedRelease:
-        made = opened.release
-        drawn = np.random.default_rng(run.seed).standard_normal(made.embedding.shape)
-        noise: NDArray[np.float32] = (drawn * made.noise_per_coordinate).astype(np.float32)
-        return replace(opened, release=replace(made, embedding=noise))
-
-    return through_files(
-        embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)), run, drown
-    )
+    embedding = embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES))
+    return through_files(embedding, run, lambda opened: drowned(opened, run.seed))
 
 
 def permuted_labels(data: Path, run: Run) -> LabelledImages:
@@ -174,8 +175,8 @@ METHODS: dict[str, Callable[[Path, Run], LabelledImages]] = {
     "rff, reweighted (PEARL)": pearl,
     "hermite (DP-HP)": hermite,
     "Gaussian": gaussian,
-    "control: pure noise": pure_noise,
-    "control: permuted labels": permuted_labels,
+    PURE_NOISE: pure_noise,
+    PERMUTED: permuted_labels,
 }
 
 
