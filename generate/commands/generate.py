@@ -101,7 +101,8 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),
-    help=f"Training steps [default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
+    help="Training steps, at most: towards mean images there are no more as soon as noise explains "
+    f"the distance [default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
     f"{GALLERY} {OF_A_GALLERY['steps']}; for tables {_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(
