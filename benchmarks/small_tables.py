@@ -41,7 +41,18 @@ from dpntk.release import PrivacyParameters, release
 from . import tables
 from .material.named import named_table
 from .sections import finished, keep
-from .tables import COMPETITORS, SEPARATOR, Data, Run, default, delta_for, prepare, result_of
+from .tables import (
+    ADD_REMOVE,
+    COMPETITORS,
+    SEPARATOR,
+    Data,
+    Run,
+    default,
+    default_add_remove,
+    delta_for,
+    prepare,
+    result_of,
+)
 
 RESULTS = Path(__file__).parent / "results/small_tables.json"
 ALL = 0
@@ -94,7 +105,11 @@ def noisy_columns(data: Data, run: Run) -> Table:
         return read_real_table(folder / "rows.parquet", "train", schema)
 
 
-OURS: dict[str, Callable[[Data, Run], Table]] = {"default": default, "noisy columns": noisy_columns}
+OURS: dict[str, Callable[[Data, Run], Table]] = {
+    "default": default,
+    ADD_REMOVE: default_add_remove,
+    "noisy columns": noisy_columns,
+}
 METHODS = OURS | COMPETITORS
 
 

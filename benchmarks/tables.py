@@ -38,6 +38,7 @@ import pyarrow as pa
 import pyarrow.csv
 from pyarrow import parquet
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.schema.table import CsvFormat, TableSchema
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources.options import SourceOptions
@@ -96,7 +97,9 @@ class Run:
         return SEPARATOR.join((self.data, self.method, f"{self.epsilon:g}", str(self.seed)))
 
 
-def through_files(data: Data, run: Run, features: str) -> Table:
+def through_files(
+    data: Data, run: Run, features: str, adjacency: Adjacency = Adjacency.REPLACE_ONE
+) -> Table:
     """Synthetic rows, by way of the files that users have."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -104,7 +107,8 @@ def through_files(data: Data, run: Run, features: str) -> Table:
             data.train, FeatureOptions(features, seed=run.seed), SourceOptions(schema=data.schema)
         )
         save_embedding(embedding, folder / "embedding.h5")
-        parameters = PrivacyParameters(run.epsilon, delta_for(embedding.records))
+        delta = delta_for(embedding.records)
+        parameters = PrivacyParameters(run.epsilon, delta, adjacency=adjacency)
         release(folder / "embedding.h5", folder / "release.h5", parameters)
         settings = TableSettings(seed=run.seed)
         generate(folder / "release.h5", folder / "synthetic", settings=settings)
@@ -119,6 +123,11 @@ def delta_for(records: int) -> float:
 def default(data: Data, run: Run) -> Table:
     """What a user gets who chooses nothing."""
     return through_files(data, run, "ntk")
+
+
+def default_add_remove(data: Data, run: Run) -> Table:
+    """The same, of releases that protect what MST and AIM do: a row more or less."""
+    return through_files(data, run, "ntk", Adjacency.ADD_REMOVE)
 
 
 def rff(data: Data, run: Run) -> Table:
@@ -148,6 +157,7 @@ def competitor(data: Data, run: Run, *, name: str) -> Table:
         return rows_of(train, name, run.epsilon, delta_for(len(train)), run.seed, Path(folder))
 
 
+ADD_REMOVE = "default, add-remove"
 COMPETITORS: dict[str, Callable[[Data, Run], Table]] = {
     f"{name}, add-remove": partial(competitor, name=name) for name in NAMES
 }
@@ -155,6 +165,7 @@ OURS: dict[str, Callable[[Data, Run], Table]] = {
     "real records": real,
     "independent columns": independent,
     "default": default,
+    ADD_REMOVE: default_add_remove,
     "rff (DP-MERF)": rff,
     "hermite (DP-HP)": hermite,
 }
