@@ -7,10 +7,11 @@ many real training images beside them. `material/cifar.py` makes CIFAR-10, and
 `material/public_module.py` the modules: efficientnet-lite0 for "perceptual", efficientnet-lite2
 with --last to measure in.
 
-Embeddings are kept in a folder, since there is nothing random about them: only releases differ.
-They are sensitive if the images are. The controls are the default with a release that holds nothing
-but its noise, and with labels in another order; both have to be at chance. Finished runs are kept
-in benchmarks/results/colour.json; the table is a section of benchmarks/results/README.md.
+Embeddings are kept in a folder, since there is nothing random about them: only releases differ; and
+beside them a picture of what each run made. They are sensitive if the images are. The controls are
+the default with a release that holds nothing but its noise, and with labels in another order; both
+have to be at chance. Finished runs are kept in benchmarks/results/colour.json; the table is a
+section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.colour NAME=FOLDER --metric-module FILE [--module FILE] [--seeds N]
      [--epsilons E ...] [--methods M ...] [--embeddings FOLDER]
@@ -87,9 +88,10 @@ def made(
     embedding: Path,
     run: Run,
     module: Path | None,
+    pictures: Path,
     change: Callable[[OpenedRelease], OpenedRelease] = lambda opened: opened,
 ) -> LabelledImages:
-    """Synthetic images, by way of the files that users have."""
+    """Synthetic images, by way of the files that users have; some of them are shown in a folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copy(embedding, folder / "embedding.h5")  # every run's is the first release
@@ -98,6 +100,8 @@ def made(
         needed = module if run.method == PERCEPTUAL else None
         opened = change(open_release(folder / "release.h5"))
         generate(opened, folder / "synthetic", count=RECORDS, module=needed)
+        named = run.key.replace(SEPARATOR, ", ").replace(": ", " ")
+        shutil.copy(folder / "synthetic" / "preview.png", pictures / f"{named}.png")
         return read_synthetic(folder / "synthetic")
 
 
@@ -106,12 +110,12 @@ def images_of(
 ) -> LabelledImages:
     """What a method makes."""
     if run.method in MAPS:
-        return made(embedded(data, run.method, module, kept), run, module)
+        return made(embedded(data, run.method, module, kept), run, module, kept)
     if run.method == PURE_NOISE:
         embedding = embedded(data, DEFAULT, module, kept)
-        return made(embedding, run, None, lambda opened: drowned(opened, run.seed))
+        return made(embedding, run, None, kept, lambda opened: drowned(opened, run.seed))
     if run.method == PERMUTED:
-        return made(permuted(train, kept), run, None)
+        return made(permuted(train, kept), run, None, kept)
     if run.method == REAL:
         return some_of(train, RECORDS, run.seed)
     drawn = gaussian_records(
