@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -15,8 +15,9 @@ from .settings import TrainingSettings
 
 G = TypeVar("G", bound=nn.Module)
 G_co = TypeVar("G_co", bound=nn.Module, covariant=True)
-_AVERAGED: Final = 20
-"""Steps over which the reported loss is averaged."""
+AT_ONCE: Final = 20
+"""Steps over which the reported loss is averaged, at the most; until then a card is not waited for.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,34 @@ def untrained(make: Callable[[], G], seed: int) -> G:
         return make()
 
 
+class _Course:
+    """How a training goes, noted where it is computed: a card is waited for when it is read.
+
+    A step after which something is no number does not count, nor does any after it: gradients
+    become 0, so that what is trained stays numbers whatever comes after.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._diverged = torch.zeros((), dtype=torch.int64, device=device)
+        self._losses: list[Tensor] = []
+
+    def note(self, step: int, loss: Loss, parameters: Sequence[Tensor]) -> None:
+        """Note a step whose gradients are known, before they are followed."""
+        slopes = [each.grad for each in parameters if each.grad is not None]
+        well = _finite([loss.minimised, loss.reported, *slopes])
+        self._diverged = torch.where(well | (self._diverged > 0), self._diverged, step)
+        for slope in slopes:
+            slope.masked_fill_(self._diverged > 0, 0.0)
+        self._losses.append(loss.reported.detach())
+
+    def read(self) -> tuple[int, Tensor]:
+        """The first step that diverged, or 0, and the losses of the steps since the last time."""
+        losses = torch.stack(self._losses)
+        self._losses.clear()
+        both = torch.cat([self._diverged.view(1).double(), losses.double()]).cpu()
+        return int(both[0]), both[1:].to(losses.dtype)
+
+
 def descend(
     generator: G,
     loss_at: Callable[[int], Loss],
@@ -72,10 +101,13 @@ def descend(
 ) -> Training[G]:
     """Adam, with the learning rate of the settings.
 
+    A card is given its steps and waited for where losses are noted, or after `AT_ONCE` steps.
+
     Args:
         generator: whose parameters are trained, in place.
         loss_at: the loss of a fresh batch at a step, counted from 1.
-        noise_floor: what the release's noise alone adds to the reported loss, in expectation.
+        noise_floor: what the release's noise alone adds to the reported loss, in expectation. It
+            may change after multiples of `AT_ONCE` steps.
         settings: how many steps, and how long.
         as_near_as_noise: whether to stop where the loss is what noise alone explains, by the
             discrepancy principle (Morozov 1966, "On the Solution of Functional Equations by
@@ -87,38 +119,65 @@ def descend(
     steps = settings.steps
     optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, settings.rate)
-    every = 1 if as_near_as_noise else max(1, min(_AVERAGED, steps // 10))
-    recent: list[Tensor] = []
-    losses: list[LossPoint] = []
-    remark = ""
     parameters = list(generator.parameters())
+    device = parameters[0].device
+    every = _unread(device) if as_near_as_noise else max(1, min(AT_ONCE, steps // 10))
+    course = _Course(device)
+    earlier: list[dict[str, Tensor]] = []
+    losses: list[LossPoint] = []
+    remark, near = "", None
     with progress("training", steps, "steps") as advance:
         for step in range(1, steps + 1):
-            diverged = f"the training diverged at step {step}: lower --lr"
             loss = loss_at(step)
-            require_finite([loss.minimised, loss.reported], diverged)
             optimiser.zero_grad()
             loss.minimised.backward()
-            require_finite((p.grad for p in parameters if p.grad is not None), diverged)
+            course.note(step, loss, parameters)
             optimiser.step()
             schedule.step()
-            recent.append(loss.reported.detach())
-            if step % every == 0:
-                mean = torch.stack(recent).mean().item()
-                recent.clear()
-                losses.append(LossPoint(step, mean))
-                remark = f"loss {mean:.4f}, noise floor {noise_floor():.4f}"
+            if step % every == 0 or step == steps:
+                diverged, recent = course.read()
+                before = step - len(recent)
+                if as_near_as_noise:
+                    near = _first_at_most(noise_floor(), recent)
+                    recent = recent[:near]
+                    noted = [LossPoint(*it) for it in enumerate(recent.tolist(), before + 1)]
+                else:
+                    noted = [LossPoint(step, recent.mean().item())] if step % every == 0 else []
+                if 0 < diverged <= before + len(recent):
+                    raise GeneratorError(f"the training diverged at step {diverged}: lower --lr")
+                losses += noted
+                remark = f"loss {losses[-1].loss:.4f}, noise floor {noise_floor():.4f}"
+                if near is not None and near <= len(earlier):
+                    generator.load_state_dict(earlier[near - 1])
+                earlier.clear()
+            elif as_near_as_noise:
+                earlier.append({n: each.clone() for n, each in generator.state_dict().items()})
             advance(1, remark)
-            if as_near_as_noise and losses[-1].loss <= noise_floor():
+            if near is not None:
                 break
     return Training(generator.cpu().eval(), tuple(losses), noise_floor())
 
 
-def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
-    """Stop where numbers have overflowed, before anything goes through them backwards.
+def _unread(device: torch.device) -> int:
+    """How many steps to take before it is looked at whether one was near enough.
 
-    What comes out is no worse than useless, but torch's `grid_sample` reads and writes anywhere in
-    memory when it is to fetch a pixel from a place that is no number.
+    A processor has nothing to wait for, and would have taken the rest of them in vain.
+    """
+    return 1 if device.type == "cpu" else AT_ONCE
+
+
+def _first_at_most(most: float, losses: Tensor) -> int | None:
+    """Which of some losses, counted from 1, is the first that is no larger."""
+    return next((n for n, each in enumerate(losses.tolist(), 1) if each <= most), None)
+
+
+def _finite(values: Iterable[Tensor]) -> Tensor:
+    """Whether all of them are numbers, a bool where they are."""
+    return torch.stack([value.isfinite().all() for value in values]).all()
+
+
+def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
+    """Stop where numbers have overflowed. A card is waited for.
 
     Args:
         values: whatever is computed with next.
@@ -127,7 +186,7 @@ def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
     Raises:
         GeneratorError: one is.
     """
-    if not torch.stack([value.isfinite().all() for value in values]).all():
+    if not _finite(values):
         raise GeneratorError(otherwise)
 
 

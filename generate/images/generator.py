@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ _FLOW_SCALE: Final = 0.03
 """Of displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
 FLOW_GRID: Final = 5
 """Control points of a displacement, along either side."""
+_FARTHEST: Final = 2.0**100
+"""Displacements beyond this have overflowed, or do when they are interpolated."""
 
 
 @dataclass(frozen=True)
@@ -163,16 +166,28 @@ class ConditionalGenerator(nn.Module):
             flows: of each group, (k, any number, 2, grid, grid).
 
         Returns:
-            (k, b, channels * side * side), values 0..1.
+            (k, b, channels * side * side), values 0..1; not a number in all pixels of an image
+            that would be displaced by what is none.
         """
         weights, moves = code.split([self.spec.factors, flows.shape[1]], dim=-1)
+        coarse = moves @ flows.flatten(2)
+        # Torch's `grid_sample` reads and writes anywhere in memory when it is to fetch a pixel from
+        # a place that is no number. So such an image is none before it is displaced, and stays at
+        # its place: whoever looks at it or at its loss finds that it is no number.
+        lost = ~(coarse.abs() < _FARTHEST).all(dim=-1, keepdim=True)
+        weights = weights.masked_fill(lost, math.nan)
         still = self.template[classes] + weights @ self.factors[classes]
-        return self._displaced(still, self._displacements(moves, flows)).clamp(0.0, 1.0)
+        displacements = self._displacements(coarse.masked_fill(lost, 0.0))
+        return self._displaced(still, displacements).clamp(0.0, 1.0)
 
-    def _displacements(self, moves: Tensor, flows: Tensor) -> Tensor:
-        """Where each pixel is fetched from, relative to itself, (k b, side, side, 2)."""
+    def _displacements(self, coarse: Tensor) -> Tensor:
+        """Where pixels are fetched from, relative to themselves, (k b, side, side, 2).
+
+        Args:
+            coarse: the same at control points, (k, b, 2 * grid * grid).
+        """
         side = self.spec.side
-        coarse = (moves @ flows.flatten(2)).view(-1, 2, FLOW_GRID, FLOW_GRID)
+        coarse = coarse.view(-1, 2, FLOW_GRID, FLOW_GRID)
         fine = nn.functional.interpolate(coarse, (side, side), mode="bicubic", align_corners=True)
         return fine.permute(0, 2, 3, 1)
 

@@ -33,7 +33,8 @@ from .whitening import WhitenedDistance
 G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
 _LOOK_EVERY: Final = 200
 _LOOKED_AT: Final = 100
-"""After so many steps the objective looks at so many records of each class, to weigh directions."""
+"""After so many steps the objective looks at so many records of each class, to weigh directions. A
+multiple of `AT_ONCE`: only then may the noise floor change."""
 _CLEAR: Final = 0.006
 """Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
 _LEAST_STEPS: Final = 30

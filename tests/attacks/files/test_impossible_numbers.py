@@ -22,6 +22,8 @@ from dpntk.common.errors import FormatError, GeneratorError
 from dpntk.embed import Embedding
 from dpntk.generate.fit.descent import Loss, descend
 from dpntk.generate.fit.settings import TrainingSettings
+from dpntk.generate.images.deformations import DeformedGenerator
+from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
@@ -78,9 +80,12 @@ def test_whatever_an_owner_writes_is_read(
 
 
 @pytest.mark.parametrize("where", ["the loss", "a gradient"])
-def test_nothing_that_is_no_number_goes_backwards(where: str) -> None:
-    """Torch's `grid_sample` reads out of bounds when it is to fetch a pixel from no place."""
+@pytest.mark.parametrize("steps", [10, 400, 404])
+@pytest.mark.parametrize("step", [3, 10, -1, 0])
+def test_nothing_that_is_no_number_is_learnt(where: str, steps: int, step: int) -> None:
+    """It is noticed some steps later, and said of the step where it was."""
     network = nn.Linear(1, 1)
+    bad = step if step > 0 else steps + step
 
     class Overflows(torch.autograd.Function):
         @staticmethod
@@ -89,20 +94,48 @@ def test_nothing_that_is_no_number_goes_backwards(where: str) -> None:
 
         @staticmethod
         def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ANN401
-            assert where == "a gradient"
             return gradient * math.inf
 
+    taken = []
+
     def loss_at(step: int) -> Loss:
-        value = network(torch.ones(1)).sum()
-        if step == 3:
+        taken.append(step)
+        value = network(torch.ones(1)).square().sum()
+        if step == bad:
             value = Overflows.apply(value)  # type: ignore[no-untyped-call]
         return Loss(value, value)
 
     before = [p.detach().clone() for p in network.parameters()]
-    with pytest.raises(GeneratorError, match="diverged at step 3: lower --lr"):
-        descend(network, loss_at, lambda: 0.0, TrainingSettings(steps=10, learning_rate=0.1))
+    with pytest.raises(GeneratorError, match=f"diverged at step {bad}: lower --lr"):
+        descend(network, loss_at, lambda: 0.0, TrainingSettings(steps=steps, learning_rate=0.1))
+    assert taken[-1] - bad < 20
     assert all(bool(p.isfinite().all()) for p in network.parameters())
     assert any(not torch.equal(p, q) for p, q in zip(before, network.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 3e38, 1e37])
+@pytest.mark.parametrize("deformed", [False, True])
+def test_no_pixel_is_fetched_from_a_place_that_is_no_number(
+    monkeypatch: pytest.MonkeyPatch, number: float, deformed: bool
+) -> None:
+    """Torch's `grid_sample` reads out of bounds there; what it does not, comes out as it was."""
+    right = nn.functional.grid_sample
+
+    def guarded(images: Tensor, places: Tensor, **options: Any) -> Tensor:  # noqa: ANN401
+        assert bool(places.isfinite().all())
+        return right(images, places, **options)
+
+    monkeypatch.setattr(nn.functional, "grid_sample", guarded)
+    template = ConditionalGenerator(GeneratorSpec(8, 3))
+    generator = DeformedGenerator(template) if deformed else template
+    code, classes = torch.randn(3, 4, generator.spec.code), torch.arange(3)
+    before = generator(code, classes).detach()
+    with torch.no_grad():
+        template.flows[1, 2] = number
+    made = generator(code, classes)
+    assert bool(made[1].isnan().all())
+    assert torch.equal(made[[0, 2]], before[[0, 2]])
+    made.sum().backward()
 
 
 def test_figures_that_would_take_gigabytes_to_check_are_refused_at_once() -> None:

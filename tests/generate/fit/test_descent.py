@@ -1,4 +1,7 @@
-"""Gradient descent stops where noise alone explains the loss, if it is asked to."""
+"""Gradient descent stops where noise alone explains the loss, if it is asked to.
+
+On a card that is found out some steps later, and the result is the same.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import pytest
 import torch
 from torch import nn
 
+from dpntk.common.errors import GeneratorError
+from dpntk.generate.fit import descent
 from dpntk.generate.fit.descent import Loss, Training, descend
 from dpntk.generate.fit.settings import TrainingSettings
 
@@ -18,16 +23,21 @@ class Number(nn.Module):
         self.value = nn.Parameter(torch.ones(()))
 
 
-def descended(floor: float, *, as_near_as_noise: bool) -> Training[Number]:
-    """Down a square."""
+def down_a_square(
+    floor: float, settings: TrainingSettings, *, as_near_as_noise: bool = True, bad: int = 0
+) -> Training[Number]:
     number = Number()
 
     def loss_at(step: int) -> Loss:
-        square = number.value.square()
+        square = number.value.square() * (torch.nan if step == bad else 1.0)
         return Loss(square, square)
 
-    settings = TrainingSettings(steps=100, learning_rate=0.1)
     return descend(number, loss_at, lambda: floor, settings, as_near_as_noise=as_near_as_noise)
+
+
+def descended(floor: float, *, as_near_as_noise: bool) -> Training[Number]:
+    settings = TrainingSettings(steps=100, learning_rate=0.1)
+    return down_a_square(floor, settings, as_near_as_noise=as_near_as_noise)
 
 
 @pytest.mark.parametrize("floor", [0.7, 0.2])
@@ -41,3 +51,31 @@ def test_it_takes_all_steps_otherwise() -> None:
     assert descended(0.2, as_near_as_noise=False).losses[-1].step == 100
     below_any = descended(-1.0, as_near_as_noise=True).losses
     assert [point.step for point in below_any] == list(range(1, 101))
+
+
+@pytest.mark.parametrize("floor", [0.95, 0.7, 0.2, 1e-9, -1.0])
+@pytest.mark.parametrize("steps", [100, 13, 1])
+@pytest.mark.parametrize("at_once", [2, 3, descent.AT_ONCE])
+def test_steps_beyond_that_loss_are_taken_back(
+    monkeypatch: pytest.MonkeyPatch, floor: float, steps: int, at_once: int
+) -> None:
+    settings = TrainingSettings(steps=steps, learning_rate=0.1)
+    begun = down_a_square(floor, settings)
+    monkeypatch.setattr(descent, "_unread", lambda device: at_once)
+    late = down_a_square(floor, settings)
+    assert late.losses == begun.losses
+    assert torch.equal(late.generator.value, begun.generator.value)
+
+
+@pytest.mark.parametrize("bad", [2, 30])
+def test_divergence_matters_before_that_loss_alone(
+    monkeypatch: pytest.MonkeyPatch, bad: int
+) -> None:
+    """Of steps that were taken in vain nobody hears."""
+    monkeypatch.setattr(descent, "_unread", lambda device: 50)
+    settings = TrainingSettings(steps=50, learning_rate=0.1)
+    if bad == 30:
+        assert down_a_square(0.2, settings, bad=bad).losses[-1].step < bad
+    else:
+        with pytest.raises(GeneratorError, match="diverged at step 2"):
+            down_a_square(0.2, settings, bad=bad)
