@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -128,11 +129,8 @@ class Gallery(nn.Module):
 
     def _shown(self, waves: Tensor) -> Tensor:
         """Coefficients (b, channels, side, side) to pixels, not bound to 0..1."""
-        side, channels = self.spec.side, self.spec.channels
-        colours = _colours(channels)
-        amplitudes = _amplitudes(side) * math.sqrt(channels / np.square(colours).sum())
-        scale, directions, cosine = (
-            torch.from_numpy(numbers).to(waves) for numbers in (amplitudes, colours, cosines(side))
+        scale, directions, cosine = _transform(
+            self.spec.side, self.spec.channels, waves.dtype, waves.device
         )
         return _MIDDLE + torch.einsum(
             "bchw,cd->bdhw", cosine.T @ (scale * waves) @ cosine, directions
@@ -157,6 +155,23 @@ def _laid(images: Tensor, mirrored: Tensor, moves: Tensor) -> Tensor:
     each = torch.arange(len(images), device=images.device)[:, None, None]
     laid: Tensor = images.movedim(1, -1)[each, rows[:, :, None], columns[:, None, :]]
     return laid.movedim(-1, 1)
+
+
+@lru_cache(maxsize=8)
+def _transform(
+    side: int, channels: int, dtype: torch.dtype, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Amplitudes (side, side), colours (channels, channels) and waves (side, side).
+
+    A card is sent them once, and not at every step.
+    """
+    colours = _colours(channels)
+    amplitudes = _amplitudes(side) * math.sqrt(channels / np.square(colours).sum())
+    scale, directions, cosine = (
+        torch.from_numpy(numbers).to(device, dtype)
+        for numbers in (amplitudes, colours, cosines(side))
+    )
+    return scale, directions, cosine
 
 
 def _amplitudes(side: int) -> NDArray[np.float64]:

@@ -7,14 +7,10 @@ wait for it, fails here; and what is copied to it is counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from dpntk.common.schema import Schema
 from dpntk.common.schema.classes import numbered
@@ -25,8 +21,8 @@ from dpntk.embed.exact.tangent import ExactTangentFeatures
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.helpers.tables import PEOPLE
+from tests.helpers.traffic import CARD, Traffic
 
-CARD = torch.device("meta")
 IMAGES = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
 MAPS: dict[str, tuple[Schema, FeatureOptions]] = {
     "one layer behind scattering": (IMAGES, FeatureOptions(width=7)),
@@ -40,29 +36,6 @@ MAPS: dict[str, tuple[Schema, FeatureOptions]] = {
     "rff of a table": (PEOPLE, FeatureOptions("rff", frequencies=9)),
     "hermite": (PEOPLE, FeatureOptions("hermite")),
 }
-
-
-class Traffic(TorchDispatchMode):
-    """Sees every operation, and takes down what it moves to the card, in bytes."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.sent: list[int] = []
-
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple[object, ...] = (),
-        kwargs: dict[str, object] | None = None,
-    ) -> object:
-        made = func(*args, **(kwargs or {}))
-        tensors = [leaf for leaf in tree_leaves((args, made)) if isinstance(leaf, torch.Tensor)]
-        # A single number travels with the order to compute, and is no copy.
-        moved = [each.nbytes for each in tensors if each.device.type == "cpu" and each.dim()]
-        if any(each.device == CARD for each in tensors):
-            self.sent += moved
-        return made
 
 
 def records_of(schema: Schema, count: int = 50) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
