@@ -157,7 +157,9 @@ class Comparison:
         self._note(case, "release", *said)
         folder = self.release(case, released[0], *self._training, "-n", 500)
         again = self._both(
-            lambda commit, to: commit.run("generate", "--from", folder, "-n", 300, "-o", to)
+            lambda commit, to: commit.run(
+                "generate", "--from", folder, "-n", 300, "--seed", 1, "-o", to
+            )
         )
         self._note(case, "generate --from", *map(files, again))
 
