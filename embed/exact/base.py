@@ -20,6 +20,9 @@ from ...common.registry import Registry
 
 SAFETY: Final = 1.0 - 2.0**-40
 """Tables are shortened by this, far more than their error, before they are cut to integers."""
+_CACHED: Final = 2**18
+"""Numbers that a processor keeps at hand: more at a time would go to memory after every operation.
+"""
 
 
 class BatchFeatures(Protocol):
@@ -66,9 +69,16 @@ class ExplicitFeatures(Outlined):
 
     def norms(self) -> Tensor:
         """Norms in grid units, float64 (b,)."""
-        norms: Tensor = torch.linalg.vector_norm(self.values.double(), dim=1)
-        return norms
+        rows = self.values.split(rows_at_once(self.values))
+        return torch.cat([torch.linalg.vector_norm(some.double(), dim=1) for some in rows])
 
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
         column += self.values[rows].sum(dim=0)
+
+
+def rows_at_once(values: Tensor) -> int:
+    """How many rows of a matrix to go through at a time; on a card, all of them."""
+    if values.device.type != "cpu":
+        return max(1, len(values))
+    return max(1, _CACHED // max(1, values.shape[1]))

@@ -15,6 +15,7 @@ from dpntk.common.features.base import weights_digest
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.features.rff import RandomFourierFeatures
 from dpntk.embed.exact.grid import Grid
+from dpntk.embed.exact.rff import ExactRFF
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import open_release
@@ -41,6 +42,32 @@ def test_class_sums_equal_the_definition(grid: Grid) -> None:
     difference = np.abs(sums_of(grid, records, labels) * grid.unit - expected)
     # the phase is cut at 2^-20 turns
     assert difference.max() < 50 * 2 * math.pi * 2.0**-20 / math.sqrt(MAP.frequencies)
+
+
+def in_whole_numbers(
+    feature_map: RandomFourierFeatures, grid: Grid, records: NDArray[np.uint8]
+) -> NDArray[np.int64]:
+    """Features by the module's definition, with phases in integers, (b, d)."""
+    units = (feature_map.turns.astype(np.float64) * 2**32).astype(np.int64)
+    steps = (records.astype(np.int64) @ units.T) % 2**32 >> 12
+    largest = (1 - 2.0**-40) * grid.units_per_one / math.sqrt(feature_map.frequencies)
+    table = np.trunc(np.cos(np.arange(2**20) * (2 * np.pi / 2**20)) * largest).astype(np.int64)
+    return np.concatenate([table[steps], table[(steps - 2**18) % 2**20]], axis=1)
+
+
+@pytest.mark.parametrize("frequencies", [1, 7, 20_000])
+@pytest.mark.parametrize("largest", [2**3, 2**24])
+def test_every_bit_is_that_of_whole_numbers(grid: Grid, frequencies: int, largest: int) -> None:
+    """With phases up to what float64 holds, of either sign, and of more than is in a cache."""
+    random = np.random.default_rng(2)
+    units = random.integers(-largest, largest, (frequencies, 60), endpoint=True)
+    feature_map = RandomFourierFeatures((units / 2**32).astype(np.float32), levels=255)
+    exact = ExactRFF(feature_map, grid, torch.device("cpu"))
+    records = random.integers(0, 256, (min(60, exact.chunk_size), 60), dtype=np.uint8)
+    made = exact.features(torch.from_numpy(records).double())
+    expected = in_whole_numbers(feature_map, grid, records)
+    assert np.array_equal(made.values.numpy(), expected)
+    assert np.allclose(made.norms().numpy(), np.linalg.norm(expected.astype(float), axis=1))
 
 
 def test_integer_features_are_no_longer_than_one_and_not_much_shorter(grid: Grid) -> None:
