@@ -20,9 +20,12 @@ from ...common.registry import Registry
 
 SAFETY: Final = 1.0 - 2.0**-40
 """Tables are shortened by this, far more than their error, before they are cut to integers."""
-_CACHED: Final = 2**18
+CACHED: Final = 2**18
 """Numbers that a processor keeps at hand: more at a time would go to memory after every operation.
 """
+KEPT: Final = 2**21
+"""Numbers whose memory a processor's allocator keeps and gives again. Larger ones it fetches from
+the system every time, which takes longer than to compute them."""
 
 
 class BatchFeatures(Protocol):
@@ -77,8 +80,8 @@ class ExplicitFeatures(Outlined):
         column += self.values[rows].sum(dim=0)
 
 
-def rows_at_once(values: Tensor) -> int:
-    """How many rows of a matrix to go through at a time; on a card, all of them."""
+def rows_at_once(values: Tensor, numbers: int = CACHED) -> int:
+    """How many rows of a matrix have so many numbers; on a card, all of them."""
     if values.device.type != "cpu":
         return max(1, len(values))
-    return max(1, _CACHED // max(1, values.shape[1]))
+    return max(1, numbers // max(1, values.shape[1]))

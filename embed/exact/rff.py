@@ -16,14 +16,11 @@ import torch
 from torch import Tensor
 
 from ...common.features.rff import RandomFourierFeatures
-from .base import EXACT_FORMS, SAFETY, ExplicitFeatures, rows_at_once
+from .base import EXACT_FORMS, KEPT, SAFETY, ExplicitFeatures, rows_at_once
 from .grid import Grid
 
 _TABLE: Final = 2**20
 _CHUNK: Final = 1024
-_KEPT: Final = 2**21
-"""So many numbers of a chunk's features are memory that a processor's allocator gives again, where
-it fetches larger ones from the system every time. That took longer than the cosines."""
 
 
 @EXACT_FORMS.add(RandomFourierFeatures)
@@ -56,7 +53,7 @@ class ExactRFF:
         angles = np.arange(_TABLE) * (2 * np.pi / _TABLE)
         table = np.trunc(np.cos(angles) * largest).astype(np.int64)
         self._table = torch.from_numpy(table).to(device)
-        kept = max(1, _KEPT // feature_map.dimension) if device.type == "cpu" else _CHUNK
+        kept = max(1, KEPT // feature_map.dimension) if device.type == "cpu" else _CHUNK
         self._chunk = min(_CHUNK, kept)
 
     @property

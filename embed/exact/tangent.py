@@ -31,7 +31,7 @@ from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
 from ...common.outline import Outlined
 from .affine import ExactAffine
-from .base import EXACT_FORMS, SAFETY
+from .base import EXACT_FORMS, KEPT, SAFETY, rows_at_once
 from .grid import Grid
 from .scattering import ExactFront
 
@@ -92,10 +92,15 @@ class Products(Outlined):
     def add_up(column: Tensor, some: Sequence[tuple[Products, slice]]) -> None:
         """Add rows of several such parts to the sums of a class, int64 (outputs x inputs,)."""
         pairs = [(u[rows].T, w[rows]) for part, rows in some for u, w in part.pairs]
-        total = pairs[0][0] @ pairs[0][1]
-        for left, right in pairs[1:]:
-            total.addmm_(left, right)
-        column.view(total.shape).add_(total.to(torch.int64))
+        matrix = column.view(len(pairs[0][0]), -1)
+        # A few outputs at a time, in memory that is there; twice, in floating point and whole.
+        outputs = rows_at_once(matrix, KEPT // 2)
+        for start in range(0, len(matrix), outputs):
+            few = slice(start, start + outputs)
+            total = pairs[0][0][few] @ pairs[0][1]
+            for left, right in pairs[1:]:
+                total.addmm_(left[few], right)
+            matrix[few].add_(total.to(torch.int64))
 
 
 Part = DenseFeatures | Products

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.numerics.exact import round_to_digits, sum_in_fixed_order
+from dpntk.embed.exact import tangent
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.reference import features, network_of
 from dpntk.embed.exact.scattering import ExactFront
@@ -58,6 +59,17 @@ def test_class_sums_equal_the_per_record_gradients(
     expected = oracle(network, records).T @ np.eye(CLASSES)[labels]
     found = sums_of(network, records, labels, grid, device=device) * grid.unit
     assert np.abs(found - expected).max() / len(records) < 1e-9
+
+
+@every_network
+def test_outputs_are_added_up_a_few_at_a_time_to_the_same_bits(
+    network: TangentFeatures, grid: Grid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records, labels = draw_records(40, size=network.record_size)
+    whole = sums_of(network, records, labels, grid)
+    for numbers in (1, 100):
+        monkeypatch.setattr(tangent, "KEPT", numbers)
+        assert np.array_equal(sums_of(network, records, labels, grid), whole)
 
 
 @every_network
