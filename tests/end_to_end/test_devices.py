@@ -81,3 +81,46 @@ def test_tables_go_the_whole_way(
     made = dpntk("generate", "--steps", 3, "-n", 30, "--device", device)
     assert made.code == 0, made.stderr
     assert len((tmp_path / "synthetic" / "table.csv").read_text().splitlines()) == 31
+
+
+@every_device
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("--generator", "gallery", "--objective", "running"),
+        ("--generator", "resnet", "--objective", "mmd"),
+        ("--generator", "cnn", "--objective", "whitened"),
+        ("--objective", "pearl"),
+        ("--points", 2),
+    ],
+    ids=str,
+)
+def test_whatever_makes_images_is_trained_there(
+    dpntk: Command, folder: Path, tmp_path: Path, device: torch.device, parts: tuple[object, ...]
+) -> None:
+    assert dpntk("embed", folder, "--features", "rff", "--frequencies", 9).code == 0
+    assert dpntk("release", "--eps", 5, "--delta", 1e-3).code == 0
+    count = () if "--points" in parts else ("-n", 6)
+    made = dpntk("generate", "--steps", 3, "--batch", 12, *count, "--device", device, *parts)
+    assert made.code == 0, made.stderr
+    with np.load(tmp_path / "synthetic" / "images.npz") as archive:
+        assert archive["x"].shape == (6, 8, 8)
+
+
+@every_device
+@pytest.mark.parametrize(
+    "parts",
+    [("--generator", "mlp", "--objective", "mmd"), ("--objective", "mmd")],
+    ids=str,
+)
+def test_whatever_makes_rows_is_trained_there(
+    dpntk: Command, tmp_path: Path, device: torch.device, parts: tuple[object, ...]
+) -> None:
+    save_schema(PEOPLE, tmp_path / "schema.toml")
+    (tmp_path / "a.csv").write_text(people(60))
+    network = ("--width", 5, "--marginals", 0)
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", *network).code == 0
+    assert dpntk("release", "--eps", 5, "--delta", 1e-3).code == 0
+    made = dpntk("generate", "--steps", 3, "--batch", 20, "-n", 6, "--device", device, *parts)
+    assert made.code == 0, made.stderr
+    assert len((tmp_path / "synthetic" / "table.csv").read_text().splitlines()) == 7

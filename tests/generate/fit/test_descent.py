@@ -13,6 +13,9 @@ from dpntk.common.errors import GeneratorError
 from dpntk.generate.fit import descent
 from dpntk.generate.fit.descent import Loss, Training, descend
 from dpntk.generate.fit.settings import TrainingSettings
+from tests.helpers.devices import every_device
+
+CPU = torch.device("cpu")
 
 
 class Number(nn.Module):
@@ -24,9 +27,14 @@ class Number(nn.Module):
 
 
 def down_a_square(
-    floor: float, settings: TrainingSettings, *, as_near_as_noise: bool = True, bad: int = 0
+    floor: float,
+    settings: TrainingSettings,
+    *,
+    as_near_as_noise: bool = True,
+    bad: int = 0,
+    device: torch.device = CPU,
 ) -> Training[Number]:
-    number = Number()
+    number = Number().to(device)
 
     def loss_at(step: int) -> Loss:
         square = number.value.square() * (torch.nan if step == bad else 1.0)
@@ -35,22 +43,32 @@ def down_a_square(
     return descend(number, loss_at, lambda: floor, settings, as_near_as_noise=as_near_as_noise)
 
 
-def descended(floor: float, *, as_near_as_noise: bool) -> Training[Number]:
-    settings = TrainingSettings(steps=100, learning_rate=0.1)
-    return down_a_square(floor, settings, as_near_as_noise=as_near_as_noise)
+LONG = TrainingSettings(steps=100, learning_rate=0.1)
 
 
+@every_device
 @pytest.mark.parametrize("floor", [0.7, 0.2])
-def test_it_stops_at_the_first_loss_that_noise_explains(floor: float) -> None:
-    losses = [point.loss for point in descended(floor, as_near_as_noise=True).losses]
+def test_it_stops_at_the_first_loss_that_noise_explains(floor: float, device: torch.device) -> None:
+    found = down_a_square(floor, LONG, device=device)
+    losses = [point.loss for point in found.losses]
     assert len(losses) < 20
     assert losses[-1] <= floor < min(losses[:-1])
+    short = [point.step for point in down_a_square(floor, LONG).losses]
+    assert [point.step for point in found.losses] == short
 
 
-def test_it_takes_all_steps_otherwise() -> None:
-    assert descended(0.2, as_near_as_noise=False).losses[-1].step == 100
-    below_any = descended(-1.0, as_near_as_noise=True).losses
+@every_device
+def test_it_takes_all_steps_otherwise(device: torch.device) -> None:
+    assert down_a_square(0.2, LONG, as_near_as_noise=False, device=device).losses[-1].step == 100
+    below_any = down_a_square(-1.0, LONG, device=device).losses
     assert [point.step for point in below_any] == list(range(1, 101))
+
+
+@every_device
+@pytest.mark.parametrize("as_near_as_noise", [False, True])
+def test_it_says_at_which_step_it_diverged(as_near_as_noise: bool, device: torch.device) -> None:
+    with pytest.raises(GeneratorError, match=r"^the training diverged at step 33: lower --lr$"):
+        down_a_square(-1.0, LONG, as_near_as_noise=as_near_as_noise, bad=33, device=device)
 
 
 @pytest.mark.parametrize("floor", [0.95, 0.7, 0.2, 1e-9, -1.0])
