@@ -9,6 +9,12 @@ disturbs all alike:
 - a step of stage three: the distance of a batch from a release and its gradient with respect to
   the records, in float32, against a plain pass in float32 (the generator's own cost apart).
 
+Then what bounds the embedding: the arithmetic of its products and convolutions for each record, and
+the bytes that its operations read and write as if none found them in a cache. Both are said beside
+what this machine was measured to do in the same turns, a product of square matrices in float64 and
+a copy of more than its caches hold: as the share of the embedding's time that they alone would have
+taken at that rate. The larger one is the bound; more than 100 % of copying is that caches helped.
+
 A plain pass goes from the records through the front and the network to the gradients of the
 network's weights; random Fourier features have none, so theirs is compared with the product of
 records and frequencies alone. Widths are those of the DP-NTK paper's table 5.
@@ -34,6 +40,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
 
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.ntk.architectures import layers_of
@@ -61,13 +70,23 @@ TABLE: dict[str, tuple[str, tuple[int, ...], Shape, int, int]] = {
 }
 OTHERS = ("fc_1l 400, scattering", "rff 5000")
 SIDE = 28
+SQUARE = 1536
+"""Rows and columns of the matrices whose product is the machine's arithmetic."""
+COPIED = 2**24
+"""Numbers in float64 whose copy is the machine's memory."""
+
+
+NOTHING = {torch.ops.aten.empty, torch.ops.aten.detach}
+LOOKUPS = {torch.ops.aten.index, torch.ops.aten.index_select}
 
 
 @dataclass(frozen=True)
 class Figures:
     """Seconds, and the process's largest memory in GiB.
 
-    `vmap` and `loop` are for a record each; None where there is no network.
+    `vmap` and `loop` are for a record each; None where there is no network. `arithmetic` and
+    `moved` are of the embedding, in operations and bytes for a record; `product` and `copying` are
+    what the machine does, in operations and bytes a second.
     """
 
     dimension: int
@@ -80,6 +99,45 @@ class Figures:
     step: float
     plain_step: float
     memory: float
+    arithmetic: float
+    moved: float
+    product: float
+    copying: float
+
+
+class Work(TorchDispatchMode):
+    """Counts what operations compute, and what they read and write.
+
+    Attributes:
+        arithmetic: floating-point operations of products and convolutions.
+        moved: bytes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.arithmetic = 0
+        self.moved = 0
+
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
+        given = kwargs or {}
+        made = func(*args, **given)
+        if func.is_view or func.overloadpacket in NOTHING:
+            return made
+        if (count := flop_registry.get(func.overloadpacket)) is not None:
+            self.arithmetic += count(*args, **given, out_val=made)
+        read, written = ([each for each in tree_leaves(of) if isinstance(each, Tensor)]
+                         for of in ((args, given), made))  # fmt: skip
+        size = sum(each.nbytes for each in written)
+        # Of a table no more is read than is taken.
+        most = size if func.overloadpacket in LOOKUPS else float("inf")
+        self.moved += size + int(sum(min(each.nbytes, most) for each in read))
+        return made
 
 
 def draw(name: str) -> tuple[FeatureMap, int, int]:
@@ -163,8 +221,13 @@ def measure(name: str, device: torch.device) -> Figures:
         found = kernel.features(inputs)
         (found.gram().sum() - 2 * found.inner(matrix).sum()).backward()
 
+    square = torch.randn(SQUARE, SQUARE, dtype=torch.float64, device=device)
+    source = torch.randn(COPIED, dtype=torch.float64, device=device)
+    target = torch.empty_like(source)
     times = medians(
         {
+            "product": lambda: square @ square,
+            "copying": lambda: target.copy_(source),
             "embed": embed,
             "plain": plain_pass(feature_map, values),
             "step": step,
@@ -173,6 +236,8 @@ def measure(name: str, device: torch.device) -> Figures:
         device,
     )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    with Work() as work:
+        embed()
     slow: dict[str, float] = {}
     if isinstance(feature_map, TangentFeatures):
         known, few = feature_map, 4
@@ -201,6 +266,10 @@ def measure(name: str, device: torch.device) -> Figures:
         times["step"],
         times["plain step"],
         memory,
+        work.arithmetic / count,
+        work.moved / count,
+        2 * SQUARE**3 / times["product"],
+        2 * source.nbytes / times["copying"],
     )
 
 
@@ -220,6 +289,12 @@ def main() -> None:
         "loop is slower", "step, ms", "times plain", "memory, GiB",
     ):  # fmt: skip
         table.add_column(column, justify="right")
+    bounds = Table(title="what bounds the embedding")
+    for column in (
+        "map", "MFLOP a record", "GFLOP/s", "product's", "of the time",
+        "KB a record", "GB/s", "copying's", "of the time",
+    ):  # fmt: skip
+        bounds.add_column(column, justify="right")
     for name in [chosen.only] if chosen.only else [*TABLE, *OTHERS]:
         command = [sys.executable, str(Path(__file__)), "--json", "--only", name]
         done = subprocess.run(  # noqa: S603
@@ -238,7 +313,19 @@ def main() -> None:
             f"{found.step / found.plain_step:.2f}",
             f"{found.memory:.2f}",
         )
+        bounds.add_row(
+            name,
+            f"{found.arithmetic / 1e6:.2f}",
+            f"{found.arithmetic / each / 1e9:.1f}",
+            f"{found.product / 1e9:.1f}",
+            f"{found.arithmetic / each / found.product:.0%}",
+            f"{found.moved / 1e3:,.0f}",
+            f"{found.moved / each / 1e9:.1f}",
+            f"{found.copying / 1e9:.1f}",
+            f"{found.moved / each / found.copying:.0%}",
+        )
     Console(width=160).print(table)
+    Console(width=160).print(bounds)
 
 
 if __name__ == "__main__":
