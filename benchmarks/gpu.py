@@ -67,14 +67,14 @@ class Rates:
         map: what they are embedded by.
         embedding: for each number of records to embed.
         plain: of a plain forward and backward pass.
-        copying: to the device.
+        copying: to the device; None on a processor, which has records already.
         peak: memory in GiB.
     """
 
     map: str
     embedding: dict[int, float]
     plain: float
-    copying: float
+    copying: float | None
     peak: float
 
 
@@ -159,7 +159,8 @@ def rates_of(name: str, on: Device, counts: tuple[int, ...]) -> Rates:
     def copy() -> int:
         return len(upload(next(some)))
 
-    return Rates(name, embedding, on.rate(plain), on.rate(copy, max(counts)), peak)
+    copying = None if on.device.type == "cpu" else on.rate(copy, max(counts))
+    return Rates(name, embedding, on.rate(plain), copying, peak)
 
 
 def step_of(batch: int, on: Device, steps: int) -> float:
@@ -230,7 +231,8 @@ def main(folder: Path | None, device: str, quick: bool, output: Path) -> None:
         best = max(found.embedding.values())
         each = [f"{rate:,.0f}" for rate in found.embedding.values()]
         share, peak = f"{best / found.plain:.0%}", f"{found.peak:.2f}"
-        table.add_row(name, *each, f"{found.plain:,.0f}", share, f"{found.copying:,.0f}", peak)
+        copying = "" if found.copying is None else f"{found.copying:,.0f}"
+        table.add_row(name, *each, f"{found.plain:,.0f}", share, copying, peak)
     console.print(table)
     steps = {batch: step_of(batch, on, 2 if quick else 10) for batch in BATCHES[: 2 - quick]}
     for batch, seconds in steps.items():

@@ -79,8 +79,9 @@ class _Course:
         slopes = [each.grad for each in parameters if each.grad is not None]
         well = _finite([loss.minimised, loss.reported, *slopes])
         self._diverged = torch.where(well | (self._diverged > 0), self._diverged, step)
+        over = self._diverged > 0
         for slope in slopes:
-            slope.masked_fill_(self._diverged > 0, 0.0)
+            slope.masked_fill_(over, 0.0)
         self._losses.append(loss.reported.detach())
 
     def read(self) -> tuple[int, Tensor]:
