@@ -71,6 +71,9 @@ class FeatureOptions(Terse):
             what it shows anyway, where there are moments; "none" keeps it from that.
         moments: of "ntk" on tables with marginals: weight of products of columns, which say how
             these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
+        target: of "ntk" on tables with such products: the name of a numeric column that others are
+            to predict. Its products are larger, so there is less noise beside them, and more beside
+            those of the others.
         pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
             (`dpntk.common.features.joint_image`); 0 leaves them out. If None, a release chooses it
             where the front is "scattering", and they are left out where it is not.
@@ -106,6 +109,7 @@ class FeatureOptions(Terse):
     marginals: float | None = None
     pairs: Sequence[str] = ()
     moments: float | None = None
+    target: str | None = None
     pixels: float | None = None
     seed: int = 0
     module: Path | str | None = None
@@ -126,6 +130,7 @@ class FeatureOptions(Terse):
             ("length_scale", self.length_scale, (float, int, absent), "a number"),
             ("marginals", self.marginals, (float, int, absent), "a weight from 0 to below 1"),
             ("moments", self.moments, (float, int, absent), "a weight from 0 to below 1"),
+            ("target", self.target, (str, absent), "the name of a column"),
             ("pixels", self.pixels, (float, int, absent), "a weight from 0 to below 1"),
             ("pairs", self.pairs, (tuple, list), "a tuple, such as ('age,pay',) or ('all',)"),
             ("seed", self.seed, int, "a number"),
@@ -169,7 +174,7 @@ class FeatureOptions(Terse):
             return self.draw(schema), None
         self.refuse_network(f"it goes with --features ntk, not {self.kind}")
         self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
-        self.refuse_marginals("it goes with --features ntk")
+        self.refuse_marginals(f"it goes with tables and --features ntk, not {self.kind}")
         self.refuse_pixels("it goes with --features ntk")
         if not isinstance(schema, ImageSchema):
             raise SchemaError("--features perceptual: it is for images, not for tables")
@@ -209,10 +214,14 @@ class FeatureOptions(Terse):
             if not weight:
                 self.refuse_marginals("it goes with a weight of --marginals above 0")
             if weight and isinstance(schema, TableSchema):
-                moments = MomentFeatures.of(schema)
                 share = DEFAULT_MOMENTS if self.moments is None else self.moments
-                if not share:
-                    moments = None
+                moments = self._products(schema) if share else None
+                if moments is None and self.target is not None:
+                    why = "the table has no such products" if share else "--moments 0 has none"
+                    raise SchemaError(
+                        f"--target {self.target}: its products with other columns are to weigh "
+                        f"more, and {why}"
+                    )
                 marginals = self._with_pairs(schema, moments)
                 if moments is None:
                     return JointFeatures(network, marginals, weight)
@@ -231,6 +240,32 @@ class FeatureOptions(Terse):
         if self.kind not in FEATURES or not isinstance(kind, Drawn):
             raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")
         return kind.draw(schema.record_size, levels=schema.levels, seed=self.seed)
+
+    def _products(self, schema: TableSchema) -> MomentFeatures | None:
+        """Products of columns, with the target that was named; None if there are none."""
+        moments = MomentFeatures.of(schema)
+        if self.target is None:
+            return moments
+        columns = {block.column.name: block for block in blocks_of(schema)}
+        numeric = [name for name, block in columns.items() if block.column.kind.numeric]
+        wrong, names = f"--target {self.target}: ", ", ".join(numeric) or "none"
+        if self.target == schema.label:
+            raise SchemaError(
+                f"{wrong}it is the label, and all is released class by class as it is: without "
+                "--target, classes are what other columns predict"
+            )
+        if self.target in schema.left_out:
+            raise SchemaError(f"{wrong}the schema leaves it out; numeric columns are {names}")
+        if self.target in (column.name for column in schema.made):
+            raise SchemaError(f"{wrong}it is made anew, not read; numeric columns are {names}")
+        if self.target not in columns:
+            raise SchemaError(f"{wrong}there is no such column; numeric columns are {names}")
+        if self.target not in numeric:
+            raise SchemaError(
+                f"{wrong}its values are categories: make it the label of the schema, and leave "
+                f"--target out; numeric columns are {names}"
+            )
+        return moments and moments.aiming_at(columns[self.target].place.start)
 
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
         """Marginals of columns, and of those pairs that were asked for or may be chosen later."""
@@ -287,6 +322,8 @@ class FeatureOptions(Terse):
             raise SchemaError(f"--pairs {self.pairs[0]}: {why}")
         if self.moments:
             raise SchemaError(f"--moments {self.moments:g}: {why}")
+        if self.target is not None:
+            raise SchemaError(f"--target {self.target}: {why}")
 
     def refuse_pixels(self, why: str) -> None:
         """Refuse pixels, where a weight was asked for.

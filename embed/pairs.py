@@ -70,7 +70,7 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]
 def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[tuple[str, ...]]:
     """All pairs of columns of whose products a release can say whether they go together.
 
-    If there are too many, those with the fewest cells.
+    If there are too many, those with the target, and then those with the fewest cells.
     """
     cells = {
         block.column.name: block.shares.stop - block.shares.start
@@ -79,6 +79,7 @@ def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[
     }
     pairs = itertools.combinations(cells, 2)
     sizes = {(one, other): cells[one] * cells[other] for one, other in pairs}
-    smallest = sorted(sizes, key=sizes.__getitem__)[:_MOST_PAIRS]
-    so_far = itertools.accumulate(sizes[pair] for pair in smallest)
-    return [pair for pair, total in zip(smallest, so_far, strict=True) if total <= _MOST_CELLS]
+    target = moments.target_in(schema)
+    first = sorted(sizes, key=lambda pair: (target not in pair, sizes[pair]))[:_MOST_PAIRS]
+    so_far = itertools.accumulate(sizes[pair] for pair in first)
+    return [pair for pair, total in zip(first, so_far, strict=True) if total <= _MOST_CELLS]

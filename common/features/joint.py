@@ -190,11 +190,20 @@ class JointFeatures:
 
     def describe(self, schema: Schema) -> str:
         """In words, for whoever reads a release."""
-        said = f"{self.main.describe(schema)}, {self.beside}"
-        if self.marginals.group_length is None or not isinstance(schema, TableSchema):
-            return said
-        names = (" and ".join(names) for names in self.marginals.names_of_groups(schema))
-        return f"{said} (the pairs are {', '.join(names)})"
+        return f"{self.main.describe(schema)}, {self.beside_in(schema)}"
+
+    def beside_in(self, schema: Schema) -> str:
+        """What stands beside the main part, in words, with the names of columns in it."""
+        if not isinstance(schema, TableSchema):
+            return self.beside
+        names = []
+        if self.marginals.group_length is not None:
+            pairs = (" and ".join(names) for names in self.marginals.names_of_groups(schema))
+            names.append(f"the pairs are {', '.join(pairs)}")
+        target = None if self.moments is None else self.moments.target_in(schema)
+        if target is not None:
+            names.append(f"the target is {target}")
+        return f"{self.beside} ({'; '.join(names)})" if names else self.beside
 
     @property
     def beside(self) -> str:
@@ -216,7 +225,9 @@ class JointFeatures:
             several = f" ({groups} of columns {which})" if groups else ""
             parts = [f"marginals of weight {self.weight:g}{several}"]
         if self.moments is not None:
-            parts.append(f"products of columns of weight {self.moment_weight:.3g}")
+            aim = self.moments.target
+            larger = "" if aim is None else f" with a target {aim[1]} times as large"
+            parts.append(f"products of columns of weight {self.moment_weight:.3g}{larger}")
         return f"{', '.join(parts[:-1])}{',' * (len(parts) > 1)} and {parts[-1]}".lstrip()
 
     def spec(self) -> dict[str, Any]:

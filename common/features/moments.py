@@ -10,7 +10,7 @@ norm that it may have would be lost in the noise.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -36,11 +36,19 @@ MOST_CATEGORIES: Final = 32
 """Columns with more categories take no part: their products would be too many and too small."""
 MOST_FACTORS: Final = 1 << 10
 """With more of them than this, categories take no part, and then numbers do not either."""
+MOST_TIMES: Final = 5
+"""So many times larger at the most is a target: sums of products stay exact (`embed/exact`)."""
+_TIMES: Final = 3
+"""So many times larger it is, if nothing else is said. With more, all else would be lost in the
+noise, and a prediction needs that, too (benchmarks/ablations)."""
 
 
 @dataclass(frozen=True)
 class MomentFeatures:
     """z z^T / |z|^2, z being a constant, the record's numbers, and indicators of its categories.
+
+    One of the numbers may be a target: it is in z several times as large as it would be, and so are
+    its products with all else, while the norm stays.
 
     Attributes:
         numbers: of each, its place in a record and that of the value that says that it is missing,
@@ -49,10 +57,13 @@ class MomentFeatures:
             there are.
         record_size: number of values in a record.
         levels: records hold integers 0..levels.
+        target: the place of a number, and how many times as large it is, a whole number from 2 to
+            5; None if there is none.
 
     Guarantee:
         norm_bound: the norm of z z^T is |z|^2, which is not 0. nonnegative: <z z^T, y y^T> is
-        <z, y>^2. (docs/privacy/proofs.md, statements 1 and 2.)
+        <z, y>^2. Neither depends on what z is, and so not on the target. (docs/privacy/proofs.md,
+        statements 1 and 2.)
 
     Raises:
         SchemaError: a record has no such places.
@@ -62,6 +73,7 @@ class MomentFeatures:
     categories: tuple[tuple[int, int], ...]
     record_size: int
     levels: int = LEVELS
+    target: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         wrong = SchemaError("feature map: products of columns that a record does not have")
@@ -80,6 +92,10 @@ class MomentFeatures:
                 raise wrong
         if self.factors > MOST_FACTORS:
             raise wrong
+        if self.target is not None:
+            place, times = self.target
+            if place not in dict(self.numbers) or not 2 <= times <= MOST_TIMES:
+                raise SchemaError("feature map: a target of products that it cannot have")
 
     @classmethod
     def of(cls, schema: TableSchema) -> MomentFeatures | None:
@@ -124,20 +140,63 @@ class MomentFeatures:
         """How many there are."""
         return len(self.numbers) + len(self.categories)
 
+    @cached_property
+    def times(self) -> Tensor:
+        """How many times as large each of z is, int64 (k,): 1, but for the target."""
+        found = torch.ones(self.factors, dtype=torch.int64)
+        if self.target is not None:
+            place, times = self.target
+            found[self.places[place]] = times
+        return found
+
+    def aiming_at(self, place: int) -> MomentFeatures:
+        """The same products with a number as the target.
+
+        Args:
+            place: of the number in a record.
+
+        Raises:
+            SchemaError: there is no such number.
+        """
+        return replace(self, target=(place, _TIMES))
+
+    def target_in(self, schema: TableSchema) -> str | None:
+        """The name of the target; None if there is none.
+
+        Args:
+            schema: of the table.
+        """
+        if self.target is None:
+            return None
+        names = {block.place.start: block.column.name for block in blocks_of(schema)}
+        return names.get(self.target[0])
+
     def noise_on_correlations(self, noise: float) -> float:
         """About how far noise on products moves correlations, if numbers are spread as usual.
+
+        Correlations with a target it moves less.
 
         Args:
             noise: standard deviation of that on a product.
         """
-        square = CONSTANT**2 + _USUAL_DEVIATION**2 * len(self.numbers)
-        square += INDICATOR**2 * len(self.categories)
-        return noise * square / _USUAL_DEVIATION**2
+        return noise * self._usual_square / _USUAL_DEVIATION**2
+
+    @property
+    def _usual_square(self) -> float:
+        """Of |z|^2, if numbers are spread as usual."""
+        square = CONSTANT**2 + _USUAL_DEVIATION**2 * (len(self.numbers) + self._longer)
+        return square + INDICATOR**2 * len(self.categories)
+
+    @property
+    def _longer(self) -> int:
+        """For how many numbers more than itself the square of the target counts."""
+        return 0 if self.target is None else self.target[1] ** 2 - 1
 
     @property
     def largest_square(self) -> int:
         """Of |z|^2, over all records."""
-        return CONSTANT**2 + STEPS**2 * len(self.numbers) + INDICATOR**2 * len(self.categories)
+        numbers = len(self.numbers) + self._longer
+        return CONSTANT**2 + STEPS**2 * numbers + INDICATOR**2 * len(self.categories)
 
     @property
     def norm_bound(self) -> float:
@@ -170,7 +229,7 @@ class MomentFeatures:
             chosen = first_largest(whole[:, first : first + count])
             among = torch.arange(count, device=whole.device)
             found.append((chosen[:, None] == among) * INDICATOR)
-        return torch.cat(found, dim=1)
+        return torch.cat(found, dim=1) * self.times.to(whole.device)
 
     def spec(self) -> dict[str, Any]:
         """All that there is to it, as plain JSON."""
@@ -180,6 +239,7 @@ class MomentFeatures:
             "levels": self.levels,
             "numbers": [list(number) for number in self.numbers],
             "categories": [list(column) for column in self.categories],
+            **({} if self.target is None else {"target": list(self.target)}),
         }
 
     @classmethod
@@ -196,13 +256,19 @@ class MomentFeatures:
         parts = []
         for name in ("numbers", "categories"):
             rows = spec.get(name)
-            if not isinstance(rows, list) or not all(
-                isinstance(row, list) and len(row) == 2 and all(type(n) is int for n in row)
-                for row in rows
-            ):
+            if not isinstance(rows, list) or not all(map(_is_pair, rows)):
                 raise wrong
             parts.append(tuple((row[0], row[1]) for row in rows))
-        rebuilt = cls(parts[0], parts[1], inputs, levels)
+        target = spec.get("target")
+        if target is not None and not _is_pair(target):
+            raise wrong
+        aim = None if target is None else (target[0], target[1])
+        rebuilt = cls(parts[0], parts[1], inputs, levels, aim)
         if rebuilt.spec() != dict(spec):
             raise wrong
         return rebuilt
+
+
+def _is_pair(value: object) -> bool:
+    """Whether JSON is a list of two whole numbers."""
+    return isinstance(value, list) and len(value) == 2 and all(type(n) is int for n in value)

@@ -27,7 +27,7 @@ from ..feature_options import (
 _OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
 OF_THE_MAP: Final = (
     "features", *_OF_A_NETWORK, "frequencies", "length_scale", "marginals", "pairs", "moments",
-    "pixels", "squares", "rectified", "preset",
+    "target", "pixels", "squares", "rectified", "preset",
 )  # fmt: skip
 """Names of the parameters that `feature_options` adds."""
 _WIDTHS: Final = ", ".join(
@@ -88,6 +88,11 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of products of columns in each feature, which say how they go "
         f"together; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
+    )  # fmt: skip
+    @click.option(
+        "--target", metavar="COLUMN",
+        help="For tables: a numeric column that others are to predict: of how it goes together "
+        "with them the release says more, and of the others a little less.",
     )  # fmt: skip
     @click.option(
         "--pixels", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",

@@ -27,7 +27,7 @@ _LEAST_FACTOR: Final = 128
 """Cut to a whole number, the factor is smaller by 1 % at the most; far less with a usual grid."""
 _DIGITS: Final = 24
 """Of the factors of products that are summed at a time: with two of at most 31 and `_CHUNK` records
-the sums have 48."""
+the sums have 48, and with two of a target, at most 5 times as large, less than 53."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -124,9 +124,9 @@ def command(
     if as_json:
         spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
         told = forecast_document(expected)
-        show_json({**_document(planned), "budget": spent, "forecast": told})
+        show_json({**_document(planned, known), "budget": spent, "forecast": told})
         return
-    _show(planned)
+    _show(planned, known)
     if for_bounds:
         out.print(_where_bounds_are_found(planned, feature_map))
     else:
@@ -195,7 +195,7 @@ def _public_number(embedding: Embedding, parameters: PrivacyParameters, said: in
     return embedding.records
 
 
-def _document(planned: Plan) -> dict[str, Any]:
+def _document(planned: Plan, schema: Schema) -> dict[str, Any]:
     """The figures of a plan, for programs."""
     parameters = planned.parameters
     return {
@@ -205,7 +205,7 @@ def _document(planned: Plan) -> dict[str, Any]:
         "class_counts": parameters.class_counts.value,
         "records": planned.records,
         "classes": planned.classes,
-        "features": _features(planned.feature_map),
+        "features": _features(planned.feature_map, schema),
         "dimension": planned.dimension,
         "noise_multiplier": planned.noise_multiplier,
         "sensitivity": planned.sensitivity,
@@ -232,7 +232,7 @@ def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
     }
 
 
-def _show(planned: Plan) -> None:
+def _show(planned: Plan, schema: Schema) -> None:
     parameters = planned.parameters
     table = TextTable(
         f"epsilon {parameters.epsilon:g}, delta {planned.delta:g}, "
@@ -247,7 +247,7 @@ def _show(planned: Plan) -> None:
         (
             "released matrix",
             f"{planned.dimension:,} x {planned.classes}",
-            _features(planned.feature_map),
+            _features(planned.feature_map, schema),
         ),
         ("noise multiplier", f"{planned.noise_multiplier:.4g}", "noise at sensitivity 1"),
         *_unit_row(planned.unit),
@@ -296,9 +296,9 @@ def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
     )
 
 
-def _features(feature_map: FeatureMap) -> str:
+def _features(feature_map: FeatureMap, schema: Schema) -> str:
     if isinstance(feature_map, JointFeatures):
-        return f"{feature_map.main.spec()['features']} features, {feature_map.beside}"
+        return f"{feature_map.main.spec()['features']} features, {feature_map.beside_in(schema)}"
     if isinstance(feature_map, JointImageFeatures):
         return f"ntk features, {feature_map.beside}"
     if isinstance(feature_map, PixelFeatures):

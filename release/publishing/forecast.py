@@ -182,8 +182,9 @@ class _MadeUp:
         mean = share @ seen
         centred = seen - mean
         covariance = (centred * share[:, None]).T @ centred
-        scale = np.sqrt(np.diag(covariance)).clip(_LEAST_DEVIATION)
-        varies = np.diag(covariance) > _LEAST_DEVIATION**2
+        least = _LEAST_DEVIATION * moments.times.numpy()
+        scale = np.sqrt(np.diag(covariance)).clip(least)
+        varies = np.diag(covariance) > least**2
         numeric = np.zeros(len(mean), dtype=np.bool_)
         numeric[1 : 1 + len(moments.numbers)] = True
         column = np.repeat(

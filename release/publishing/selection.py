@@ -55,6 +55,7 @@ def select_pairs(
     assert moments is not None
     k = moments.factors
     numbers = np.arange(k) - 1 < len(moments.numbers)
+    least_deviation = _LEAST_DEVIATION * moments.times.numpy()
     left, doubt = np.zeros((k, k)), np.zeros((k, k))
     for matrix in products.T.reshape(-1, k, k):
         # Each product of two factors is there twice, with noise of its own.
@@ -67,7 +68,7 @@ def select_pairs(
         # What is taken off has noise of its own, the more the farther numbers are from 0.
         longer = 1 + (mean / CONSTANT) ** 2
         of_apart = (of_seen / weight) ** 2 * np.outer(longer, longer)
-        least = np.maximum(2 * np.sqrt(2 * of_apart.diagonal()), _LEAST_DEVIATION**2)
+        least = np.maximum(2 * np.sqrt(2 * of_apart.diagonal()), least_deviation**2)
         deviation = np.sqrt(np.maximum(apart.diagonal(), least))
         scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)
         size = np.outer(scale, scale)

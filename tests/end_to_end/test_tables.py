@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ import pyarrow.csv as arrow_csv
 import pytest
 from pyarrow import parquet
 
+from dpntk.common.schema.made import MadeColumn
 from dpntk.common.schema.table import TableSchema
+from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed
 from dpntk.embed.feature_options import FeatureOptions
@@ -185,6 +188,52 @@ def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
     ):
         refused(dpntk(*arguments.split()), message)
         assert not Path("embedding.h5").exists()
+
+
+def test_a_target_that_cannot_be_one_gets_one_line(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(people(20))
+    made_anew = replace(PEOPLE, left_out=(), made=(MadeColumn("id", "{number}", "int64"),))
+    alone = TableSchema(PEOPLE.columns[:1], None, left_out=("id", "pay", "grade", "town", "ill"))
+    for schema, name in ((PEOPLE, "people"), (made_anew, "anew"), (alone, "alone")):
+        save_schema(schema, tmp_path / f"{name}.toml")
+    numeric = "; numeric columns are age, pay"
+    for arguments, message in (
+        ("people.toml --target sex", f"--target sex: there is no such column{numeric}"),
+        ("people.toml --target ill", "--target ill: it is the label"),
+        ("people.toml --target id", f"--target id: the schema leaves it out{numeric}"),
+        ("anew.toml --target id", f"--target id: it is made anew, not read{numeric}"),
+        ("people.toml --target town", "--target town: its values are categories: make it the"),
+        ("people.toml --target age --moments 0", "--target age: its products with other columns"),
+        ("people.toml --target age --marginals 0", "--target age: it goes with a weight of"),
+        ("people.toml --target age --features rff", "--target age: it goes with tables and"),
+        ("alone.toml --target age", "the table has no such products"),
+    ):
+        refused(dpntk("embed", "a.csv", "--schema", *arguments.split()), message)
+        assert not Path("embedding.h5").exists()
+    planned = dpntk(
+        "plan", "--schema", "people.toml", "--target", "sex", "--records", "9", "--eps", "1"
+    )
+    refused(planned, "--target sex: there is no such column")
+
+
+def test_a_target_is_named_wherever_features_are(dpntk: Command, tmp_path: Path) -> None:
+    """It is public, and whoever reads plan or release is to know what was aimed at."""
+    (tmp_path / "a.csv").write_text(people(60))
+    save_schema(PEOPLE, tmp_path / "schema.toml")
+    options = ("--schema", "schema.toml", "--width", "5", "--target", "age")
+    said = "with a target 3 times as large (the target is age)"
+    planned = dpntk("plan", *options, "--records", "60", "--eps", "1", "--json")
+    assert json.loads(planned.stdout)["features"].endswith(said)
+    assert dpntk("embed", "a.csv", *options).code == 0
+    planned = dpntk("plan", "embedding.h5", "--eps", "1", "--json")
+    assert json.loads(planned.stdout)["features"].endswith(said)
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    assert said in " ".join(dpntk("inspect").stdout.split())
+    shown = json.loads(dpntk("inspect", "--json").stdout)["feature_map"]
+    assert shown["moments"]["target"] == [0, 3]
+    # Sums without it are of other features.
+    assert dpntk("embed", "a.csv", *options[:-2], "-o", "other.h5").code == 0
+    refused(dpntk("merge", "embedding.h5", "other.h5", "-o", "both.h5"), "other.h5")
 
 
 def embedded(path: Path, lines: list[str], pairs: tuple[str, ...]) -> Embedding:

@@ -100,6 +100,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no frequencies": (lambda _: embed.FeatureOptions("rff", frequencies=0), "from 1 to 1048576"),
     "marginals alone": (lambda _: embed.FeatureOptions(marginals=1), "from 0 to below 1"),
     "products alone": (lambda _: embed.FeatureOptions(moments=1), "from 0 to below 1"),
+    "a target by number": (lambda _: embed.FeatureOptions(target=3), "the name of a column"),
     "a weight as text": (lambda _: embed.FeatureOptions(moments="0.2"), "a weight from 0"),
     "pairs as text": (lambda _: embed.FeatureOptions(pairs="all"), "or ('all',)"),
     "a word that is not given": (

@@ -93,7 +93,7 @@ class ReleasedMoments:
         ]
         categories = (records[:, having] > 0.5).to(records) * INDICATOR
         constant = torch.full_like(records[:, :1], CONSTANT)
-        return torch.cat([constant, numbers, categories], dim=1)
+        return torch.cat([constant, numbers, categories], dim=1) * features.times.to(records)
 
 
 class Correlations:
@@ -108,8 +108,9 @@ class Correlations:
         self._released = released
         z = released.factors(records).double()
         self._mean, self._scale = z.mean(dim=0), z.std(dim=0, correction=0)
-        varies = self._scale > _LEAST_DEVIATION
-        self._scale = self._scale.clamp(min=_LEAST_DEVIATION)
+        least = _LEAST_DEVIATION * released.features.times
+        varies = self._scale > least
+        self._scale = self._scale.clamp(min=least)
         self._mean[0], self._scale[0] = 0.0, 1.0
         self._weight = float((1 / z.square().sum(dim=1)).mean())
         column = released.columns()

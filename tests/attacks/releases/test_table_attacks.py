@@ -61,6 +61,11 @@ def _pairs(*pairs: list[int]) -> Callable[[Document], None]:
     return lambda feature_map: feature_map["marginals"].update(pairs=pairs)
 
 
+def _target(target: object) -> Callable[[Document], None]:
+    """Products with a target that they cannot have."""
+    return lambda feature_map: feature_map["moments"].update(target=target)
+
+
 def _renamed(schema: Document) -> None:
     schema["columns"][0]["name"] = "pay"
 
@@ -157,6 +162,14 @@ def test_a_hostile_schema_is_refused(
         _pairs([46, 4, 1, 20, 42, 3]),
         _pairs([1, 20, 1, 20, 46, 4]),
         _pairs([1, 2**24, 2, 2**24, 3, 2**24]),
+        _target([1, 3]),  # no number begins there
+        _target([0, 10**9]),
+        _target([0, 0]),
+        _target([0, 1]),
+        _target([0, -3]),
+        _target([-1, 3]),
+        _target("age"),
+        _target({}),
     ],
 )
 def test_a_hostile_map_is_refused(

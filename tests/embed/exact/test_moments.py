@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.joint import JointFeatures, parts_of
-from dpntk.common.features.moments import INDICATOR, MOST_FACTORS, MomentFeatures
+from dpntk.common.features.moments import INDICATOR, MOST_FACTORS, MOST_TIMES, MomentFeatures
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import SourceOptions, open_source
-from dpntk.embed import FeatureOptions, embed
+from dpntk.embed import FeatureOptions, embed, pairs
 from dpntk.embed.exact.base import SAFETY
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.joint import ExactJoint, ExactMoments
@@ -41,12 +41,24 @@ def records_of(path: Path) -> NDArray[np.uint8]:
     return batch.records
 
 
-def exact(records: NDArray[np.uint8], rows: slice = slice(None)) -> NDArray[np.int64]:
+def aimed(times: int = 3) -> MomentFeatures:
+    """With pay, which may be missing, as the target."""
+    return replace(moments(), target=(moments().numbers[1][0], times))
+
+
+def exact(
+    records: NDArray[np.uint8],
+    rows: slice = slice(None),
+    features: MomentFeatures | None = None,
+    grid: Grid = GRID,
+    weight: float = WEIGHT,
+) -> NDArray[np.int64]:
     """The sum over rows, (k, k)."""
-    made = ExactMoments(moments(), GRID, CPU, WEIGHT).features(torch.from_numpy(records).double())
-    column = torch.zeros(moments().dimension, dtype=torch.int64)
+    features = features or moments()
+    made = ExactMoments(features, grid, CPU, weight).features(torch.from_numpy(records).double())
+    column = torch.zeros(features.dimension, dtype=torch.int64)
     made.add_to(column, rows)
-    return column.numpy().reshape(moments().factors, -1)
+    return column.numpy().reshape(features.factors, -1)
 
 
 def test_sums_are_those_of_products_of_columns(tmp_path: Path) -> None:
@@ -60,19 +72,30 @@ def test_sums_are_those_of_products_of_columns(tmp_path: Path) -> None:
     assert np.array_equal(np.sum(parts, axis=0), found)
 
 
-def test_no_record_is_longer_than_its_share_and_none_contradicts_another() -> None:
-    """Whole numbers throughout: the corners of all records, and some between."""
+@pytest.mark.parametrize("features", [moments(), aimed(), aimed(MOST_TIMES)], ids=repr)
+def test_no_record_is_longer_than_its_share_and_none_contradicts_another(
+    features: MomentFeatures,
+) -> None:
+    """Whole numbers throughout: the corners of all records, and some between.
+
+    So two records of one class are no farther apart than sqrt(2) times their share.
+    """
     random = np.random.default_rng(0)
     size = PEOPLE.record_size
     corners = random.choice(np.array([0, 255], dtype=np.uint8), (200, size))
     between = random.integers(0, 256, (200, size), dtype=np.uint8)
     records = np.concatenate([corners, between, np.zeros((1, size), np.uint8)])
-    single = [exact(records, slice(row, row + 1)).flatten().tolist() for row in range(len(records))]
+    single = [
+        exact(records, slice(row, row + 1), features).flatten().tolist()
+        for row in range(len(records))
+    ]
     longest = int(WEIGHT * GRID.units_per_one) ** 2
     for one in single:
-        assert sum(value * value for value in one) <= longest
+        assert longest * 0.999 < sum(value * value for value in one) <= longest
     for one, other in itertools.pairwise(single):
         assert sum(a * b for a, b in zip(one, other, strict=True)) >= 0
+        apart = sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
+        assert apart <= 2 * longest
 
 
 def test_missing_numbers_take_no_part(tmp_path: Path) -> None:
@@ -114,6 +137,56 @@ def test_sums_are_exact_to_the_last_unit(tmp_path: Path) -> None:
     for first, other in ((0, 0), (0, 1), (1, 2), (2, moments().factors - 1)):
         expected = sum(f * row[first] * row[other] for f, row in zip(factors, z, strict=True))
         assert int(column[first * moments().factors + other]) == expected
+
+
+@pytest.mark.parametrize("times", range(2, MOST_TIMES + 1))
+def test_a_target_is_larger_to_the_last_unit(tmp_path: Path, times: int) -> None:
+    """Every product, beside Python's whole numbers on the finest grid.
+
+    There are as many records as are summed at a time. Pay is multiplied, all else is as it was, and
+    all of it is divided anew.
+    """
+    records = np.repeat(records_of(tmp_path / "a.csv"), 55, axis=0)[: 1 << 14]
+    records[: 1 << 13] = records[0]
+    records[: 1 << 13, moments().numbers[1][0]] = 0  # as far out as can be
+    records[: 1 << 13, moments().numbers[1][1]] = 0
+    grid = Grid.for_capacity(255, 1)
+    found = exact(records, features=aimed(times), grid=grid, weight=1.0)
+    units = int(SAFETY * grid.units_per_one)
+    expected = [[0] * moments().factors for _ in range(moments().factors)]
+    plain, often = np.unique(
+        moments().steps(torch.from_numpy(records)).numpy(), axis=0, return_counts=True
+    )
+    for row, count in zip(plain.tolist(), often.tolist(), strict=True):
+        row[2] *= times
+        factor = units // sum(n * n for n in row) * count
+        for i, j in itertools.product(range(len(row)), repeat=2):
+            expected[i][j] += factor * row[i] * row[j]
+    assert found.tolist() == expected
+
+
+def test_a_target_is_named_in_words_and_everything_else_stays() -> None:
+    """Without one, a map is to the byte what it was before there were targets."""
+    plain, aimed_at = (FeatureOptions(width=3, target=t).draw(PEOPLE) for t in (None, "pay"))
+    assert set(moments().spec()) == {"features", "inputs", "levels", "numbers", "categories"}
+    assert isinstance(aimed_at, JointFeatures)
+    assert aimed_at.moments == aimed()
+    assert "3 times as large (the target is pay)" in aimed_at.describe(PEOPLE)
+    assert "target" not in plain.describe(PEOPLE)
+    assert replace(aimed_at, moments=moments()).spec() == plain.spec()
+    spec, weights = aimed_at.spec(), aimed_at.weights()
+    assert spec["moments"]["target"] == [moments().numbers[1][0], 3]
+    assert feature_map_from_spec(spec, weights).spec() == spec
+
+
+def test_pairs_with_a_target_are_kept_where_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pairs, "_MOST_PAIRS", 4)
+    assert set(pairs.pairs_to_choose_among(PEOPLE, aimed())) > {
+        ("age", "pay"), ("pay", "grade"), ("pay", "town"),
+    }  # fmt: skip
+    assert ("age", "pay") not in pairs.pairs_to_choose_among(PEOPLE, moments())
 
 
 def test_they_have_a_part_of_the_feature_by_default(tmp_path: Path) -> None:
@@ -158,6 +231,17 @@ def test_a_spec_makes_the_map_again_and_a_false_one_none() -> None:
         {**good, "categories": [[PEOPLE.record_size - 1, 2]]},
         {**good, "categories": None},
         {**good, "more": 1},
+        {**good, "target": None},
+        {**good, "target": places[0][0]},
+        {**good, "target": [places[0][0]]},
+        {**good, "target": [places[0][0], 1]},
+        {**good, "target": [places[0][0], MOST_TIMES + 1]},
+        {**good, "target": [places[0][0], -3]},
+        {**good, "target": [places[0][0], 3.0]},
+        {**good, "target": [False, 3]},
+        {**good, "target": [places[0][0] + 1, 3]},
+        {**good, "target": [good["categories"][0][0], 3]},
+        {**good, "target": [10**30, 3]},
     ):
         with pytest.raises(SchemaError, match="products"):
             MomentFeatures.from_spec(wrong)

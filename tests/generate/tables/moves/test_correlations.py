@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,15 @@ from dpntk.common.features.moments import MomentFeatures
 from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import Embedding, FeatureOptions, SourceOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.moves.correlations import Correlations, ProductPull, ReleasedMoments
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
+from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
+from dpntk.release.publishing import measurement
 from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.neighbours import Integers
 from tests.helpers.tables import PEOPLE
 
 NUMBERS = 4
@@ -43,11 +47,15 @@ def chain(correlation: float, seed: int = 0) -> NDArray[np.float64]:
     return found.clip(-4, 4)
 
 
-def released(values: NDArray[np.float64], path: Path, epsilon: float) -> Release:
+def embedded(values: NDArray[np.float64], path: Path, target: str | None = None) -> Embedding:
     names = ",".join(column.name for column in SCHEMA.columns)
     np.savetxt(path, values, delimiter=",", header=names, comments="")
-    made = embed(path, FeatureOptions(width=10), SourceOptions(schema=SCHEMA))
-    return unrecorded_release(made, PrivacyParameters(epsilon, 1e-5))
+    options = FeatureOptions(width=10, target=target)
+    return embed(path, options, SourceOptions(schema=SCHEMA))
+
+
+def released(values: NDArray[np.float64], path: Path, epsilon: float) -> Release:
+    return unrecorded_release(embedded(values, path), PrivacyParameters(epsilon, 1e-5))
 
 
 def encoded(values: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -186,3 +194,41 @@ def test_categories_that_go_together_come_back_together(tmp_path: Path) -> None:
     for one in range(3):
         mean = drawn[kinds == one, blocks[2].place.start].mean() * 8 - 4
         assert mean == pytest.approx(number[kind == one].mean(), abs=0.1)
+
+
+def test_what_a_target_goes_with_is_seen_better_through_the_same_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted correlation of .6 and one of -.4, and noise that is a fifth of that; four draws."""
+    random = np.random.default_rng(0)
+    values = random.standard_normal((ROWS, NUMBERS))
+    values[:, 3] = 0.6 * values[:, 0] - 0.4 * values[:, 1] + 0.69 * values[:, 3]
+    values = values.clip(-4, 4)
+    apart = encoded(random.permuted(values, axis=0))
+    expected = correlations_of(encoded(values))
+    with_target = [2, 4, 5]  # of all pairs, those of the last column
+    errors = {}
+    for target in (None, "x3"):
+        made, found = embedded(values, tmp_path / "a.csv", target), []
+        for seed in range(4):
+            monkeypatch.setattr(measurement, "add_noise", _drawn_from(seed))
+            refinement = refinement_of(unrecorded_release(made, PrivacyParameters(0.2, 1e-5)))
+            assert refinement is not None
+            drawn = refinement.draw(
+                0, 2000, lambda label, count: apart[:count].copy(), np.random.default_rng(1)
+            )
+            found.append(np.abs(correlations_of(drawn) - expected)[with_target])
+        errors[target] = float(np.mean(found))
+    # Of four numbers with one three times as large, products with it have 1 / 1.4 of the noise.
+    assert errors["x3"] < 0.9 * errors[None]
+
+
+def _drawn_from(seed: int) -> Callable[[Integers, Integers | None, NoiseScale], NoisySums]:
+    """Noise of the right size, the same for every release of so many sums."""
+
+    def add_noise(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
+        drawn = np.random.default_rng(seed).standard_normal(sums.shape)
+        noise = np.rint(drawn * scale.sigmas(len(sums))[:, None]).astype(np.int64)
+        return NoisySums(sums + noise, counts)
+
+    return add_noise
