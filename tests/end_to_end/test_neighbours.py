@@ -503,7 +503,7 @@ def of_declared_tables() -> Iterator[Case]:
         lambda _: (partial(WRITE_CSV, rows()), partial(write_csv, "jones.csv", rows())),
         (Adjacency.REPLACE_ONE,),
     )
-    for options in ("--width 4", "--width 4 --pairs all", FOURIER):
+    for options in ("--width 4", "--width 4 --pairs all", "--width 4 --target age", FOURIER):
         yield Case(
             f"CSV, {options}: largest number",
             replace(DECLARED, options=options),

@@ -43,6 +43,7 @@ from dpntk.embed import schema_inference as drafting
 from dpntk.embed.exact import joint as exact_joint
 from dpntk.embed.exact import tangent as exact_tangent
 from dpntk.embed.exact.grid import Grid
+from dpntk.embed.exact.joint import ProductFeatures
 from dpntk.embed.merge import _contents
 from dpntk.embed.run import work_folder
 from dpntk.embed.run import worker as counting
@@ -64,7 +65,7 @@ from tests.common.sources import test_sources
 from tests.conftest import CLASSES
 from tests.embed import test_merge
 from tests.embed.exact import test_joint as test_exact_joint
-from tests.embed.exact import test_perceptual
+from tests.embed.exact import test_moments, test_perceptual
 from tests.embed.run import test_work_folder
 from tests.embed.sums import test_accumulate as exact_sums
 from tests.embed.sums import test_saving
@@ -298,6 +299,17 @@ def chosen_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> Non
     """Each pair as long as all of them together may be."""
     entry = property(lambda self: self.group_length or self.entry)
     monkeypatch.setattr(MarginalFeatures, "group_entry", entry)
+
+
+def a_target_outside_its_norm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divided by what the norm would be if the target were no larger than other numbers."""
+
+    def features(self: exact_joint.ExactMoments, records: torch.Tensor) -> ProductFeatures:
+        steps = self._map.steps(records)
+        plain = steps // self._map.times
+        return ProductFeatures(steps.double(), self._units // plain.square().sum(dim=1))
+
+    monkeypatch.setattr(exact_joint.ExactMoments, "features", features)
 
 
 def links_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -623,6 +635,11 @@ MUTANTS = [
         chosen_pairs_longer_than_their_noise,
         test_measurement.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
         {"adjacency": Adjacency.REPLACE_ONE},
+    ),
+    Mutant(
+        a_target_outside_its_norm,
+        test_moments.test_no_record_is_longer_than_its_share_and_none_contradicts_another,
+        {"features": test_moments.aimed()},
     ),
     Mutant(links_replaced, test_ledger.test_a_link_to_an_embedding_has_no_ledger_of_its_own),
     Mutant(
