@@ -59,7 +59,8 @@ def rows_over_seeds(
 
     Returns:
         By the name without the seed: its parts, the number of seeds, mean and standard deviation
-        of each score, and the median of the seconds.
+        of each score, and the median of the seconds. What no run has is an empty cell; of what some
+        runs have not, it is said how many have it.
     """
     runs: dict[tuple[str, ...], list[Mapping[str, float]]] = {}
     for key, result in results.items():
@@ -69,8 +70,12 @@ def rows_over_seeds(
     for row, found in runs.items():
         cells = [*row, str(len(found))]
         for score in names:
-            values = [result[score] for result in found]
+            values = [result[score] for result in found if score in result]
+            if not values:
+                cells.append("")
+                continue
             spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
-            cells.append(f"{statistics.mean(values):.3f}{spread}")
+            of = f" ({len(values)})" if len(values) < len(found) else ""
+            cells.append(f"{statistics.mean(values):.3f}{spread}{of}")
         rows[row] = [*cells, f"{statistics.median(result['seconds'] for result in found):.0f}"]
     return rows
