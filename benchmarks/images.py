@@ -73,13 +73,14 @@ def through_files(
     embedding: Embedding,
     run: Run,
     change: Callable[[OpenedRelease], OpenedRelease] = lambda opened: opened,
+    delta: float | None = None,
     **chosen: str,
 ) -> LabelledImages:
     """Synthetic records, by way of the files that users have, with some choices of stage three."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         save_embedding(embedding, folder / "embedding.h5")
-        parameters = PrivacyParameters(run.epsilon, adjacency=run.adjacency)
+        parameters = PrivacyParameters(run.epsilon, delta, run.adjacency)
         release(folder / "embedding.h5", folder / "release.h5", parameters)
         opened = change(open_release(folder / "release.h5"))
         settings = chosen_settings(opened, None, {"seed": run.seed, **chosen})

@@ -22,6 +22,8 @@ RESULTS: Final = Path(__file__).parent / "results"
 SOURCES: Final = {
     "DP-NTK": "Yang, Adamczewski, Li, Sutherland and Park, arXiv 2303.01687",
     "DP-KIP": "Vinaroz and Park, arXiv 2301.13389",
+    "DPImageBench": "Gong, Li, Lin and Wang, arXiv 2503.14681",
+    "FETA-Pro": "Gong, Li, Lin and Wang, arXiv 2601.06368",
 }
 MISSING: Final = "not measured"
 _SEPARATOR: Final = " | "
