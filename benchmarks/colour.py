@@ -45,8 +45,9 @@ from dpntk.release import OpenedRelease, PrivacyParameters, open_release, releas
 from .gaussian import gaussian_records
 from .images import PERMUTED, PURE_NOISE, SEPARATOR, Run, drowned
 from .material.named import named_folder
+from .material.records import training_part
 from .sections import finished, keep, rows_over_seeds
-from .small_images import some_of, training_part
+from .small_images import some_of
 
 RESULTS = Path(__file__).parent / "results/colour.json"
 RECORDS, CLASSES = 10_000, 10

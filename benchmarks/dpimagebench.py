@@ -61,9 +61,9 @@ from dpntk.evaluate.images.records import LabelledImages, read_real
 from .images import CLASSES, SEPARATOR, Run, through_files
 from .material.named import named_folder
 from .material.networks import NETWORKS, small_network
+from .material.records import training_part
 from .published import load
 from .sections import Results, finished, keep, rows_over_seeds
-from .small_images import training_part
 
 RESULTS = Path(__file__).parent / "results/dpimagebench.json"
 VALIDATION, TRAINED_ON = 5_000, 55_000
@@ -151,7 +151,7 @@ def delta_of(count: int) -> float:
     return 1 / (count * math.log(count))
 
 
-def some_of(records: LabelledImages, places: NDArray[np.int64]) -> LabelledImages:
+def at_places(records: LabelledImages, places: NDArray[np.int64]) -> LabelledImages:
     """Records at these places, in this order."""
     return replace(records, pixels=records.pixels[places], labels=records.labels[places])
 
@@ -168,7 +168,7 @@ def made(sensitive: LabelledImages, run: Run) -> LabelledImages:
 def trained_on(synthetic: LabelledImages) -> LabelledImages:
     """Those of the synthetic images that train: the first ones in an order by seed 0."""
     order = np.random.default_rng(0).permutation(len(synthetic))
-    return some_of(synthetic, order[:TRAINED_ON])
+    return at_places(synthetic, order[:TRAINED_ON])
 
 
 def averaged(network: nn.Module, decay: float) -> AveragedModel:
@@ -399,7 +399,7 @@ def measure(chosen: argparse.Namespace, device: torch.device) -> None:
     ):
         run = Run(name, epsilon, chosen.adjacency, method, seed)
         real = training_part(data)
-        sensitive, validation = (some_of(real, places) for places in split(len(real)))
+        sensitive, validation = (at_places(real, places) for places in split(len(real)))
         test = read_real(data, "test", real)
         known = results.get(run.key, {})
         for result in run_all(run, sensitive, validation, test, chosen.made, device, known):

@@ -37,9 +37,6 @@ from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.ledger import DEFAULT_DELTA
-from dpntk.common.schema.classes import numbered
-from dpntk.common.schema.image import ImageSchema
-from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
@@ -53,6 +50,7 @@ from dpntk.release.mechanism.accountant import noise_multiplier
 from .gaussian import gaussian_records
 from .images import CLASSES, RECORDS, SEPARATOR, Run, through_files
 from .material.named import named_folder
+from .material.records import training_part
 from .sections import finished, keep
 
 RESULTS = Path(__file__).parent / "results/small_images.json"
@@ -207,16 +205,6 @@ def draw(results: dict[str, dict[str, float]], epsilon: float, path: Path) -> No
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
-
-
-def training_part(data: Path) -> LabelledImages:
-    """All records to draw from."""
-    source = open_source(data, SourceOptions(classes=CLASSES))
-    assert isinstance(source.schema, ImageSchema)
-    batches = list(source.batches(4096))
-    images = np.concatenate([batch.records for batch in batches])
-    labels = np.concatenate([batch.labels for batch in batches])
-    return LabelledImages(images, labels, numbered(CLASSES), {}, source.schema.channels)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import colour
 from benchmarks.colour import DEFAULT, GAUSSIAN, REAL, SCORES, images_of, result_of, section
 from benchmarks.images import PERMUTED, PURE_NOISE, Run
-from benchmarks.small_images import training_part
+from benchmarks.material.records import training_part
 from dpntk.common.adjacency import Adjacency
 from dpntk.evaluate.images.frechet import Metric
 from dpntk.generate import TrainingSettings, generate

@@ -297,7 +297,7 @@ def test_the_small_network_learns_and_the_same_again_by_its_seed() -> None:
     shown[np.arange(600), labels] += 60
     records = LabelledImages(shown.reshape(600, 64).astype(np.uint8), labels, numbered(3), {})
     train, validation, test = (
-        dpimagebench.some_of(records, places) for places in np.arange(600).reshape(3, 200)
+        dpimagebench.at_places(records, places) for places in np.arange(600).reshape(3, 200)
     )
     before = torch.get_rng_state()
     reached = [
