@@ -72,12 +72,17 @@ class Activations(nn.Module):
         return said.mean(dim=(2, 3)) if self.last else torch.cat(heard, dim=1)
 
 
-def write(module: Activations, path: Path) -> None:
-    """Write a module as `dpntk` takes it, for colour images."""
-    side = module.side
+def write(module: nn.Module, path: Path, shape: tuple[int, int, int]) -> None:
+    """Write a module as `dpntk` takes it.
+
+    Args:
+        module: of a batch of images to (b, d).
+        path: of the file.
+        shape: of an image that it is tried with: (channels, side, side).
+    """
     with warnings.catch_warnings():  # torch would rather have its other format
         warnings.simplefilter("ignore")
-        torch.jit.trace(module.eval(), torch.rand(2, 3, side, side)).save(str(path))
+        torch.jit.trace(module.eval(), torch.rand(2, *shape)).save(str(path))
 
 
 def efficientnet_lite(name: str, side: int) -> list[nn.Module]:
@@ -123,7 +128,7 @@ def main() -> None:
     module = Activations(
         parts, arguments.side, mean=middle[0], deviation=middle[1], last=arguments.last
     )
-    write(module, arguments.output)
+    write(module, arguments.output, (3, arguments.side, arguments.side))  # takes grey ones, too
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def test_a_module_says_what_the_network_does(
 
 def test_every_part_has_the_same_length_and_nothing_is_negative(tmp_path: Path) -> None:
     parts = [nn.Conv2d(3, 5, 3, 2), nn.Conv2d(5, 7, 3, 2)]
-    write(Activations(parts, 15, places=2), tmp_path / "net.pt")
+    write(Activations(parts, 15, places=2), tmp_path / "net.pt", (3, 15, 15))
     said: Tensor = load_module(tmp_path / "net.pt", (3, 8, 8))(torch.rand(4, 192)).detach()
     assert said.shape == (4, 2 * 4 * (5 + 7))
     assert said.min() >= 0
