@@ -7,8 +7,14 @@ same settings serve all data sets and epsilons. Finished runs are kept in
 benchmarks/results/images.json, so an interrupted table is gone on with; the table is written to
 benchmarks/results/README.md.
 
+With --metric-module the Frechet distance to the real test images is kept beside the accuracies, in
+features of that module (`material/public_module.py`, or `material/learned_module.py` for digits),
+and once for each data set that of the real training images. Distances are comparable in one module
+alone, so a column is of one module, which the first digits of its SHA-256 name. Runs that were
+finished without it stay as they are.
+
 Run: python -m benchmarks.images NAME=FOLDER [NAME=FOLDER ...] [--seeds N] [--epsilons E ...]
-     [--adjacencies A ...] [--methods M ...]
+     [--adjacencies A ...] [--methods M ...] [--metric-module FILE]
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,13 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.errors import DpntkError
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
+from dpntk.evaluate.images.frechet import Gaussian, Metric
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
-from dpntk.evaluate.images.utility import measure
+from dpntk.evaluate.images.utility import FRECHET, measure
 from dpntk.generate import generate
 from dpntk.generate.fit.recipe import PEARL
 from dpntk.generate.pipeline import chosen_settings
@@ -40,12 +49,15 @@ from dpntk.release import OpenedRelease, PrivacyParameters, open_release, releas
 
 from .gaussian import gaussian_records
 from .material.named import named_folder
-from .sections import finished, keep, rows_over_seeds
+from .material.records import training_part
+from .sections import Results, finished, keep, rows_over_seeds
 
 RESULTS = Path(__file__).parent / "results/images.json"
 RECORDS, CLASSES = 60_000, 10
 SEPARATOR = " | "
 PURE_NOISE, PERMUTED = "control: pure noise", "control: permuted labels"
+REAL = "real training images"
+"""Not a method: their distance is that of what is as good as it can be."""
 
 
 @dataclass(frozen=True)
@@ -181,31 +193,82 @@ METHODS: dict[str, Callable[[Path, Run], LabelledImages]] = {
 }
 
 
-def result_of(data: Path, run: Run) -> dict[str, float]:
-    """The accuracies of a run, and the seconds that it took to make the records."""
+_ABOUT_DISTANCES = (
+    "Distances are from the synthetic images to the test images, in features of the module whose",
+    "SHA-256 begins so.",
+)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Distances to the real test images of one data set.
+
+    Attributes:
+        metric: what they are measured in.
+        test: the Gaussian of these images.
+    """
+
+    metric: Metric
+    test: Gaussian
+
+    @classmethod
+    def of(cls, module: Path, test: LabelledImages) -> Distances:
+        """In features of a module.
+
+        Raises:
+            ModuleError: it cannot be used.
+        """
+        metric = Metric.of_module(module, test.shape)
+        return cls(metric, Gaussian.of(metric.said_of(test)))
+
+    @property
+    def name(self) -> str:
+        """The score's name, by which those of other modules are kept apart."""
+        return f"{FRECHET}, {(self.metric.module or self.metric.name)[:8]}"
+
+    def to(self, images: LabelledImages) -> dict[str, float]:
+        """How far images are, by the score's name."""
+        return {self.name: self.test.distance(Gaussian.of(self.metric.said_of(images)))}
+
+
+def result_of(data: Path, run: Run, distances: Distances | None = None) -> dict[str, float]:
+    """The accuracies of a run, the seconds that it took to make the records, and how far they are.
+
+    Args:
+        data: where records are.
+        run: what is run.
+        distances: to measure; None for none.
+    """
     start = time.perf_counter()
     synthetic = METHODS[run.method](data, run)
     seconds = time.perf_counter() - start
     (row,) = measure({"synthetic": synthetic}, read_real(data, "test", synthetic), run.seed)
-    return {**row.accuracy, "seconds": round(seconds, 1)}
+    far = {} if distances is None else distances.to(synthetic)
+    return {**row.accuracy, **far, "seconds": round(seconds, 1)}
 
 
 def table(results: dict[str, dict[str, float]]) -> str:
     """All finished runs as Markdown: mean and standard deviation over the seeds."""
+    far = sorted({name for run in results.values() for name in run if name.startswith(FRECHET)})
+    scores = [*CLASSIFIERS, *far]
     lines = [
         "# Synthetic images",
         "",
         "Accuracy on the real test images of classifiers trained on 60,000 synthetic ones: mean",
         "and standard deviation over the seeds; delta 1e-5. Seconds to embed, release and",
         "generate. Written by `benchmarks/images.py`; all rows with the same settings.",
+        *(_ABOUT_DISTANCES if far else ()),
         "",
-        "| data | epsilon | adjacency | method | seeds | " + " | ".join(CLASSIFIERS) + " | s |",
-        "|---|---|---|---|---|" + "---|" * len(CLASSIFIERS) + "---|",
+        "| data | epsilon | adjacency | method | seeds | " + " | ".join(scores) + " | s |",
+        "|---|---|---|---|---|" + "---|" * len(scores) + "---|",
     ]
-    rows = rows_over_seeds(results, CLASSIFIERS, SEPARATOR)
-    order = {method: number for number, method in enumerate(METHODS)}
+    rows = rows_over_seeds(results, scores, SEPARATOR)
+    order = {method: number for number, method in enumerate((*METHODS, REAL))}
     for row in sorted(rows, key=lambda row: (row[0], float(row[1]), row[2], order[row[3]])):
-        lines.append(f"| {' | '.join(rows[row])} |")
+        cells = rows[row]
+        if row[3] == REAL:  # without noise, and nobody made them
+            cells = [row[0], "", "", REAL, "", *cells[5:-1], ""]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -217,7 +280,20 @@ def wanted(arguments: argparse.Namespace, names: list[str]) -> Iterator[Run]:
                 yield Run(*parts, method, seed)
 
 
-def main() -> None:
+def distances_of(
+    name: str, folder: Path, chosen: argparse.Namespace, results: Results
+) -> Distances:
+    """Distances of a data set; that of its training images is kept, if it is not known yet."""
+    train = training_part(folder)
+    distances = Distances.of(chosen.metric_module, read_real(folder, "test", train))
+    key = Run(name, math.inf, Adjacency.REPLACE_ONE, REAL, 0).key
+    if distances.name not in results.get(key, {}):
+        results[key] = {**results.get(key, {}), **distances.to(train), "seconds": 0.0}
+        keep(results, RESULTS, table(results))
+    return distances
+
+
+def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("data", type=named_folder, nargs="+", metavar="NAME=FOLDER")
@@ -228,12 +304,19 @@ def main() -> None:
         metavar="|".join(adjacency.value for adjacency in Adjacency),
     )  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    arguments = parser.parse_args()
-    folders = dict(arguments.data)
+    parser.add_argument("--metric-module", type=Path, metavar="FILE")
+    chosen = parser.parse_args(arguments)
+    folders = dict(chosen.data)
     results = finished(RESULTS)
-    for run in wanted(arguments, list(folders)):
+    far = {}
+    if chosen.metric_module is not None:
+        try:
+            far = {name: distances_of(name, folders[name], chosen, results) for name in folders}
+        except DpntkError as error:
+            sys.exit(f"images: {error}")
+    for run in wanted(chosen, list(folders)):
         if run.key not in results:
-            results[run.key] = result_of(folders[run.data], run)
+            results[run.key] = result_of(folders[run.data], run, far.get(run.data))
             keep(results, RESULTS, table(results))
         print(run.key, results[run.key], flush=True)
 
