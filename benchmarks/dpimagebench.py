@@ -298,9 +298,11 @@ def run_all(
         start = time.perf_counter()
         synthetic = made(sensitive, run)
         result = {"seconds": round(time.perf_counter() - start, 1)}
+        yield result  # nothing of another release is known from here on
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, x=synthetic.pixels, y=synthetic.labels)
-        yield result
+        part = kept.with_suffix(".part.npz")
+        np.savez(part, x=synthetic.pixels, y=synthetic.labels)
+        part.replace(kept)
     train = trained_on(images_of(kept, sensitive))
     for name, make in protocol.networks.items():
         if name not in result:
