@@ -229,7 +229,11 @@ class MomentFeatures:
             chosen = first_largest(whole[:, first : first + count])
             among = torch.arange(count, device=whole.device)
             found.append((chosen[:, None] == among) * INDICATOR)
-        return torch.cat(found, dim=1) * self.times.to(whole.device)
+        factors = torch.cat(found, dim=1)
+        if self.target is not None:
+            place, times = self.target
+            factors[:, self.places[place]] *= times
+        return factors
 
     def spec(self) -> dict[str, Any]:
         """All that there is to it, as plain JSON."""
