@@ -8,17 +8,20 @@ The first compares the norms that clipping needs, by coefficients, with `vmap(gr
 makes points of training images, one seed after the other (the noise has none), and classifies the
 real test images by kernel regression from the points, and by the ConvNet of `dpntk evaluate`.
 Points are those of `dpntk distill`, with the preset of the data set, and of `dpntk generate
---points`, from a release under replace-one, all with default options. An interrupted run is gone on
-with, and finished ones are kept in benchmarks/results/distilled.json; the table goes to
-benchmarks/results/README.md.
+--points`, from a release under replace-one, all with default options. "distill, no noise" is `dpntk
+distill --eps inf --not-private` with the same presets: what its papers call KIP. It has no epsilon,
+so it is run once, whatever epsilons are named. An interrupted run is gone on with, and finished
+ones are kept in benchmarks/results/distilled.json; the table goes to benchmarks/results/README.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -34,6 +37,7 @@ from dpntk.evaluate.images.records import read_real, read_synthetic
 from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
 from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import PRESETS, Settings, distill
+from dpntk.release.distill.settings import WITHOUT_NOISE
 from tests.helpers.problems import draw_problem, plain_gradients
 
 from .material.named import named_folder
@@ -89,14 +93,19 @@ def compare_norms(batch: int, points: int, inputs: int) -> None:
 
 
 def distilled(folder: Path, run: Run, synthetic: Path) -> None:
-    """By noisy gradients of the records; an interrupted run is gone on with."""
+    """By gradients of the records, noisy or not; an interrupted run is gone on with."""
     output = run.file("{data}-{epsilon}-{per_class}-{seed}.h5")
+    not_private = math.isinf(run.epsilon)
     preset = PRESETS.get(f"{PRESET_OF.get(run.data)}-{run.per_class}", {})
-    settings = Settings(**{**preset, "per_class": run.per_class, "seed": run.seed})
+    bundle = preset | (WITHOUT_NOISE if not_private else {})
+    settings = Settings(**{**bundle, "per_class": run.per_class, "seed": run.seed})
     if not output.exists():
         source = open_source(folder, SourceOptions(classes=CLASSES))
         ledger = output.with_suffix(".ledger.json")
-        distill(source, output, ledger, epsilon=run.epsilon, settings=settings)
+        distill(
+            source, output, ledger,
+            epsilon=run.epsilon, settings=settings, not_private=not_private,
+        )  # fmt: skip
     generate(output, synthetic)
 
 
@@ -116,10 +125,26 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
     points_to(synthetic, load_generator(trained), settings)
 
 
+NO_NOISE = "distill, no noise"
 METHODS = {
     "distill, add-remove": distilled,
+    NO_NOISE: distilled,
     "generate --points, replace-one": of_a_release,
 }
+
+
+def runs_of(
+    names: Sequence[str],
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    per_class: Sequence[int],
+    seeds: int,
+) -> Iterator[Run]:
+    """All runs that are asked for, seed by seed: what has no noise once, and not for an epsilon."""
+    for seed, points in itertools.product(range(seeds), per_class):
+        for name, method in itertools.product(names, methods):
+            for epsilon in [math.inf] if method == NO_NOISE else epsilons:
+                yield Run(name, epsilon, points, method, seed)
 
 
 def result_of(folder: Path, run: Run) -> dict[str, float]:
@@ -144,7 +169,8 @@ def table(results: dict[str, dict[str, float]]) -> str:
         "",
         "Accuracy on the real test images of what learns from the points alone: mean and standard",
         "deviation over the seeds; delta 1e-5. Seconds to make them (where several numbers of",
-        "points share a generator, its training counts once). Written by `benchmarks/distill.py`.",
+        "points share a generator, its training counts once). What has no noise is NOT private,",
+        "its epsilon inf. Written by `benchmarks/distill.py`.",
         "",
         "| data | epsilon | per class | method | seeds | " + " | ".join(SCORES) + " | s |",
         "|---|---|---|---|---|" + "---|" * (len(SCORES) + 1),
@@ -155,6 +181,14 @@ def table(results: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def finite(text: str) -> float:
+    """An epsilon that a method with noise can have."""
+    epsilon = float(text)
+    if not 0 < epsilon < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: an epsilon is above 0; inf is '{NO_NOISE}'")
+    return epsilon
+
+
 def main() -> None:
     """Compare norms, or run what is missing and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -163,7 +197,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=100)
     parser.add_argument("--inputs", type=int, default=784)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 10.0])
+    parser.add_argument("--epsilons", type=finite, nargs="+", default=[1.0, 10.0])
     parser.add_argument("--per-class", type=int, nargs="+", default=[1, 10])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     arguments = parser.parse_args()
@@ -176,14 +210,13 @@ def main() -> None:
     except argparse.ArgumentTypeError as error:
         parser.error(str(error))
     results = finished(RESULTS)
-    numbers = range(arguments.seeds), arguments.per_class, arguments.epsilons
-    for seed, per_class, epsilon in itertools.product(*numbers):
-        for name, method in itertools.product(folders, arguments.methods):
-            run = Run(name, epsilon, per_class, method, seed)
-            if run.key not in results:
-                results[run.key] = result_of(folders[name], run)
-                keep(results, RESULTS, table(results))
-            print(run.key, results[run.key], flush=True)
+    for run in runs_of(
+        list(folders), arguments.methods, arguments.epsilons, arguments.per_class, arguments.seeds
+    ):
+        if run.key not in results:
+            results[run.key] = result_of(folders[run.data], run)
+            keep(results, RESULTS, table(results))
+        print(run.key, results[run.key], flush=True)
 
 
 if __name__ == "__main__":

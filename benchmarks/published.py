@@ -72,6 +72,9 @@ def _cells(
         if "absent" in column:
             cells.append(column["absent"])
             continue
+        if not column["key"].endswith(row.get("only", "")):
+            cells.append(_EMPTY)
+            continue
         means = []
         for key in row["keys"]:
             name = key.format(column["key"])

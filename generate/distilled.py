@@ -13,6 +13,7 @@ from ..release.file.citation import citation_of
 from ..release.file.distilled import VALUE_LEVELS, OpenedDistilled
 from .images.export import write_images, write_points
 from .output.folder import results
+from .output.provenance import warn_unless_private
 from .tables.export import write_rows
 from .tables.sampling import to_table
 
@@ -35,7 +36,9 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
     release = opened.release
     schema, labels = release.schema, release.labels
     values = np.clip(np.rint(release.points * VALUE_LEVELS + release.centre), 0, schema.levels)
-    with results(folder, _provenance(opened)) as temporary:
+    provenance = _provenance(opened)
+    warn_unless_private(provenance, folder)
+    with results(folder, provenance) as temporary:
         write_points(temporary, release.points, labels)
         if isinstance(schema, ImageSchema):
             images = pictures(values.astype(np.uint8), schema.channels)

@@ -18,9 +18,8 @@ from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
 from ...common.text import counted, promised, rounded_down, rounded_up
 from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
 from ...embed.sums.file import load_embedding
-from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger
+from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger, spent_by
 from ..mechanism.composition import Total, adjacency_of, remaining, strictest, total_of
-from ..mechanism.subsampled_gaussian import sampled_epsilon
 
 
 @click.command("budget", short_help="Show what has been spent on records.")
@@ -116,11 +115,10 @@ def _by_distillations(path: Path, wanted: float | None) -> _Spent:
     if not entries:
         return _Spent(title, entries, ())
     delta = wanted or entries[-1].delta
-    runs = [entry.run for entry in entries]
     totals = []
     for adjacency in sorted({entry.adjacency for entry in entries}, key=lambda a: a.value):
         alone = len(entries) == 1 and delta == entries[0].delta
-        spent = entries[0].epsilon if alone else sampled_epsilon(runs, delta, adjacency=adjacency)
+        spent = entries[0].epsilon if alone else spent_by(entries, delta, adjacency)
         totals.append(Total(spent, delta, adjacency, len(entries)))
     remark = "embeddings of the same records have ledgers of their own"
     return _Spent(title, entries, tuple(totals), (remark,))

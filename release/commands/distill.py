@@ -16,14 +16,16 @@ from ...common.cli.options import (
     quiet_values_option,
     seed_option,
 )
-from ...common.console import console
+from ...common.console import console, warning
+from ...common.errors import BudgetError
 from ...common.runtime.threads import use_threads
 from ...common.sources import SourceOptions, open_source
 from ...common.text import promised, rounded_up, typed
 from ...embed.commands.source_options import say_what_was_looked_up, source_options, with_schema
 from ..distill.ledger import ledger_of
-from ..distill.pipeline import distill
-from ..distill.settings import PRESETS, Settings, name_in_files
+from ..distill.pipeline import distill, require_word
+from ..distill.settings import PRESETS, WITHOUT_NOISE, Settings, name_in_files
+from ..file.statement import NOT_PRIVATE
 from ..signing.prompts import accepts_total
 from .options import key_option, promise_options, signing_key
 
@@ -69,6 +71,11 @@ _DEFAULTS = Settings()
     f"[default: {_DEFAULTS.smoothing:g}]",
 )  # fmt: skip
 @seed_option("Of the random start, which is public. Noise has none.")
+@click.option(
+    "--not-private", is_flag=True,
+    help="Together with --eps inf: whole gradients, without clipping and noise (KIP). For research "
+    "on data that are not sensitive.",
+)  # fmt: skip
 @output_option("Where to write the release. It may be given to anybody.", "release.h5")
 @click.option(
     "--ledger", type=click.Path(path_type=Path), metavar="FILE",
@@ -93,6 +100,7 @@ def command(
     adjacency: Adjacency,
     preset: str | None,
     output: Path,
+    not_private: bool,
     ledger: Path | None,
     compose: bool,
     overwrite: bool,
@@ -114,7 +122,11 @@ def command(
     After an interruption the same command goes on where it stopped, and spends nothing anew.
     """
     given = {name: value for name, value in chosen.items() if value is not None}
-    settings = replace(Settings(), **{**(PRESETS[preset] if preset else {}), **given})
+    require_word(epsilon, not_private=not_private)
+    if not_private and "clip_norm" in given:
+        raise BudgetError("--clip means something with noise only: --not-private clips nothing")
+    bundle = (PRESETS[preset] if preset else {}) | (WITHOUT_NOISE if not_private else {})
+    settings = replace(Settings(), **(bundle | given))
     if preset and set(given) - {"seed"}:
         names = ", ".join(sorted(map(name_in_files, given)))
         settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
@@ -129,12 +141,15 @@ def command(
         delta=delta,
         adjacency=adjacency,
         settings=settings,
+        not_private=not_private,
         compose=lambda total: compose or accepts_total("distillation", total),
         overwrite=overwrite,
         restart=restart,
     ).release
     schema, promise = made.schema, made.guarantee
     say_what_was_looked_up(schema)
+    if not promise.private:
+        warning(f"{output} is {NOT_PRIVATE}; only you can read it (0600)")
     console.print(
         f"distilled {output}: {len(made.points):,} points in {len(schema.classes)} classes; "
         f"epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "

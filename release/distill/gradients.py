@@ -103,6 +103,7 @@ class SupportLoss:
         targets: Y, float64 (m, C); rows add up to 0.
         ridge: of the regression, relative to the kernel's mean on the diagonal.
         slices: of the products that make norms; see `products.Public`.
+        with_norms: whether `norms` will be asked for. What it needs takes longest to make.
 
     Attributes:
         points: X.
@@ -110,7 +111,14 @@ class SupportLoss:
     """
 
     def __init__(
-        self, kernel: ReluKernel, points: Tensor, targets: Tensor, ridge: float, slices: int = 2
+        self,
+        kernel: ReluKernel,
+        points: Tensor,
+        targets: Tensor,
+        ridge: float,
+        slices: int = 2,
+        *,
+        with_norms: bool = True,
     ) -> None:
         self.points = points
         self._kernel = kernel
@@ -135,7 +143,7 @@ class SupportLoss:
         self._of_record = Public(self.first, slices)
         self._of_own = Public(self.first * self._gram, slices)
         self._reach = Public(self.first.abs() * self._norms[:, None], 1)
-        self._forms = list(self._pairs_of_classes())
+        self._forms = list(self._pairs_of_classes()) if with_norms else []
 
     def coefficients(self, records: Tensor, targets: Tensor) -> Coefficients:
         """The gradients of a batch.

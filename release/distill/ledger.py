@@ -7,8 +7,9 @@ There is no embedding file that a ledger could be part of, so it lies where the 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -35,9 +36,9 @@ class Spending:
     Attributes:
         release_id: of its release.
         created: when it began, in UTC, ISO 8601.
-        epsilon: that it promises.
+        epsilon: that it promises; infinite for one without noise.
         delta: likewise.
-        run: its steps.
+        run: its steps; None for one without noise.
         adjacency: that it promises it for.
     """
 
@@ -45,8 +46,39 @@ class Spending:
     created: str
     epsilon: float
     delta: float
-    run: SampledGaussian
+    run: SampledGaussian | None
     adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping that `from_json` reads back. JSON has no infinity: it has null."""
+        noise = self.run is not None
+        return asdict(self) | {
+            "epsilon": self.epsilon if noise else None,
+            "run": None if self.run is None else self.run.to_json(),
+            "adjacency": self.adjacency.value,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Spending:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: noise and epsilon contradict each other, or something is none.
+            BudgetError: a number is out of its range.
+            KeyError: something is missing.
+            TypeError: there is more than there should be.
+        """
+        epsilon, run = document["epsilon"], document["run"]
+        if (epsilon is None) != (run is None):
+            raise ValueError("noise and epsilon contradict each other")
+        return cls(
+            **{
+                **document,
+                "epsilon": math.inf if epsilon is None else epsilon,
+                "run": None if run is None else SampledGaussian.from_json(run),
+                "adjacency": Adjacency(document.get("adjacency", Adjacency.ADD_REMOVE.value)),
+            }
+        )
 
 
 def ledger_of(data: Path) -> Path:
@@ -67,20 +99,30 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
         document: Any = parse_json(door.read(path, _LARGEST_FILE, refusal=BudgetError))
         if document["format"] != _FORMAT:
             raise ValueError("of another kind")
-        return tuple(
-            Spending(
-                **{
-                    **entry,
-                    "run": SampledGaussian.from_json(entry["run"]),
-                    "adjacency": Adjacency(entry.get("adjacency", Adjacency.ADD_REMOVE.value)),
-                }
-            )
-            for entry in document["entries"]
-        )
+        return tuple(map(Spending.from_json, document["entries"]))
     except (ValueError, KeyError, TypeError, BudgetError) as error:
         raise BudgetError(
             f"{path}: the ledger cannot be read ({error}): without it nobody knows what was spent"
         ) from error
+
+
+def spent_by(
+    entries: Sequence[Spending], delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
+) -> float:
+    """The epsilon of distillations together; infinite if one of them had no noise.
+
+    Args:
+        entries: the distillations.
+        delta: at which epsilon is taken.
+        adjacency: which data sets are to be indistinguishable.
+
+    Raises:
+        BudgetError: delta is none.
+    """
+    runs = [entry.run for entry in entries if entry.run is not None]
+    if len(runs) < len(entries):
+        return math.inf
+    return sampled_epsilon(runs, delta, adjacency=adjacency)
 
 
 def total_of(entries: tuple[Spending, ...], latest: Spending) -> Total:
@@ -91,8 +133,7 @@ def total_of(entries: tuple[Spending, ...], latest: Spending) -> Total:
     """
     if len(entries) == 1:
         return Total(latest.epsilon, latest.delta, latest.adjacency, 1)
-    runs = [entry.run for entry in entries]
-    epsilon = sampled_epsilon(runs, latest.delta, adjacency=latest.adjacency)
+    epsilon = spent_by(entries, latest.delta, latest.adjacency)
     return Total(max(epsilon, latest.epsilon), latest.delta, latest.adjacency, len(entries))
 
 
@@ -133,10 +174,7 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
             )
         document = {
             "format": _FORMAT,
-            "entries": [
-                asdict(each) | {"run": each.run.to_json(), "adjacency": each.adjacency.value}
-                for each in entries
-            ],
+            "entries": [each.to_json() for each in entries],
         }
         write_atomically(path, json.dumps(document, indent=2).encode(), mode=SENSITIVE_MODE)
     return total

@@ -1,4 +1,4 @@
-"""One step of the mechanism: the one place where records of a batch become a noisy gradient.
+"""One step of the mechanism: the one place where records of a batch become a gradient, with noise.
 
 The gradient of a record is c_a x + sum_j E_aj X_j (`gradients`). It is made shorter than the clip
 norm, its coefficients are rounded to whole numbers, and only these are added up. Since records and
@@ -89,6 +89,42 @@ def noisy_gradient(
     noise = discrete_gaussian(sums.size, sigma).reshape(sums.shape)
     noisy: NDArray[np.float64] = (sums + noise) / ONE
     return noisy
+
+
+def exact_gradient(
+    loss: SupportLoss, records: NDArray[np.uint8], targets: Tensor, *, centre: int
+) -> NDArray[np.float64]:
+    """The sum of whole gradients over a batch: nothing is clipped, and there is no noise.
+
+    Guarantee:
+        None: it is NOT PRIVATE. Only a distillation on the owner's word (`--not-private`) asks for
+        it.
+
+    Args:
+        loss: with the support points.
+        records: uint8 (b, D); b may be 0.
+        targets: float64 (b, c).
+        centre: of the pixels; what counts as 0.
+
+    Returns:
+        float64 (m, D). A record whose gradient is not finite contributes nothing, as it does where
+        gradients are clipped.
+    """
+    points = loss.points
+    of_record, of_points = torch.zeros_like(points), torch.zeros_like(loss.first)
+    for start in range(0, len(records), _BATCH):
+        part = slice(start, start + _BATCH)
+        values = (torch.from_numpy(records[part]).double() - centre) / LEVELS
+        found = loss.coefficients(values, targets[part])
+        parts = found.of_record, found.own, found.u, found.v
+        finite = torch.stack([each.isfinite().all(1) for each in parts]).all(0)[:, None]
+        c, d, u, v = (torch.where(finite, each, 0.0) for each in parts)
+        of_record += c.T @ values
+        half = (u.T @ v) * loss.first
+        of_points -= half + half.T
+        of_points.diagonal().add_(d.sum(0))
+    total: NDArray[np.float64] = (of_record + of_points @ points).numpy()
+    return total
 
 
 def noise_sigma(noise_multiplier: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ from ...common.storage.container import RELEASE_BEGINS
 from ...common.text import rounded_up
 from ..file.distilled import (
     DISTILLED_MECHANISM,
+    NO_ACCOUNTANT,
+    NO_DISTILLED_MECHANISM,
     DistilledGuarantee,
     DistilledRelease,
     OpenedDistilled,
@@ -36,6 +39,7 @@ from ..file.distilled import (
 from ..file.distilled_codec import save_distilled
 from ..file.model import Opened
 from ..file.statement import distilled_statement
+from ..mechanism.accountant import require_budget
 from ..mechanism.composition import Total
 from ..mechanism.subsampled_gaussian import (
     SAMPLED_ACCOUNTANT,
@@ -48,7 +52,14 @@ from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
 from .gradients import SupportLoss, require_memory
 from .ledger import Spending, enter
-from .mechanism import MOST_INPUTS, MOST_RECORDS, ONE, noise_sigma, noisy_gradient
+from .mechanism import (
+    MOST_INPUTS,
+    MOST_RECORDS,
+    ONE,
+    exact_gradient,
+    noise_sigma,
+    noisy_gradient,
+)
 from .optimiser import State, begin, descend
 from .progress import RunFolder
 from .sampling import poisson_sample
@@ -83,6 +94,7 @@ def distill(
     delta: float | None = None,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     settings: Settings | None = None,
+    not_private: bool = False,
     compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
     restart: bool = False,
@@ -94,17 +106,19 @@ def distill(
         function of the settings, which are public, and of `settings.steps` noisy gradients at most
         (docs/privacy/proofs.md, statements 15 to 19); and no release exists without its entry in
         the ledger, which is on the disk before the first noise is drawn. A run that was interrupted
-        goes on under the same entry.
+        goes on under the same entry. With `not_private` nothing is promised, and the release says
+        so.
 
     Args:
         source: the records.
         output: where to write the release.
         ledger: a file that says what has been spent on these records; made if there is none.
         key: signs the release; this machine's own (`own_key`) if None.
-        epsilon: to spend.
+        epsilon: to spend; infinity means no noise and no clipping, and needs `not_private`.
         delta: likewise; below one over the number of records. `ledger.default_delta` if None.
         adjacency: which data sets are to be indistinguishable.
         settings: how to find them.
+        not_private: the owner's word that a release without noise is wanted.
         compose: asked, if the ledger has other entries, whether the joint promise is acceptable.
         overwrite: whether a file at `output` may be replaced.
         restart: throw away what an interrupted run has left; what it has spent stays spent.
@@ -122,14 +136,19 @@ def distill(
     output = path_from("output", output, refusal=OutputError)
     ledger = path_from("ledger", ledger, refusal=OutputError)
     _require_kinds(source, epsilon, delta, adjacency, settings)
+    require_word(epsilon, not_private=not_private)
     delta = default_delta(adjacency, len(source)) if delta is None else delta
     require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
-    _require_usable(source, delta)
+    _require_usable(source)
+    if not_private:
+        require_budget(1.0, delta)
+    else:
+        _require_small(delta, len(source))
     classes = len(source.schema.classes)
     require_memory(settings.per_class * classes, classes)
     key = usable(key)
     signed_by = owner_of(key.public)
-    run = _calibrated(epsilon, delta, settings, adjacency)
+    run = None if not_private else _calibrated(epsilon, delta, settings, adjacency)
     folder = RunFolder(output)
     with folder.held():
         plan = None if restart else folder.plan()
@@ -161,12 +180,12 @@ def distill(
 
 def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFolder) -> State:
     """Take all steps that are left, and count each before it is taken."""
-    run = entry.run
+    run, steps = entry.run, settings.steps
     schema = source.schema
     state = folder.resume(begin(settings, len(schema.classes), schema.record_size))
     if state.begun:
-        notice(f"going on after step {state.begun:,} of {run.steps:,}")
-    if state.begun == run.steps:
+        notice(f"going on after step {state.begun:,} of {steps:,}")
+    if state.begun == steps:
         return state
     records = _read(source)
     kernel = ReluKernel(schema.record_size, settings.bias_variance)
@@ -174,23 +193,28 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
     targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
     record_targets = class_targets(torch.from_numpy(records.labels), classes)
     side = schema.side if isinstance(schema, ImageSchema) else None
-    every = max(1, run.steps // _REMARKS)
+    every = max(1, steps // _REMARKS)
     spent = _spent(entry, state.begun)
-    with progress("distilling", run.steps, "steps") as advance:
+    with progress("distilling", steps, "steps") as advance:
         advance(state.begun, spent)
-        while state.begun < run.steps:
+        while state.begun < steps:
             state = folder.begin_step(state)
             # What is public of a step is made before there is a batch that could matter to it.
-            loss = SupportLoss(kernel, torch.from_numpy(state.points), targets, settings.ridge)
-            batch = poisson_sample(len(records.labels), run.sampling_prob)
-            gradient = noisy_gradient(
-                loss,
-                records.values[batch],
-                record_targets[torch.from_numpy(batch)],
-                centre=settings.centre,
-                clip_norm=settings.clip_norm,
-                noise_multiplier=run.noise_multiplier,
-            )
+            points = torch.from_numpy(state.points)
+            loss = SupportLoss(kernel, points, targets, settings.ridge, with_norms=run is not None)
+            batch = poisson_sample(len(records.labels), settings.sampling_prob)
+            values, wanted = records.values[batch], record_targets[torch.from_numpy(batch)]
+            if run is None:
+                gradient = exact_gradient(loss, values, wanted, centre=settings.centre)
+            else:
+                gradient = noisy_gradient(
+                    loss,
+                    values,
+                    wanted,
+                    centre=settings.centre,
+                    clip_norm=settings.clip_norm,
+                    noise_multiplier=run.noise_multiplier,
+                )
             state = descend(state, gradient, settings, side)
             folder.save(state)
             if state.begun % every == 0:
@@ -208,19 +232,20 @@ def _release(
     source: Source, state: State, entry: Spending, settings: Settings, total: Total
 ) -> DistilledRelease:
     run = entry.run
-    grid = settings.clip_norm / ONE
+    grid = 0.0 if run is None else settings.clip_norm / ONE
+    accountant = f"{SAMPLED_ACCOUNTANT}, {sampled_accountant_version()}"
     guarantee = DistilledGuarantee(
         epsilon=entry.epsilon,
         delta=entry.delta,
         adjacency=entry.adjacency,
-        noise_multiplier=run.noise_multiplier,
-        sampling_prob=run.sampling_prob,
-        steps=run.steps,
-        clip_norm=settings.clip_norm,
+        noise_multiplier=0.0 if run is None else run.noise_multiplier,
+        sampling_prob=settings.sampling_prob,
+        steps=settings.steps,
+        clip_norm=math.inf if run is None else settings.clip_norm,
         grid=grid,
-        sigma=noise_sigma(run.noise_multiplier) * grid,
-        mechanism=DISTILLED_MECHANISM,
-        accountant=f"{SAMPLED_ACCOUNTANT}, {sampled_accountant_version()}",
+        sigma=0.0 if run is None else noise_sigma(run.noise_multiplier) * grid,
+        mechanism=NO_DISTILLED_MECHANISM if run is None else DISTILLED_MECHANISM,
+        accountant=NO_ACCOUNTANT if run is None else accountant,
         total_epsilon=total.epsilon,
         total_releases=total.releases,
     )
@@ -230,7 +255,10 @@ def _release(
         bias_variance=settings.bias_variance,
         centre=settings.centre,
         ridge=settings.ridge,
-        settings={**settings.to_json(), "steps_lost": state.begun - state.taken},
+        settings={
+            **settings.to_json(clipped=run is not None),
+            "steps_lost": state.begun - state.taken,
+        },
         schema=source.schema,
         guarantee=guarantee,
         release_id=entry.release_id,
@@ -256,6 +284,8 @@ def _calibrated(
 
 def _spent(entry: Spending, steps: int) -> str:
     """Epsilon after some of a run's steps, in words."""
+    if entry.run is None:
+        return "NOT PRIVATE"
     if steps == 0:
         return "epsilon 0 so far"
     so_far = replace(entry.run, steps=steps)
@@ -277,7 +307,26 @@ def _require_kinds(
         raise DataError(f"source must be what open_source returns, not a {type(source).__name__}")
 
 
-def _require_usable(source: Source, delta: float) -> None:
+def require_word(epsilon: float, *, not_private: bool) -> None:
+    """Refuse no noise without the owner's word that none is wanted, and the word without that.
+
+    Args:
+        epsilon: that was asked for.
+        not_private: the word.
+
+    Raises:
+        BudgetError: one comes without the other.
+    """
+    if not_private and epsilon != math.inf:
+        raise BudgetError("--not-private means something with --eps inf only")
+    if epsilon == math.inf and not not_private:
+        raise BudgetError(
+            "--eps inf adds no noise, so the file would be as sensitive as the records: choose a "
+            "number such as 1 ('dpntk distill --not-private' makes such a file)"
+        )
+
+
+def _require_usable(source: Source) -> None:
     require_public_form(source)
     if len(source) > MOST_RECORDS:
         raise DataError(f"{len(source):,} records: at most {MOST_RECORDS:,} are distilled")
@@ -298,7 +347,10 @@ def _require_usable(source: Source, delta: float) -> None:
             "a distillation protects single records, not all rows of one "
             f"{source.schema.privacy_unit.column}: keep one row of each and leave the unit out"
         )
-    if delta >= 1 / len(source):
+
+
+def _require_small(delta: float, records: int) -> None:
+    if delta >= 1 / records:
         raise BudgetError(
             f"--delta {delta:g} is not below one over the number of records: such a delta allows "
             "publishing somebody's record as it is"
@@ -323,17 +375,17 @@ def _plan(
     epsilon: float,
     delta: float,
     adjacency: Adjacency,
-    run: SampledGaussian,
+    run: SampledGaussian | None,
     settings: Settings,
 ) -> dict[str, Any]:
     """All that two runs must have in common for one to continue the other."""
     return {
         "data": source.fingerprint(),
         "schema": source.schema.to_json(),
-        "epsilon": epsilon,
+        "epsilon": None if run is None else epsilon,  # JSON has no infinity
         "delta": delta,
         "adjacency": adjacency.value,
-        "run": run.to_json(),
+        "run": None if run is None else run.to_json(),
         "settings": settings.to_json(),
         "dpntk": version("dpntk"),
     }

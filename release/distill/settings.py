@@ -20,7 +20,7 @@ class Settings:
         per_class: support points in each class.
         sampling_prob: probability with which a record is in a step's batch.
         steps: how many.
-        clip_norm: longest gradient of a record that counts in full.
+        clip_norm: longest gradient of a record that counts in full; without noise all do.
         learning_rate: of Adam at the first step; it falls to a tenth along half a cosine.
         ridge: of the regression, relative to the kernel's mean on the diagonal.
         bias_variance: of the kernel's network.
@@ -74,9 +74,14 @@ class Settings:
         if not (0 <= self.centre <= 255 and 0 <= self.averaging < 1 and self.seed >= 0):
             raise BudgetError("centre, averaging or seed is out of range")
 
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping, as releases hold it."""
-        return {name_in_files(name): value for name, value in asdict(self).items()}
+    def to_json(self, *, clipped: bool = True) -> dict[str, Any]:
+        """A plain mapping, as releases hold it.
+
+        Args:
+            clipped: whether there is a clip norm; null stands for none.
+        """
+        values = asdict(self) | ({} if clipped else {"clip_norm": None})
+        return {name_in_files(name): value for name, value in values.items()}
 
 
 def name_in_files(field: str) -> str:
@@ -87,6 +92,8 @@ def name_in_files(field: str) -> str:
 _CHOSEN: Final = (
     "training images (50,000 to learn from, the other 10,000 to score), which no guarantee covers"
 )
+WITHOUT_NOISE: Final[dict[str, Any]] = {"smoothing": 0.0}
+"""What is otherwise where there is no noise: nothing that smoothing could take away."""
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "mnist-1": {
         "per_class": 1,

@@ -20,6 +20,8 @@ KIND: Final = "distilled"
 DISTILLED_MECHANISM: Final = (
     "discrete Gaussian on exact integer sums of clipped gradients over Poisson samples"
 )
+NO_DISTILLED_MECHANISM: Final = "none: sums of whole gradients over Poisson samples"
+NO_ACCOUNTANT: Final = "nothing to account for"
 VALUE_LEVELS: Final = 256
 """A support point's values are pixels, less the centre, over this."""
 FARTHEST: Final = 8.0
@@ -40,7 +42,8 @@ class DistilledGuarantee(Guarantee):
     Attributes:
         sampling_prob: probability with which a record is in a step's batch.
         steps: how many.
-        clip_norm: L2 sensitivity of a step's sum of gradients.
+        clip_norm: L2 sensitivity of a step's sum of gradients. Without noise nothing is clipped: it
+            is infinite, and the grid is 0.
     """
 
     sampling_prob: float

@@ -12,14 +12,18 @@ import numpy as np
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, FormatError, SchemaError
 from ...common.schema import schema_from_json
-from ...common.storage.atomic import PUBLIC_MODE, write_atomically
+from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, write_atomically
 from ...common.storage.canonical_json import canonical_json
-from ...common.storage.container import RELEASE_MAGIC, build
+from ...common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, build
 from ...common.storage.plain import parse_json
-from ..mechanism.accountant import SMALLEST_EPSILON
 from ..mechanism.discrete_gaussian import LARGEST_SIGMA
 from ..mechanism.gaussian import SMOOTHING
-from ..mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
+from ..mechanism.subsampled_gaussian import (
+    LEAST_SAMPLING_PROB,
+    MOST_STEPS,
+    SampledGaussian,
+    sampled_epsilon,
+)
 from ..signing.keys import SigningKey
 from .distilled import (
     FARTHEST,
@@ -64,11 +68,11 @@ def serialise_distilled(release: DistilledRelease) -> memoryview:
         file.create_dataset("points", data=release.points)
         file.create_dataset("labels", data=release.labels)
 
-    return build(RELEASE_MAGIC, fill)
+    return build(RELEASE_MAGIC if release.guarantee.private else NOT_PRIVATE_MAGIC, fill)
 
 
 def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> str:
-    """Write a release file.
+    """Write a release file, readable by its owner alone (0600) if it is not private.
 
     Args:
         made: the release.
@@ -84,7 +88,8 @@ def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -
     content = serialise_distilled(made)
     if key is not None:
         sign_file(content, key)
-    write_atomically(path, content, mode=PUBLIC_MODE)
+    mode = PUBLIC_MODE if made.guarantee.private else SENSITIVE_MODE
+    write_atomically(path, content, mode=mode)
     return digest_of(content)
 
 
@@ -100,7 +105,7 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         settings = parse_json(values["settings"])
     except (SchemaError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"damaged: {str(error)[:200]}") from error
-    if values["kind"] != KIND or not block.private or not isinstance(settings, dict):
+    if values["kind"] != KIND or not isinstance(settings, dict):
         raise FormatError("it is not what a distilled set looks like")
     if schema.spent:
         raise FormatError("its epsilon does not count what the schema's bounds spent")
@@ -125,6 +130,8 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         steps=values["steps"],
         clip_norm=values["clip_norm"],
     )
+    if guarantee.private != block.private:
+        raise FormatError("its first line and its epsilon disagree about its being private")
     run = _require_consistent(guarantee)
     points, labels = body.arrays["points"], body.arrays["labels"]
     classes = len(schema.classes)
@@ -138,7 +145,8 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         raise FormatError("the ridge or the kernel's bias is out of range")
     if values["centre"] > schema.levels:
         raise FormatError("the centre is none of a record's values")
-    _require_spent(guarantee, run)  # which takes longest
+    if run is not None:
+        _require_spent(guarantee, run)  # which takes longest
     return DistilledRelease(
         points=points,
         labels=labels,
@@ -156,12 +164,20 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     )
 
 
-def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian:
-    """Refuse figures that are out of range, or contradict each other: all but epsilon."""
+def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian | None:
+    """Refuse figures that are out of range, or contradict each other: all but epsilon.
+
+    Returns:
+        The run that epsilon has to follow from; None if the file says that there is no noise.
+    """
     g = guarantee
+    if not g.private:
+        _require_no_noise(g)
+        return None
+    if not g.noise_multiplier or not g.sigma:
+        raise FormatError("noise and epsilon contradict each other")
     possible = {
         **possible_promise(g),
-        "epsilon": SMALLEST_EPSILON <= g.epsilon < math.inf,
         "the clip norm": 0 < g.clip_norm <= LARGEST_CLIP,
         "sigma": g.sigma <= LARGEST_SIGMA * g.grid,
     }
@@ -180,6 +196,21 @@ def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian:
     if g.total_epsilon < g.epsilon or (alone and g.total_epsilon != g.epsilon):
         raise FormatError("the total epsilon contradicts the epsilon of this release")
     return run
+
+
+def _require_no_noise(guarantee: DistilledGuarantee) -> None:
+    """Refuse figures of noise where nothing is promised, and others that are out of range."""
+    g = guarantee
+    require_in_range(
+        {
+            **possible_promise(g),
+            "the sampling rate": LEAST_SAMPLING_PROB <= g.sampling_prob <= 1,
+            "the number of steps": 1 <= g.steps <= MOST_STEPS,
+        }
+    )
+    bounded = math.isfinite(g.clip_norm) or math.isfinite(g.total_epsilon)
+    if g.noise_multiplier or g.sigma or g.grid or bounded:
+        raise FormatError("noise and epsilon contradict each other")
 
 
 def _require_spent(guarantee: DistilledGuarantee, run: SampledGaussian) -> None:

@@ -21,7 +21,7 @@ from ...common.storage.layout import Value
 from ...common.storage.sandbox import Refused
 from .format import LAYOUTS, attributes_of
 
-_MAY_BE_INFINITE: Final = {"epsilon", "total_epsilon", "epsilon_replace_one"}
+_MAY_BE_INFINITE: Final = {"epsilon", "total_epsilon", "epsilon_replace_one", "clip_norm"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -78,6 +78,11 @@ def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
         guarantee: the promise.
         schema: what was taken as known of the records.
     """
+    if not guarantee.private:
+        return (
+            f"{NOT_PRIVATE}. Its points follow the records' exact gradients, for research on data "
+            "that are not sensitive; it must not be given to anybody who may not see the records."
+        )
     adjacency = guarantee.adjacency
     return " ".join(
         (

@@ -14,18 +14,24 @@ def distilled_label(opened: OpenedDistilled) -> Label:
     change = change_in_words(promise.adjacency)
     total = in_total(promise.total_releases, promise.total_epsilon, promise.adjacency)
     sampled = f"each record in each with probability {promise.sampling_prob:.6g}"
+    noise = (
+        f"sigma {promise.sigma:.6g} on every coordinate of a step's sum, "
+        f"{promise.noise_multiplier:.6g} times the clip norm {promise.clip_norm:g}"
+    )
+    scale = f"sigma {promise.sigma:.6g} at L2 sensitivity {promise.clip_norm:.6g}"
+    if not promise.private:
+        noise, scale = "none, and no gradient is clipped", "no noise"
     settings = str(release.settings.get("origin", "unknown"))
     return Label(
         opened,
         rows={
             "kind": f"distilled: {len(release.points):,} points to learn from by kernel regression",
             "data": release.schema.summary,
-            "epsilon": promised(promise.epsilon),
+            "epsilon": promised(promise.epsilon) if promise.private else "none: NOT PRIVATE",
             "delta": promised(promise.delta),
             "adjacency": f"{promise.adjacency.value}: {change}",
             "in total": total,
-            "noise": f"sigma {promise.sigma:.6g} on every coordinate of a step's sum, "
-            f"{promise.noise_multiplier:.6g} times the clip norm {promise.clip_norm:g}",
+            "noise": noise,
             "steps": f"{promise.steps:,}, {sampled}",
             "mechanism": f"{promise.mechanism}; {promise.accountant}",
             "settings": settings,
@@ -40,10 +46,10 @@ def distilled_label(opened: OpenedDistilled) -> Label:
         domain=release.schema.summary,
         not_protected=f"{unprotected(release.schema, promise.adjacency)}, the sampling rate",
         change=change,
-        mechanisms=f"{promise.mechanism}; {promise.steps:,} steps, {sampled}, "
-        f"sigma {promise.sigma:.6g} at L2 sensitivity "
-        f"{promise.clip_norm:.6g}; {promise.accountant}",
+        mechanisms=f"{promise.mechanism}; {promise.steps:,} steps, {sampled}, {scale}; "
+        f"{promise.accountant}",
         composition=total,
-        post_processing="Points descend by Adam along the noisy gradients.",
+        post_processing="Points descend by Adam along the "
+        f"{'noisy' if promise.private else 'exact'} gradients.",
         preprocessing=settings,
     )

@@ -49,6 +49,12 @@ def run(folder: Path, tmp_path: Path, **options: Any) -> DistilledRelease:  # no
     return distill(open_source(folder), output, ledger_of(folder), **parameters).release
 
 
+def run_of(entry: Spending) -> SampledGaussian:
+    """The steps of a distillation with noise."""
+    assert entry.run is not None
+    return entry.run
+
+
 def refusal(dpntk: Command, *arguments: object) -> str:
     outcome = dpntk(*arguments)
     assert outcome.code == 1
@@ -148,9 +154,9 @@ def test_the_release_says_what_was_done(folder: Path, tmp_path: Path, steps: Ste
     assert np.array_equal(opened.release.points, expected)
     entry = read_ledger(ledger_of(folder))[0]
     assert entry.release_id == made.release_id
-    assert (entry.run.sampling_prob, entry.run.steps) == (0.5, STEPS)
-    assert sampled_epsilon([entry.run], 1e-3) <= promise.epsilon == 2.0
-    assert promise.noise_multiplier == entry.run.noise_multiplier
+    assert (run_of(entry).sampling_prob, run_of(entry).steps) == (0.5, STEPS)
+    assert sampled_epsilon([run_of(entry)], 1e-3) <= promise.epsilon == 2.0
+    assert promise.noise_multiplier == run_of(entry).noise_multiplier
     assert "number of records is not in it" in opened.release.statement
 
 
@@ -246,7 +252,7 @@ def test_a_second_run_says_what_the_total_becomes(dpntk: Command, folder: Path) 
     assert "already exists" in refusal(dpntk, "distill", folder, *OPTIONS)
     again = ("distill", folder, *OPTIONS, "-o", "two.h5")
     entry = read_ledger(ledger_of(folder))[0]
-    total = sampled_epsilon([entry.run, entry.run], 1e-3)
+    total = sampled_epsilon([run_of(entry), run_of(entry)], 1e-3)
     assert f"the total would be epsilon {rounded_up(total)}" in refusal(dpntk, *again)
     assert len(read_ledger(ledger_of(folder))) == 1
     assert f"together they have epsilon {rounded_up(total)}" in dpntk(*again, "--compose").stderr
@@ -266,9 +272,9 @@ def test_a_record_that_is_exchanged_can_be_what_is_hidden(dpntk: Command, folder
     assert isinstance(opened.release, DistilledRelease)
     assert "exchanging any one record for any other; the number" in opened.release.statement
     first, second = read_ledger(ledger_of(folder))
-    assert second.run.noise_multiplier > 1.5 * first.run.noise_multiplier
-    assert 1.98 < sampled_epsilon([second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE) <= 2
-    total = sampled_epsilon([first.run, second.run], 1e-3, adjacency=Adjacency.REPLACE_ONE)
+    assert run_of(second).noise_multiplier > 1.5 * run_of(first).noise_multiplier
+    assert 1.98 < sampled_epsilon([run_of(second)], 1e-3, adjacency=Adjacency.REPLACE_ONE) <= 2
+    total = sampled_epsilon([run_of(first), run_of(second)], 1e-3, adjacency=Adjacency.REPLACE_ONE)
     assert opened.release.guarantee.total_epsilon == total
     assert f"epsilon {total:.4g} (replace-one)" in made.stderr
 
@@ -283,7 +289,7 @@ def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: 
         assert entry.release_id[:12] in shown
         assert "spent: epsilon 2 at delta 0.001 (add-remove)" in shown
     assert dpntk("distill", folder, *OPTIONS, "-o", "two.h5", "--compose").code == 0
-    total = sampled_epsilon([e.run for e in read_ledger(ledger_of(folder))], 1e-3)
+    total = sampled_epsilon([run_of(e) for e in read_ledger(ledger_of(folder))], 1e-3)
     assert f"spent: epsilon {total:.4g} at delta" in dpntk("budget", folder).stdout
 
 

@@ -101,6 +101,19 @@ def test_a_release_says_what_it_promises_and_nothing_besides(
     assert statement_of(guarantee, schema, feature_map, equal_classes=equal) == statement
 
 
+def test_a_distilled_set_without_noise_promises_nothing() -> None:
+    guarantee = DistilledGuarantee(
+        epsilon=math.inf, delta=1e-5, adjacency=Adjacency.ADD_REMOVE, noise_multiplier=0.0,
+        sigma=0.0, grid=0.0, mechanism="m", accountant="a", total_epsilon=math.inf,
+        total_releases=1, sampling_prob=0.1, steps=10, clip_norm=math.inf,
+    )  # fmt: skip
+    assert distilled_statement(guarantee, SEEN) == (
+        "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves. "
+        "Its points follow the records' exact gradients, for research on data that are not "
+        "sensitive; it must not be given to anybody who may not see the records."
+    )
+
+
 def test_one_class_is_not_said_to_be_as_frequent_as_others(embedding: Embedding) -> None:
     alone = replace(IMAGES, classes=("a",))
     said = statement_of(FIRST, alone, embedding.feature_map, equal_classes=True)
