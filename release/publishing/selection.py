@@ -7,19 +7,20 @@ nothing; and the noise on what is then measured does not depend on it.
 
 from __future__ import annotations
 
-import math
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...common.features.joint import Parts
-from ...common.features.moments import CONSTANT, INDICATOR
+from ...common.features.moments import CONSTANT, INDICATOR, MomentFeatures
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 
-_KNOWN: Final = 10.0
-"""A class counts if the number of its records is so many times the noise on it."""
+_KNOWN: Final = 20.0
+"""A class counts if the square of the constant, over all its records, is so many times the noise on
+a product; or if it is the largest one, since nothing is known better."""
 _USUAL_DISTANCE: Final = 0.8
 """Of a number from its mean, in standard deviations."""
 _LEAST_DEVIATION: Final = 0.5
@@ -34,7 +35,8 @@ def select_pairs(
     How far shares of cells are from products of shares is a sum over cells, the total variation:
     at most, and usually about, the root of the number of cells times the sum of squares. Of
     categories these follow from products; of numbers they are what a linear dependence would make.
-    What noise alone makes of them is taken off, and one standard deviation of that.
+    What noise alone makes of them is taken off, and so many standard deviations of that as the
+    best of so many pairs would reach by chance.
 
     Guarantee:
         A function of its arguments, of which `products` have their noise already.
@@ -53,16 +55,19 @@ def select_pairs(
     marginals, moments = parts.marginals, parts.moments
     assert marginals is not None
     assert moments is not None
-    k = moments.factors
+    k, matrices = moments.factors, products.T.reshape(-1, moments.factors, moments.factors)
+    shares, of_share = _of_size(moments)
+    weights = (shares * matrices).sum(axis=(1, 2)).clip(noise * of_share)
+    # Each product of two factors is there twice, with noise of its own.
+    of_seen = noise / np.sqrt(2)
+    enough = min(_KNOWN * of_seen / CONSTANT**2, weights.max())
     numbers = np.arange(k) - 1 < len(moments.numbers)
     least_deviation = _LEAST_DEVIATION * moments.times.numpy()
     left, doubt = np.zeros((k, k)), np.zeros((k, k))
-    for matrix in products.T.reshape(-1, k, k):
-        # Each product of two factors is there twice, with noise of its own.
-        seen, of_seen = (matrix + matrix.T) / 2, noise / np.sqrt(2)
-        if seen[0, 0] <= _KNOWN * of_seen:
+    for matrix, weight in zip(matrices, weights, strict=True):
+        if weight < enough or not weight:
             continue
-        weight = seen[0, 0] / CONSTANT**2
+        seen = (matrix + matrix.T) / 2
         mean = seen[0] / (CONSTANT * weight)
         apart = seen / weight - np.outer(mean, mean)
         # What is taken off has noise of its own, the more the farther numbers are from 0.
@@ -74,11 +79,35 @@ def select_pairs(
         size = np.outer(scale, scale)
         left += weight * (apart**2 - of_apart) / size**2
         doubt += 2 * (weight * of_apart / size**2) ** 2
+    by_chance = NormalDist().inv_cdf(1 - min(count / len(marginals.groups), 0.5))
     place_of = {block.shares.start: moments.places.get(block.first) for block in blocks_of(schema)}
     scores = []
     for group in marginals.groups:
         one, other = (place_of[side.start] for side in group.sides)
-        known = left[one, other].sum() - math.sqrt(doubt[one, other].sum())
+        known = left[one, other].sum() - by_chance * np.sqrt(doubt[one, other].sum())
         scores.append(known * left[one, other].size)
     best = np.argsort(-np.array(scores), kind="stable")[:count]
     return sorted(int(number) for number in best)
+
+
+def _of_size(moments: MomentFeatures) -> tuple[NDArray[np.float64], float]:
+    """How to read off the products of a class how many records it has, with the least noise.
+
+    Every record has the constant, and one category of each column. So the products of any two of
+    these columns add up to the same number, times what indicators are: that of the records, each
+    divided by its |z|^2. This is the mean of all that, weighted by how much noise each has.
+
+    Returns:
+        What products are to be multiplied with before they are added up, float64 (k, k); and the
+        standard deviation of what comes out where that of a product is 1.
+    """
+    each, own = np.zeros(moments.factors), np.zeros(moments.factors)
+    column = np.zeros(moments.factors, dtype=np.int64)
+    each[0], own[0] = CONSTANT, CONSTANT**2
+    for number, (first, count) in enumerate(moments.categories, 1):
+        place = moments.places[first]
+        column[place], each[place], own[place] = number, INDICATOR / count, INDICATOR**2 / count
+    # A number's own are 0; within a column only a category's with itself are not.
+    expected = np.outer(each, each) * (column[:, None] != column) + np.diag(own)
+    precision = float(np.square(expected).sum())
+    return expected / precision, precision**-0.5

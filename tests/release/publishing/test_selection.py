@@ -1,0 +1,118 @@
+"""Pairs are chosen by what noisy products show, be it little, and never by their place."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from dpntk.common.features.joint import Parts, parts_of
+from dpntk.common.features.moments import CONSTANT, INDICATOR
+from dpntk.common.schema.column import Column
+from dpntk.common.schema.table import TableSchema
+from dpntk.common.sources.options import SourceOptions
+from dpntk.embed import embed
+from dpntk.embed.feature_options import FeatureOptions
+from dpntk.release.publishing import selection
+from dpntk.release.publishing.selection import select_pairs
+
+Floats = NDArray[np.float64]
+WIDE, NARROW = 12, 4
+"""So many columns of ten categories, and of two."""
+ROWS, RARE = 4000, 80
+DRAWS = 20
+COLUMNS = (
+    *(Column.categorical(f"wide{n}", map(str, range(10))) for n in range(WIDE)),
+    *(Column.categorical(f"narrow{n}", ["0", "1"]) for n in range(NARROW)),
+)
+SCHEMA = TableSchema((*COLUMNS, Column.boolean("ill", ["no", "yes"])), "ill")
+PAIRS = list(itertools.combinations([column.name for column in COLUMNS], 2))
+TOGETHER = PAIRS.index(("narrow2", "narrow3"))
+"""The last pair of all: the only one whose columns go together, in nine of ten rows."""
+
+
+@cache
+def table() -> tuple[Parts, Floats]:
+    """A map's parts, and exact products in units of one record's."""
+    random = np.random.default_rng(0)
+    rows = {f"wide{n}": random.integers(0, 10, ROWS) for n in range(WIDE)}
+    rows |= {f"narrow{n}": random.integers(0, 2, ROWS) for n in range(NARROW)}
+    rows["narrow3"] = rows["narrow2"] ^ (random.random(ROWS) < 0.1)
+    frame = pd.DataFrame(rows).astype(str)
+    frame["ill"] = np.where(np.arange(ROWS) < RARE, "yes", "no")
+    embedding = embed(frame, FeatureOptions(width=1), SourceOptions(SCHEMA))
+    parts = parts_of(embedding.feature_map)
+    assert parts.marginals is not None
+    assert parts.marginals.names_of_groups(SCHEMA) == PAIRS
+    sums = embedding.sums[parts.moment_place].astype(float)
+    # The trace of z z^T / |z|^2 is 1, for each record.
+    k = round(len(sums) ** 0.5)
+    one = sums.reshape(k, k, 2).trace().sum() / ROWS
+    return parts, sums / one
+
+
+def chosen_with(noise: float, signal: float = 1.0) -> list[list[int]]:
+    """Ten pairs for each of some draws of noise."""
+    parts, products = table()
+    found = []
+    for seed in range(DRAWS):
+        drawn = np.random.default_rng(seed).normal(0, noise, products.shape)
+        found.append(select_pairs(parts, SCHEMA, signal * products + drawn, noise, 10))
+    return found
+
+
+def test_a_pair_is_found_where_no_product_by_itself_says_how_large_a_class_is() -> None:
+    """All products together do. Of the large tables some are out by chance, as is expected."""
+    _, products = table()
+    noise = products[0].max() / 5  # of the constant with itself, in the larger class
+    chosen = chosen_with(noise)
+    assert sum(TOGETHER in pairs for pairs in chosen) > 0.75 * DRAWS
+
+
+def test_where_nothing_is_known_no_place_is_better_than_another() -> None:
+    """All is noise: every draw has ten pairs of its own, and none is divided by nothing."""
+    chosen = chosen_with(1.0, signal=0.0)
+    assert len({tuple(pairs) for pairs in chosen}) == DRAWS
+    assert {len(pairs) for pairs in chosen} == {10}
+    assert list(range(10)) not in chosen
+    # As large as its noise is a class at least; and of tables in which nothing is seen the small
+    # ones come first, since noise is the least part of their counts.
+    parts, products = table()
+    narrow = {n for n, pair in enumerate(PAIRS) if all(name.startswith("narrow") for name in pair)}
+    assert len(narrow) == 6
+    assert narrow < set(select_pairs(parts, SCHEMA, np.zeros_like(products), 1.0, 10))
+
+
+def test_a_class_of_which_hardly_anything_is_known_has_no_say() -> None:
+    parts, products = table()
+    noise = products[0].min() / 10
+    drawn = np.random.default_rng(0).normal(0, noise, products.shape)
+    other = np.random.default_rng(1).normal(0, noise, products.shape) * [0, 1]
+    found = [select_pairs(parts, SCHEMA, products + n, noise, 10) for n in (drawn, drawn + other)]
+    assert found[0] == found[1]
+
+
+def test_without_noise_nothing_is_divided_by_it_and_all_may_be_chosen() -> None:
+    parts, products = table()
+    assert select_pairs(parts, SCHEMA, products, 0.0, 1) == [TOGETHER]
+    assert select_pairs(parts, SCHEMA, products * [1, 0], 0.0, 1) == [TOGETHER]
+    assert select_pairs(parts, SCHEMA, products, 0.0, 1000) == list(range(len(PAIRS)))
+
+
+def test_the_size_of_a_class_is_read_off_with_the_noise_that_is_said() -> None:
+    """Chances are below 1e-8 that the deviation of so many draws is off by six standard errors."""
+    parts, products = table()
+    assert parts.moments is not None
+    square = CONSTANT**2 + INDICATOR**2 * (WIDE + NARROW)  # of every record
+    shares, deviation = selection._of_size(parts.moments)
+    for column, records in zip(products.T, (ROWS - RARE, RARE), strict=True):
+        found = float((shares * column.reshape(shares.shape)).sum())
+        assert found == pytest.approx(records / square, rel=1e-6)
+    draws = np.random.default_rng(0).normal(size=(1000, shares.size)) @ shares.ravel()
+    assert np.mean(draws**2) / deviation**2 == pytest.approx(1, abs=6 * (2 / 1000) ** 0.5)
+    alone = CONSTANT**-2  # if the constant with itself were all
+    assert deviation < alone / 5
