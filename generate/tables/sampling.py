@@ -92,8 +92,7 @@ def draw_rows(
     def make(
         count: int, seed: int, weights: NDArray[np.float64]
     ) -> tuple[Values, NDArray[np.bool_]]:
-        encoded = _encoded_rows(generator, count, weights, seed, marginals, reweighting, refinement)
-        values = values_of(schema, *encoded)
+        values = _values(generator, count, weights, seed, marginals, reweighting, refinement)
         return values, repair(values, schema, seed)
 
     if where:
@@ -104,7 +103,7 @@ def draw_rows(
     return Drawn(table_of(schema, values), share)
 
 
-def _encoded_rows(
+def _values(
     generator: RowGenerator,
     count: int,
     class_weights: NDArray[np.float64],
@@ -112,14 +111,18 @@ def _encoded_rows(
     marginals: tuple[ColumnMarginal, ...],
     reweighting: Reweighting | None,
     refinement: Refinement | None,
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Rows as a generator and what refines them make them, float32 (n, record size), and labels."""
+) -> Values:
+    """Rows as a generator and what refines them make them.
+
+    Encoded rows are many times as large as the values that they stand for: of no more than are
+    arranged together are there any at a time.
+    """
     random = torch.Generator().manual_seed(seed)
     rows = corrected_rows(generator, marginals, random)
     chances = np.random.default_rng(seed)
     schema = generator.schema
-    records = np.empty((count, schema.record_size), dtype=np.float32)
-    labels = np.empty(count, dtype=np.int64)
+    nothing = values_of(schema, np.empty((0, schema.record_size), np.float32), np.empty(0, int))
+    values = {name: np.empty(count, column.dtype) for name, column in nothing.items()}
 
     def chosen(label: int, wanted: int) -> NDArray[np.float32]:
         if reweighting is None:
@@ -132,21 +135,25 @@ def _encoded_rows(
     def independent(label: int, wanted: int) -> NDArray[np.float32]:
         return independent_rows(wanted, label, marginals, schema, chances)
 
+    def put(places: NDArray[np.int64], label: int, records: NDArray[np.float32]) -> None:
+        part = values_of(schema, records, np.full(len(records), label))
+        for name, column in part.items():
+            values[name][places] = column
+
     with progress("sampling", count, "rows") as advance:
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
-            labels[places] = label
             if refinement is not None:
                 source = chosen if refinement.swaps(label) else rows
                 if marginals and all(marginal.known for marginal in marginals):
                     source = independent
                 made = refinement.draw(label, len(places), source, chances, advance)
                 spread(made, marginals, chances)
-                records[places] = made
+                put(places, label, made)
                 continue
             for batch in np.split(places, range(_BATCH, len(places), _BATCH)):
-                records[batch] = chosen(label, len(batch))
+                put(batch, label, chosen(label, len(batch)))
                 advance(len(batch), "")
-    return records, labels
+    return values
 
 
 def corrected_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,17 @@ def test_a_file_that_is_no_generator_is_refused(tmp_path: Path) -> None:
     (tmp_path / "g").write_text("text")
     with pytest.raises(GeneratorError, match=r"not a generator that dpntk wrote"):
         load_generator(tmp_path / "g")
+
+
+def test_no_more_encoded_rows_are_held_than_are_made_at_a_time() -> None:
+    """All of them would be several times as large as the table."""
+    generator, count = random_generator(PEOPLE), 60_000
+    tracemalloc.start()
+    table = sample_rows(generator, count, np.array([0.5, 0.5]), 0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(table) == count
+    assert peak < count * PEOPLE.record_size * np.dtype(np.float32).itemsize
 
 
 def test_csv_reads_back_with_the_types_of_the_source(tmp_path: Path) -> None:
