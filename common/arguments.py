@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .address import require_local
 from .errors import DpntkError
 
 
@@ -45,7 +46,8 @@ def path_from(name: str, value: Location, *, refusal: type[DpntkError]) -> Path:
         refusal: the error to raise.
 
     Raises:
-        DpntkError: as `refusal`: it is something else.
+        DpntkError: as `refusal`: it is something else, such as an address of object storage.
     """
+    require_local(value, refusal=refusal)
     require_kind(name, value, (str, os.PathLike), "the path of a file or folder", refusal=refusal)
     return Path(value)

@@ -22,8 +22,8 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
-def typed(path: Path) -> str:
-    """A path as one types it after a command, whatever is in its name."""
+def typed(path: Path | str) -> str:
+    """A path or address as one types it after a command, whatever is in its name."""
     return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 

@@ -27,6 +27,7 @@ from ..common.schema.column import (
 from ..common.schema.table import POINT, CsvFormat, TableSchema
 from ..common.schema.toml import Draft
 from ..common.sources.parquet import opened, read_rows, reading_parquet
+from ..common.sources.paths import AnyPath, located
 from ..common.sources.tables.csv import is_csv, read_csv, read_header
 from ..common.sources.tables.decimals import with_points
 from ..common.sources.tables.frames import Frame, is_frame, to_arrow
@@ -229,7 +230,8 @@ def draft_schema(
         are, and kinds, types and missing values, which a single record may decide.
 
     Args:
-        data: a CSV or Parquet file, or a folder of such; or a table in memory, such as a DataFrame.
+        data: a CSV or Parquet file, or a folder of such; its address, such as s3://bucket/file.csv,
+            if it is in object storage; or a table in memory, such as a DataFrame.
         label: name of the column that tells a record's class.
         form: how the CSV files are written, and which texts stand for missing values.
         split: "train" or "test", where a folder has both.
@@ -248,7 +250,7 @@ def draft_schema(
     unread: dict[str, None] = {}
     if isinstance(data, (str, Path)):
         where = str(data)
-        for file in find_tables(Path(data), split):
+        for file in find_tables(located(data), split):
             dtypes = _dtypes_in(file, form)
             unread |= _set_aside(dtypes, chosen)
             with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
@@ -305,7 +307,7 @@ def draft_schema(
     return Draft(schema, names, left_out_confirmed=not left_out)
 
 
-def _dtypes_in(file: Path, form: CsvFormat) -> dict[str, str | None]:
+def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:
     """How the columns of a file are stored."""
     if not is_csv(file):
         with reading_parquet(file), opened(file) as parquet:
@@ -329,7 +331,7 @@ def _set_aside(dtypes: dict[str, str | None], chosen: set[str] | None) -> dict[s
 
 
 def _blocks(
-    file: Path, dtypes: Mapping[str, str | None], form: CsvFormat
+    file: AnyPath, dtypes: Mapping[str, str | None], form: CsvFormat
 ) -> Generator[pa.RecordBatch, None, None]:
     """Some columns of a file, block by block."""
     if is_csv(file):

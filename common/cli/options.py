@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import click
 
+from ..address import is_address, require_local, require_plain
+from ..errors import DataError
 from ..text import typed
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
@@ -17,8 +19,43 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 _SEED: Final = click.IntRange(0, 2**32 - 1)
 """What every library takes for one."""
-_PATH: Final = click.Path(path_type=Path)
 _MOST: Final = 2**31 - 1
+
+
+class LocalPath(click.Path):
+    """A path of this machine; an address of object storage would be taken for one."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - as click has it
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:  # noqa: ANN401
+        """The path that `value` says."""
+        require_local(value, refusal=DataError)
+        return super().convert(value, param, ctx)
+
+
+class DataPath(LocalPath):
+    """Where records are: a path of this machine, or, as a text, an address of object storage."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - as click has it
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:  # noqa: ANN401
+        """The path or address that `value` says."""
+        if is_address(value):
+            require_plain(value, refusal=DataError)
+            return value
+        return super().convert(value, param, ctx)
+
+
+PATH: Final = LocalPath()
 
 
 def count_from(least: int) -> click.IntRange:
@@ -68,7 +105,7 @@ def output_option(what: str, default: str | None = None) -> Decorator:
         default: where to write if nothing is said; None if the command finds a place.
     """
     return click.option(
-        "-o", "--output", type=_PATH, default=default, show_default=True, help=what
+        "-o", "--output", type=PATH, default=default, show_default=True, help=what
     )  # fmt: skip
 
 
@@ -88,7 +125,7 @@ def schema_option(what: str, *, required: bool = False) -> Decorator:
         what: the help.
         required: whether nothing can be done without.
     """
-    return click.option("--schema", type=_PATH, required=required, metavar="SCHEMA.TOML", help=what)
+    return click.option("--schema", type=PATH, required=required, metavar="SCHEMA.TOML", help=what)
 
 
 def module_option(what: str) -> Decorator:
@@ -97,7 +134,7 @@ def module_option(what: str) -> Decorator:
     Args:
         what: the help.
     """
-    return click.option("--module", type=_PATH, metavar="FILE", help=what)
+    return click.option("--module", type=PATH, metavar="FILE", help=what)
 
 
 def seed_option(what: str, default: int | None = None, name: str = "--seed") -> Decorator:

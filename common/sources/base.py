@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -17,7 +16,9 @@ from numpy.typing import NDArray
 from ..errors import DataError, SchemaError
 from ..outline import Outlined
 from ..schema import Schema
+from .paths import AnyPath
 from .prefetch import decoding_workers, in_order
+from .remote import RemotePath
 
 _PIECE_BYTES: Final = 1 << 24
 
@@ -80,24 +81,44 @@ class Source(Protocol):
         ...
 
 
-def files_fingerprint(folder: Path, names: Iterable[str], *what: object) -> str:
+def files_fingerprint(files: Iterable[AnyPath], *what: object) -> str:
     """SHA-256 of files' names, sizes and times of change in ns.
 
+    Of objects the version takes the place of the time: an ETag, as a rule, as it was when they
+    were listed.
+
     Args:
-        folder: that the files lie in, at whatever depth; its own name does not count.
-        names: of the files below it, in a fixed order.
+        files: of one folder, whose own name does not count, in a fixed order.
         what: anything else that tells the data from others, such as the number of records.
 
     Raises:
         DataError: a file is not there any more.
     """
+    return named_fingerprint(((file.name, file) for file in files), *what)
+
+
+def named_fingerprint(files: Iterable[tuple[str, AnyPath | str]], *what: object) -> str:
+    """The same of files at whatever depth.
+
+    Args:
+        files: the name of each below the folder of all, and where it is.
+        what: see `files_fingerprint`.
+
+    Raises:
+        DataError: a file is not there any more.
+    """
     collected = hashlib.sha256(repr(what).encode())
-    for name in names:
-        file = f"{folder}/{name}"
-        with reading(file):
-            status = os.stat(file)
-        collected.update(f"{name!r} {status.st_size} {status.st_mtime_ns}\n".encode())
+    for name, file in files:
+        collected.update(f"{name!r} {_state(file)}\n".encode())
     return collected.hexdigest()
+
+
+def _state(file: AnyPath | str) -> str:
+    if isinstance(file, RemotePath):
+        return file.state
+    with reading(file):
+        status = os.stat(file)
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def records_fingerprint(batches: Iterable[Batch], *what: object) -> str:
@@ -115,7 +136,7 @@ def records_fingerprint(batches: Iterable[Batch], *what: object) -> str:
 
 
 @contextlib.contextmanager
-def reading(where: Path | str) -> Iterator[None]:
+def reading(where: AnyPath | str) -> Iterator[None]:
     """Turn the operating system's refusals into one clear line.
 
     Raises:
@@ -201,7 +222,7 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
         )
 
 
-def require_regular(path: Path) -> None:
+def require_regular(path: AnyPath) -> None:
     """Refuse a pipe, which can be read once, and a device, which may never end.
 
     Raises:

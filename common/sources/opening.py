@@ -18,6 +18,7 @@ from .images.image_folder import ImageFolderSource
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions
+from .paths import AnyPath, located
 from .shards import find_shards, holds_shards
 from .tables.csv import is_csv
 from .tables.frames import Frame, FrameSource, is_frame
@@ -26,7 +27,7 @@ from .tables.table import TableSource
 _NOTHING_SAID: Final = SourceOptions()
 _PARQUET: Final = ".parquet"
 _TAR: Final = ".tar"
-_KINDS: Final[dict[str, Callable[[Path], bool]]] = {
+_KINDS: Final[dict[str, Callable[[AnyPath], bool]]] = {
     "IDX files": holds_idx_files,
     ".npy files": holds_npy_files,
     ".npz archives": holds_npz_parts,
@@ -51,7 +52,8 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
     files.
 
     Args:
-        data: the folder or file, or what holds the data in memory.
+        data: the folder or file; its address, such as s3://bucket/folder, if it is in object
+            storage (`paths.located`); or what holds the data in memory.
         options: how to read it, and what is known of it.
 
     Raises:
@@ -61,12 +63,12 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
     """
     if not isinstance(data, (str, Path)):
         return _open_held(data, options)
-    path = Path(data)
-    if path == Path("-"):
+    if Path(data) == Path("-"):
         raise DataError(
             "-: standard input is no source, because records have to be counted before they are "
             "read: give a file or a folder"
         )
+    path = located(data)
     if (table := options.table()) is not None:
         return TableSource.open(path, table, options.split)
     with reading(path):
@@ -86,8 +88,8 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
                 return TarImageSource.open((path,), options)
         if is_csv(path):
             raise SchemaError(
-                f"{path}: a table needs a schema: 'dpntk schema {typed(path)}' drafts one; then "
-                "--schema schema.toml, or in Python SourceOptions(schema='schema.toml')"
+                f"{path}: a table needs a schema: 'dpntk schema {typed(str(path))}' drafts one; "
+                "then --schema schema.toml, or in Python SourceOptions(schema='schema.toml')"
             )
         raise DataError(
             f"{path}: not a kind of file that dpntk reads; give an .npz, .npy, .parquet or .tar "
@@ -116,7 +118,7 @@ def _open_held(data: Held, options: SourceOptions) -> Source:
     return ArraySource.open_held(*data, options)
 
 
-def _open_folder(folder: Path, options: SourceOptions) -> Source:
+def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
     part = folder / options.split
     kinds = _kinds_in(folder)
     if not kinds and part.is_dir() and (_kinds_in(part) or _folders(part) or _is_split(folder)):
@@ -143,14 +145,14 @@ def _open_folder(folder: Path, options: SourceOptions) -> Source:
             )
 
 
-def _kinds_in(folder: Path) -> list[str]:
+def _kinds_in(folder: AnyPath) -> list[str]:
     return [kind for kind, is_in in _KINDS.items() if is_in(folder)]
 
 
-def _folders(folder: Path) -> set[str]:
+def _folders(folder: AnyPath) -> set[str]:
     return {entry.name for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."}
 
 
-def _is_split(folder: Path) -> bool:
+def _is_split(folder: AnyPath) -> bool:
     """Whether folders of a folder are called as parts of a data set are, and not as classes."""
     return _folders(folder) <= {"train", "test"}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..errors import DataError
+from .paths import AnyPath
+from .remote import RemotePath
 from .shards import overlaps
 
 if TYPE_CHECKING:
@@ -17,17 +18,27 @@ if TYPE_CHECKING:
 _BUFFER_BYTES: Final = 1 << 20
 
 
-def opened(path: Path) -> pq.ParquetFile:
-    """Open a file so that it is read page by page; the caller's threads are enough."""
+@contextlib.contextmanager
+def opened(path: AnyPath) -> Iterator[pq.ParquetFile]:
+    """Open a file so that it is read page by page; the caller's threads are enough.
+
+    An object is read in the same pieces, each of them a request.
+    """
     from pyarrow import parquet
 
-    return parquet.ParquetFile(
-        path, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
-    )
+    with (
+        path.opened(ahead=0)
+        if isinstance(path, RemotePath)
+        else contextlib.nullcontext(path) as at,
+        parquet.ParquetFile(
+            at, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
+        ) as file,
+    ):
+        yield file
 
 
 def read_rows(
-    path: Path, names: list[str], rows: int, begin: int = 0, end: int | None = None
+    path: AnyPath, names: list[str], rows: int, begin: int = 0, end: int | None = None
 ) -> Generator[tuple[int, pa.RecordBatch], None, None]:
     """Yield (number of the first record, columns) of records begin..end-1, `rows` at a time."""
     with reading_parquet(path), opened(path) as file:
@@ -54,7 +65,7 @@ def read_rows(
 
 
 @contextlib.contextmanager
-def reading_parquet(path: Path) -> Iterator[None]:
+def reading_parquet(path: AnyPath) -> Iterator[None]:
     """Turn the Parquet reader's refusals into one clear line."""
     import pyarrow
 

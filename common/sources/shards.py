@@ -6,17 +6,17 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 from ..errors import DataError
+from .paths import AnyPath
 
 _SPLITS: Final = {"train": ("train",), "test": ("test", "t10k")}
 _SPLIT_NAME: Final = re.compile(r"(train|test|t10k|validation|valid|val|dev)(?![a-z])", re.I)
 _NUMBERED: Final = re.compile(r"(?P<stem>.*?)(?P<number>\d+)-of-(?P<count>\d+)\b")
 
 
-def find_shards(folder: Path, suffix: str, split: str) -> tuple[Path, ...]:
+def find_shards(folder: AnyPath, suffix: str, split: str) -> tuple[AnyPath, ...]:
     """The files of a kind in a folder, sorted by name; of one split, if their names tell.
 
     Files whose names begin with `train` or `test` belong to that split alone, and then all have to
@@ -50,7 +50,7 @@ def find_shards(folder: Path, suffix: str, split: str) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def holds_shards(folder: Path, suffix: str) -> bool:
+def holds_shards(folder: AnyPath, suffix: str) -> bool:
     """Whether a folder holds files of a kind."""
     return any(_is_shard(file, suffix) for file in folder.iterdir())
 
@@ -75,7 +75,7 @@ def pieces(
             yield index, first, min(first + size, end)
 
 
-def require_all(folder: Path, files: Iterable[Path]) -> None:
+def require_all(folder: AnyPath, files: Iterable[AnyPath]) -> None:
     """Refuse a folder that lacks one of the files that the names of the others announce.
 
     Raises:
@@ -96,5 +96,5 @@ def require_all(folder: Path, files: Iterable[Path]) -> None:
             )
 
 
-def _is_shard(file: Path, suffix: str) -> bool:
+def _is_shard(file: AnyPath, suffix: str) -> bool:
     return file.name[0] != "." and file.name.lower().endswith(suffix) and file.is_file()

@@ -11,6 +11,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import (
+    DataPath,
     FiniteRange,
     device_option,
     elsewhere,
@@ -46,7 +47,7 @@ _MOST_RECORDS: Final = 1 << 62
 
 
 @click.command("embed", short_help="Reduce sensitive records to one matrix.")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=DataPath())
 @output_option(
     "Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "
     "embedding.h5; magnitudes.h5 with --private-bounds]"
@@ -102,7 +103,7 @@ _MOST_RECORDS: Final = 1 << 62
     'have bounds = "private" in the schema.',
 )  # fmt: skip
 def command(
-    data: Path,
+    data: Path | str,
     features: FeatureOptions,
     source: SourceOptions,
     unit: str | None,

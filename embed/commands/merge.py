@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import elsewhere, output_option, overwrite_option
+from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option
 from ...common.console import console, notice, warning
 from ...common.errors import OutputError
 from ...common.storage.atomic import followed, require_absent
@@ -18,7 +18,7 @@ from ..sums.saving import COST
 
 
 @click.command("merge", short_help="Add up the embeddings of shards or sites.")
-@click.argument("embeddings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("embeddings", nargs=-1, required=True, type=PATH)
 @output_option("Where to write the sum. It is as SENSITIVE as its parts.", "embedding.h5")
 @overwrite_option(
     "Replace an embedding that is already there, if nothing has been released from it."

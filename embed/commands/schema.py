@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import (
+    DataPath,
     elsewhere,
     output_option,
     overwrite_option,
@@ -24,7 +25,7 @@ from .accepting import accepted
 
 
 @click.command("schema", short_help="Draft what is publicly known of a table.")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=DataPath())
 @click.option("--label", metavar="COLUMN", help="The column that tells a record's class.")
 @click.option(
     "--columns", metavar="NAMES",
@@ -57,7 +58,7 @@ from .accepting import accepted
 @output_option("Where to write the draft.", "schema.toml")
 @overwrite_option("Replace a schema that is already there.")
 def command(
-    data: Path,
+    data: Path | str,
     label: str | None,
     columns: str | None,
     separator: str,
@@ -90,5 +91,10 @@ def command(
             "values that one record may have decided: replace them by what is publicly known, and "
             "remove 'confirmed = false' from each"
         )
-    other = elsewhere("embedding.h5", f"{data.resolve().stem}.h5")
+    other = elsewhere("embedding.h5", f"{_stem_of(data)}.h5")
     console.print(f"next: dpntk embed {typed(data)} --schema {typed(output)}{other}")
+
+
+def _stem_of(data: Path | str) -> str:
+    """The name of a file or folder without its suffix; of `.` as well."""
+    return data.resolve().stem if isinstance(data, Path) else Path(data).stem

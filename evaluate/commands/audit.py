@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import FiniteRange, count_from, module_option
+from ...common.cli.options import PATH, FiniteRange, count_from, module_option
 from ...common.console import TextTable, out, show
 from ...common.errors import AuditError
 from ...release.commands.options import promise_options
@@ -15,7 +15,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
 
 
 @click.command("audit", short_help="Try to refute the guarantee by attacking the mechanism.")
-@click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
+@click.argument("embedding", type=PATH, default="embedding.h5")
 @promise_options(
     epsilon="Epsilon of the guarantee to be tested.", delta="Its delta.", adjacency="Its adjacency."
 )

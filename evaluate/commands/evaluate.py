@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from ...common.cli.options import (
+    PATH,
     FiniteRange,
     count_from,
     json_option,
@@ -33,13 +34,13 @@ _SETTINGS: Final = ("usual", "published")
 
 
 @click.command("evaluate", short_help="Measure how good the synthetic records are.")
-@click.argument("synthetic", type=click.Path(path_type=Path), nargs=-1)
+@click.argument("synthetic", type=PATH, nargs=-1)
 @click.option(
-    "--test", type=click.Path(path_type=Path), required=True, metavar="DATA",
+    "--test", type=PATH, required=True, metavar="DATA",
     help="Real records that were not embedded; their test part, where they have one.",
 )  # fmt: skip
 @click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="DATA",
+    "--baseline", type=PATH, metavar="DATA",
     help="Real records to train on, for comparison; their train part, where they have one.",
 )  # fmt: skip
 @schema_option("Tables: what is publicly known of them, where SYNTHETIC does not say it.")
@@ -67,18 +68,18 @@ _SETTINGS: Final = ("usual", "published")
     "with published tables only.",
 )  # fmt: skip
 @click.option(
-    "--members", type=click.Path(path_type=Path), metavar="DATA",
+    "--members", type=PATH, metavar="DATA",
     help="Tables: the real records that SYNTHETIC was made from; their train part, where they have "
     "one. Shows what attackers find who know them: a check of the implementation, not the promise.",
 )  # fmt: skip
 @click.option(
-    "--metric-module", type=click.Path(path_type=Path), metavar="FILE",
+    "--metric-module", type=PATH, metavar="FILE",
     help="Images: measure the Frechet distance to the test records, precision and recall in what "
     "this module says of them, and train a linear classifier on it: a TorchScript archive, as "
     "'dpntk embed --module' takes it. It is a program and will be run.",
 )  # fmt: skip
 @click.option(
-    "--release", type=click.Path(path_type=Path), metavar="FILE",
+    "--release", type=PATH, metavar="FILE",
     help="Check that SYNTHETIC says that it comes from this release, that what it says of it is "
     "true, and that its signer is trusted.",
 )  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import output_option, quiet_values_option
+from ...common.cli.options import PATH, output_option, quiet_values_option
 from ...common.console import console
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
@@ -14,15 +14,15 @@ from ..html.report import write_report
 
 
 @click.command("report", short_help="Write what there is to see of synthetic records as HTML.")
-@click.argument("release", type=click.Path(path_type=Path), default="release.h5")
-@click.argument("synthetic", type=click.Path(path_type=Path), default="synthetic")
+@click.argument("release", type=PATH, default="release.h5")
+@click.argument("synthetic", type=PATH, default="synthetic")
 @click.option(
-    "--test", type=click.Path(path_type=Path), metavar="DATA",
+    "--test", type=PATH, metavar="DATA",
     help="Real records to compare with, that were not embedded; their test part, where they have "
     "one.",
 )  # fmt: skip
 @click.option(
-    "--evaluation", type=click.Path(path_type=Path), metavar="FILE",
+    "--evaluation", type=PATH, metavar="FILE",
     help="Show the figures that 'dpntk evaluate' wrote of SYNTHETIC.",
 )  # fmt: skip
 @click.option(

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...common.cli.options import (
+    PATH,
     FiniteRange,
     count_from,
     device_option,
@@ -55,9 +56,9 @@ _FOR_TABLES = TableSettings()
 
 
 @click.command("generate", short_help="Train a generator from a release and sample records.")
-@click.argument("release", type=click.Path(path_type=Path), required=False)
+@click.argument("release", type=PATH, required=False)
 @click.option(
-    "--from", "generator", type=click.Path(path_type=Path), metavar="GENERATOR",
+    "--from", "generator", type=PATH, metavar="GENERATOR",
     help="Sample from a generator.safetensors of an earlier run, or from the folder that it is in, "
     "without training.",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import elsewhere, output_option, overwrite_option, schema_option
+from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option, schema_option
 from ...common.console import console, warning
 from ...common.schema.toml import SCHEMA_BEGINS, read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
@@ -20,7 +20,7 @@ _COST = "is a schema that was paid for"
 
 
 @click.command("bounds", short_help="Find bounds of a table's columns with privacy.")
-@click.argument("magnitudes", type=click.Path(path_type=Path), default="magnitudes.h5")
+@click.argument("magnitudes", type=PATH, default="magnitudes.h5")
 @schema_option('In which the columns have bounds = "private".', required=True)
 @promise_options(
     epsilon="Privacy loss to spend on bounds, a small part of all, such as 0.1.",

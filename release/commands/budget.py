@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ...common.cli.options import FiniteRange, json_option
+from ...common.cli.options import PATH, FiniteRange, json_option
 from ...common.console import TextTable, out, show, show_json
 from ...common.errors import BudgetError
 from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
@@ -23,7 +23,7 @@ from ..mechanism.composition import Total, adjacency_of, remaining, strictest, t
 
 
 @click.command("budget", short_help="Show what has been spent on records.")
-@click.argument("spent_on", metavar="[EMBEDDING|DATA]", type=click.Path(path_type=Path),
+@click.argument("spent_on", metavar="[EMBEDDING|DATA]", type=PATH,
                 default="embedding.h5")  # fmt: skip
 @click.option(
     "--delta", type=FiniteRange(0, 1, min_open=True, max_open=True), metavar="DELTA",

@@ -10,6 +10,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import (
+    PATH,
     count_from,
     output_option,
     overwrite_option,
@@ -33,7 +34,7 @@ _DEFAULTS = Settings()
 
 
 @click.command("distill", short_help="Release a few labelled points made for classification.")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=PATH)
 @promise_options(
     adjacency="What is hidden: adding or removing one record, or exchanging one (their number is "
     "public), which needs about twice the noise.",
@@ -78,7 +79,7 @@ _DEFAULTS = Settings()
 )  # fmt: skip
 @output_option("Where to write the release. It may be given to anybody.", "release.h5")
 @click.option(
-    "--ledger", type=click.Path(path_type=Path), metavar="FILE",
+    "--ledger", type=PATH, metavar="FILE",
     help="What has been spent on these records [default: DATA.ledger.json, beside DATA]",
 )  # fmt: skip
 @click.option(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import json_option
+from ...common.cli.options import PATH, json_option
 from ...common.console import console, out, show_label, warning
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ..file.reader import open_any
@@ -18,14 +18,14 @@ from .options import acceptance_options
 
 
 @click.command("inspect", short_help="Show what a release says and promises.")
-@click.argument("release", type=click.Path(path_type=Path), default="release.h5")
+@click.argument("release", type=PATH, default="release.h5")
 @json_option("Everything but the matrix, as JSON.")
 @click.option(
     "--registry", is_flag=True,
     help="An entry for OpenDP's registry of deployments, as far as the file knows, as YAML.",
 )  # fmt: skip
 @click.option(
-    "--page", type=click.Path(path_type=Path), metavar="FILE",
+    "--page", type=PATH, metavar="FILE",
     help="Write one page of HTML to print, for whoever answers for the privacy of the records; an "
     "earlier one is replaced.",
 )  # fmt: skip

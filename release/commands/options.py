@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import Decorator
+from ...common.cli.options import PATH, Decorator
 from ...common.console import notice
 from ...common.errors import OutputError
 from ...common.ledger import DEFAULT_DELTA, default_delta
@@ -27,7 +27,7 @@ _OF_DELTA: Final = (
 )
 
 key_option: Final = click.option(
-    "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE",
+    "--key", "key_path", type=PATH, metavar="FILE",
     help="OpenSSH ed25519 private key to sign with, such as ~/.ssh/id_ed25519 [default: this "
     "machine's own, made when it is first needed]",
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import json_option, schema_option, unit_options
+from ...common.cli.options import PATH, json_option, schema_option, unit_options
 from ...common.console import TextTable, out, show, show_json
 from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
@@ -47,7 +47,7 @@ _OF_THE_EMBEDDING: Final = (
 
 
 @click.command("plan", short_help="Say how much noise a release would have.")
-@click.argument("embedding", type=click.Path(path_type=Path), required=False)
+@click.argument("embedding", type=PATH, required=False)
 @click.option(
     "--records", type=click.IntRange(2, 2**62), metavar="N",
     help="How many records there are. Of an embedding it is known, except under add-remove: there "

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import output_option, overwrite_option
+from ...common.cli.options import PATH, output_option, overwrite_option
 from ...common.console import console, warning
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS
@@ -22,7 +22,7 @@ from .options import key_option, promise_options, signing_key
 
 
 @click.command("release", short_help="Add noise once and write the file that may be shared.")
-@click.argument("embedding", type=click.Path(path_type=Path), default="embedding.h5")
+@click.argument("embedding", type=PATH, default="embedding.h5")
 @promise_options(
     adjacency="What is hidden: exchanging one record (their number is public), or adding or "
     "removing one (their number gets noise too).",

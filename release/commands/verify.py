@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.options import PATH
 from ...common.console import out, warning
 from ...common.errors import ReleaseError, SignatureError, UntrustedSigner
 from ...common.storage.container import USER_BLOCK
@@ -20,10 +21,10 @@ from ..signing.trust import Signer, allowed_path, find, load_public_key, own_pat
 
 
 @click.command("verify", short_help="Check who signed a release.")
-@click.argument("release", type=click.Path(path_type=Path), default="release.h5")
+@click.argument("release", type=PATH, default="release.h5")
 @click.option("--signer", metavar="NAME", help="Demand the signature of this trusted signer.")
 @click.option(
-    "--key", "key_path", type=click.Path(path_type=Path), metavar="FILE.pub",
+    "--key", "key_path", type=PATH, metavar="FILE.pub",
     help="Demand the signature of this key, whoever is trusted.",
 )  # fmt: skip
 @click.option("--how", is_flag=True, help="Show how to do the same with OpenSSH alone.")

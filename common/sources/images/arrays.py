@@ -11,7 +11,6 @@ import contextlib
 import math
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +28,7 @@ from ..base import (
     require_records,
 )
 from ..options import SourceOptions
+from ..paths import AnyPath
 from ..prefetch import read_ahead
 from .held import HeldArray
 from .layout import PixelLayout
@@ -57,7 +57,7 @@ class ArraySource:
     schema: ImageSchema
 
     @classmethod
-    def open_npz(cls, path: Path, options: SourceOptions) -> ArraySource:
+    def open_npz(cls, path: AnyPath, options: SourceOptions) -> ArraySource:
         """Read the headers of the arrays in an archive.
 
         Raises:
@@ -72,7 +72,7 @@ class ArraySource:
         return cls._open(images, labels, options)
 
     @classmethod
-    def open_npz_part(cls, folder: Path, options: SourceOptions) -> ArraySource:
+    def open_npz_part(cls, folder: AnyPath, options: SourceOptions) -> ArraySource:
         """Read the headers of the arrays in the archive of a part, such as `train.npz`.
 
         Raises:
@@ -86,7 +86,7 @@ class ArraySource:
         return cls.open_npz(archive, options)
 
     @classmethod
-    def open_folder(cls, folder: Path, options: SourceOptions) -> ArraySource:
+    def open_folder(cls, folder: AnyPath, options: SourceOptions) -> ArraySource:
         """Read the headers of .npy files in a folder.
 
         Raises:
@@ -100,7 +100,7 @@ class ArraySource:
         return cls._open(images, labels, options)
 
     @classmethod
-    def open_npy(cls, path: Path, options: SourceOptions) -> ArraySource:
+    def open_npy(cls, path: AnyPath, options: SourceOptions) -> ArraySource:
         """Read the header of an .npy file of images without labels.
 
         Raises:
@@ -155,9 +155,9 @@ class ArraySource:
         if isinstance(self.x, HeldArray) or isinstance(self.y, HeldArray):
             return records_fingerprint(self.batches(_LABEL_PIECE), self.schema)
         arrays = [array for array in (self.x, self.y) if array is not None]
-        names = dict.fromkeys(array.path.name for array in arrays)
+        files = {array.path.name: array.path for array in arrays}.values()
         what = ("arrays", *(array.name for array in arrays), len(self))
-        return files_fingerprint(self.x.path.parent, names, *what)
+        return files_fingerprint(files, *what)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
         size = records_at_a_time(size, self.x.item_bytes)
@@ -181,13 +181,13 @@ class ArraySource:
             yield labels
 
 
-def holds_npy_files(folder: Path) -> bool:
+def holds_npy_files(folder: AnyPath) -> bool:
     """Whether a folder holds arrays of images."""
     names = ("x.npy", "x_train.npy", "x_test.npy")
     return any((folder / name).is_file() for name in names)
 
 
-def holds_npz_parts(folder: Path) -> bool:
+def holds_npz_parts(folder: AnyPath) -> bool:
     """Whether a folder holds parts of a data set, each in an archive."""
     return any((folder / name).is_file() for name in ("train.npz", "test.npz"))
 

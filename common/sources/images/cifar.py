@@ -11,7 +11,6 @@ import contextlib
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 
 from ...errors import DataError
 from ...schema.image import COLOUR, ImageSchema
-from ...storage import door
 from ..base import (
     Batch,
     files_fingerprint,
@@ -29,6 +27,7 @@ from ..base import (
     require_records,
 )
 from ..options import SourceOptions
+from ..paths import AnyPath, opened, size_of
 from ..prefetch import read_ahead
 from ..shards import overlaps
 from .layout import PixelLayout
@@ -41,7 +40,7 @@ _NAME: Final = re.compile(r"(?P<what>data_batch_\d+|test_batch)(?P<suffix>\.bin)
 _SPLITS: Final = {"train": "data_batch", "test": "test_batch"}
 
 
-def holds_cifar_files(folder: Path) -> bool:
+def holds_cifar_files(folder: AnyPath) -> bool:
     """Whether a folder looks like CIFAR-10's."""
     return any(_NAME.fullmatch(file.name) for file in folder.iterdir())
 
@@ -57,13 +56,13 @@ class CifarSource:
         schema: what is publicly known of the records.
     """
 
-    files: tuple[Path, ...]
+    files: tuple[AnyPath, ...]
     counts: tuple[int, ...]
     layout: PixelLayout
     schema: ImageSchema
 
     @classmethod
-    def open(cls, folder: Path, options: SourceOptions) -> CifarSource:
+    def open(cls, folder: AnyPath, options: SourceOptions) -> CifarSource:
         """Count the records.
 
         Raises:
@@ -73,7 +72,7 @@ class CifarSource:
         files = tuple(_files(folder, options.split))
         counts = []
         for file in files:
-            count, rest = divmod(file.stat().st_size, _RECORD)
+            count, rest = divmod(size_of(file), _RECORD)
             if rest:
                 raise DataError(
                     f"{file}: cut short, or none of CIFAR-10's files: it ends within record {count}"
@@ -99,8 +98,7 @@ class CifarSource:
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times."""
-        names = (file.name for file in self.files)
-        return files_fingerprint(self.files[0].parent, names, "cifar", self.counts)
+        return files_fingerprint(self.files, "cifar", self.counts)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
         wanted = range(len(self))[start:stop]
@@ -114,7 +112,7 @@ class CifarSource:
                     yield Batch(self.layout.records(part[:, 1:]), labels)
 
 
-def _files(folder: Path, split: str) -> list[Path]:
+def _files(folder: AnyPath, split: str) -> list[AnyPath]:
     """The binary files of a split, in the order of their numbers.
 
     Raises:
@@ -136,15 +134,15 @@ def _files(folder: Path, split: str) -> list[Path]:
     return binary
 
 
-def _number(file: Path) -> int:
+def _number(file: AnyPath) -> int:
     return int("".join(filter(str.isdigit, file.name)) or 0)
 
 
 def _read(
-    file: Path, size: int, start: int, stop: int
+    file: AnyPath, size: int, start: int, stop: int
 ) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
     """Yield (number of the first record, records) for `size` records at a time."""
-    with door.opened(file, None, refusal=DataError) as content:
+    with opened(file) as content:
         content.seek(start * _RECORD)
         for first in range(start, stop, size):
             count = min(size, stop - first)

@@ -16,7 +16,6 @@ import struct
 import zlib
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, Final
 
 import numpy as np
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 
 from ...errors import DataError, SchemaError
 from ...schema.image import ImageSchema
-from ...storage import door
 from ..base import (
     Batch,
     files_fingerprint,
@@ -34,6 +32,7 @@ from ..base import (
     require_records,
 )
 from ..options import SourceOptions
+from ..paths import AnyPath, opened
 from ..prefetch import read_ahead
 from ..shards import overlaps, require_all
 from .layout import PixelLayout
@@ -51,12 +50,12 @@ _LABELS: Final = (1,)
 _LABEL_PIECE: Final = 1 << 16
 
 
-def holds_idx_files(folder: Path) -> bool:
+def holds_idx_files(folder: AnyPath) -> bool:
     """Whether a folder looks like MNIST's."""
     return any(_NAME.fullmatch(file.name) for file in folder.iterdir())
 
 
-def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path | None], ...]:
+def find_idx_pairs(folder: AnyPath, split: str) -> tuple[tuple[AnyPath, AnyPath | None], ...]:
     """The files of images and of labels of one split, shard by shard; no labels if none has some.
 
     Shards are numbered behind the name or behind the split, from any number on without a gap:
@@ -66,8 +65,8 @@ def find_idx_pairs(folder: Path, split: str) -> tuple[tuple[Path, Path | None], 
         DataError: one of them is missing, or there are several to choose from.
     """
     names = {"train": ("train",), "test": ("t10k", "test")}[split]
-    named = [(file, _NAME.fullmatch(file.name)) for file in sorted(folder.iterdir())]
-    found: dict[str, dict[int | None, Path]] = {"images": {}}
+    named = [(file, _NAME.fullmatch(file.name)) for file in sorted(folder.iterdir(), key=_name)]
+    found: dict[str, dict[int | None, AnyPath]] = {"images": {}}
     if any(match["what"] == "labels" for _, match in named if match):
         found["labels"] = {}
     for file, match in named:
@@ -101,6 +100,10 @@ def _of(number: int | None) -> str:
     return "" if number is None else f" of shard {number}"
 
 
+def _name(file: AnyPath) -> str:
+    return file.name
+
+
 def _place(number: int | None) -> int:
     return number or 0
 
@@ -116,13 +119,15 @@ class IdxSource:
         schema: what is publicly known of the records.
     """
 
-    pairs: tuple[tuple[Path, Path | None], ...]
+    pairs: tuple[tuple[AnyPath, AnyPath | None], ...]
     counts: tuple[int, ...]
     layout: PixelLayout
     schema: ImageSchema
 
     @classmethod
-    def open(cls, pairs: tuple[tuple[Path, Path | None], ...], options: SourceOptions) -> IdxSource:
+    def open(
+        cls, pairs: tuple[tuple[AnyPath, AnyPath | None], ...], options: SourceOptions
+    ) -> IdxSource:
         """Read the headers.
 
         Raises:
@@ -172,8 +177,8 @@ class IdxSource:
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times."""
-        names = (file.name for pair in self.pairs for file in pair if file is not None)
-        return files_fingerprint(self.pairs[0][0].parent, names, "idx", self.counts)
+        files = (file for pair in self.pairs for file in pair if file is not None)
+        return files_fingerprint(files, "idx", self.counts)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
         wanted = range(len(self))[start:stop]
@@ -188,7 +193,7 @@ class IdxSource:
                     yield Batch(self.layout.records(images), labels)
 
     def _labels(
-        self, file: Path | None, size: int, begin: int, end: int
+        self, file: AnyPath | None, size: int, begin: int, end: int
     ) -> Generator[NDArray[np.int64], None, None]:
         if file is None:
             yield from no_labels(size, begin, end)
@@ -200,9 +205,9 @@ class IdxSource:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def _opened(path: AnyPath) -> Iterator[BinaryIO | gzip.GzipFile]:
     """Open a file, gzipped or not, and turn what it is refused for into one clear line."""
-    with door.opened(path, None, refusal=DataError) as file:
+    with opened(path) as file:
         try:
             yield gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
         except EOFError as error:
@@ -211,7 +216,9 @@ def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
             raise DataError(f"{path}: damaged: {error}") from error
 
 
-def _header(file: BinaryIO | gzip.GzipFile, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...]:
+def _header(
+    file: BinaryIO | gzip.GzipFile, path: AnyPath, ranks: tuple[int, ...]
+) -> tuple[int, ...]:
     magic = file.read(4)
     if len(magic) < 4 or magic[:3] != bytes((0, 0, _UNSIGNED_BYTE)) or magic[3] not in ranks:
         several = "s" if ranks[0] > 1 else ""
@@ -224,7 +231,7 @@ def _header(file: BinaryIO | gzip.GzipFile, path: Path, ranks: tuple[int, ...]) 
     return struct.unpack(f">{rank}I", sizes)
 
 
-def _dimensions(path: Path, ranks: tuple[int, ...]) -> tuple[int, ...]:
+def _dimensions(path: AnyPath, ranks: tuple[int, ...]) -> tuple[int, ...]:
     with _opened(path) as file:
         return _header(file, path, ranks)
 
@@ -234,7 +241,7 @@ def _times(shape: Sequence[int]) -> str:
 
 
 def _read(
-    path: Path, ranks: tuple[int, ...], size: int, start: int = 0, stop: int | None = None
+    path: AnyPath, ranks: tuple[int, ...], size: int, start: int = 0, stop: int | None = None
 ) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
     """Yield (number of the first item, items) for `size` items at a time."""
     with _opened(path) as file:

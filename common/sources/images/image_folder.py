@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -17,10 +17,11 @@ from ...outline import Outlined
 from ...schema.classes import numbered
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
-from ...storage import door
 from ...text import counted
-from ..base import Batch, decoded, files_fingerprint, reading
+from ..base import Batch, decoded, named_fingerprint, reading
 from ..options import SourceOptions
+from ..paths import AnyPath, read
+from ..remote import RemotePath
 from ..shards import pieces
 from .decoding import MOST_BYTES, SUFFIXES, ImageDecoder
 from .numbers import one_class
@@ -44,23 +45,23 @@ class _FolderListing(Outlined):
             show folders put there.
     """
 
-    folder: Path
+    folder: AnyPath
     label: int
     names: bytes
     ends: NDArray[np.int64]
     others: tuple[int, str]
 
     @classmethod
-    def of(cls, folder: Path, label: int) -> _FolderListing:
+    def of(cls, folder: AnyPath, label: int) -> _FolderListing:
         """List a folder once."""
         names: list[bytes] = []
         others, other = 0, ""
-        with reading(folder), os.scandir(folder) as entries:
+        with reading(folder), _entries(folder) as entries:
             for entry in entries:
                 if os.path.splitext(entry.name)[1].lower() in SUFFIXES:
                     names.append(os.fsencode(entry.name))
                     if not (entry.is_file() or entry.is_dir() or entry.is_symlink()):
-                        raise DataError(f"{entry.path}: not a file: replace or remove it")
+                        raise DataError(f"{folder}/{entry.name}: not a file: replace or remove it")
                 elif entry.name[0] != "." and entry.name.lower() not in _BY_THEMSELVES:
                     others, other = others + 1, max(other, entry.name)
         names.sort()
@@ -84,13 +85,13 @@ class ImageFolderSource:
     Names are compared as bytes, so that the order is the same on every machine.
     """
 
-    folder: Path
+    folder: AnyPath
     listings: tuple[_FolderListing, ...]
     decoder: ImageDecoder
     schema: ImageSchema
 
     @classmethod
-    def open(cls, folder: Path, options: SourceOptions) -> ImageFolderSource:
+    def open(cls, folder: AnyPath, options: SourceOptions) -> ImageFolderSource:
         """List the files, and read the first one for its size.
 
         Args:
@@ -105,7 +106,8 @@ class ImageFolderSource:
             SchemaError: sizes or classes that are not supported.
         """
         classes = sorted(
-            entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."
+            (entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."),
+            key=lambda entry: entry.name,
         )
         loose = _FolderListing.of(folder, 0)
         if not classes and not len(loose):
@@ -140,7 +142,7 @@ class ImageFolderSource:
     @classmethod
     def _of(
         cls,
-        folder: Path,
+        folder: AnyPath,
         listings: tuple[_FolderListing, ...],
         options: SourceOptions,
         names: tuple[str, ...],
@@ -148,8 +150,8 @@ class ImageFolderSource:
     ) -> ImageFolderSource:
         _tell_of_others(listings)
         filled = next(listing for listing in listings if len(listing))
-        first = f"{filled.folder}/{filled.files(0, 1)[0]}"
-        decoder = ImageDecoder.of_first(_content(first), first, options)
+        first = filled.files(0, 1)[0]
+        decoder = ImageDecoder.of_first(*_content(filled.folder, first), options)
         schema = decoder.form.schema(names, origin)
         return cls(folder, listings, decoder, schema)
 
@@ -163,13 +165,15 @@ class ImageFolderSource:
 
     def fingerprint(self) -> str:
         """Of all files' names, sizes and times."""
-        return files_fingerprint(self.folder, self._names(), "folder", self.schema.classes)
+        return named_fingerprint(self._files(), "folder", self.schema.classes)
 
-    def _names(self) -> Iterator[str]:
+    def _files(self) -> Iterator[tuple[str, AnyPath | str]]:
         for listing, start, stop in self._pieces(range(len(self))):
-            within = "" if listing.folder == self.folder else f"{listing.folder.name}/"
+            folder = listing.folder
+            within = "" if folder == self.folder else f"{folder.name}/"
             for name in listing.files(start, stop):
-                yield f"{within}{name}"
+                file = folder / name if isinstance(folder, RemotePath) else f"{folder}/{name}"
+                yield f"{within}{name}", file
 
     def _pieces(self, wanted: range) -> Iterator[tuple[_FolderListing, int, int]]:
         counts = tuple(map(len, self.listings))
@@ -178,13 +182,13 @@ class ImageFolderSource:
 
     def _decode(self, piece: tuple[_FolderListing, int, int]) -> Batch:
         listing, start, stop = piece
-        files = (f"{listing.folder}/{name}" for name in listing.files(start, stop))
-        records = [self.decoder.decode(_content(file), file) for file in files]
+        names = listing.files(start, stop)
+        records = [self.decoder.decode(*_content(listing.folder, name)) for name in names]
         return Batch(np.stack(records), np.full(stop - start, listing.label, dtype=np.int64))
 
 
 def _classes(
-    folder: Path,
+    folder: AnyPath,
     found: Sequence[str],
     count: int | None,
     declared: tuple[str, ...] | None,
@@ -218,5 +222,12 @@ def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
         )
 
 
-def _content(file: str) -> bytes:
-    return door.read(Path(file), MOST_BYTES, refusal=DataError)
+def _entries(
+    folder: AnyPath,
+) -> AbstractContextManager[Iterator[os.DirEntry[str]] | Iterator[RemotePath]]:
+    return nullcontext(folder.iterdir()) if isinstance(folder, RemotePath) else os.scandir(folder)
+
+
+def _content(folder: AnyPath, name: str) -> tuple[bytes, str]:
+    """The bytes of a file, and what to call it in messages."""
+    return read(folder / name, MOST_BYTES), f"{folder}/{name}"

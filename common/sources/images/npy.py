@@ -16,15 +16,15 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
-from ...storage import door
 from ..base import reading
+from ..paths import AnyPath, opened
+from ..remote import RemotePath
 
 _LOCAL_HEADER: Final = 30
 _ENCRYPTED: Final = 1
@@ -47,7 +47,7 @@ class ArrayFile:
         compressed: whether they are.
     """
 
-    path: Path
+    path: AnyPath
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -55,20 +55,20 @@ class ArrayFile:
     compressed: bool
 
     @classmethod
-    def open(cls, path: Path) -> ArrayFile:
+    def open(cls, path: AnyPath) -> ArrayFile:
         """Read the header of an .npy file.
 
         Raises:
             DataError: it is no array, or none that dpntk reads.
         """
-        with _reading_npy(path), door.opened(path, None, refusal=DataError) as file:
+        with _reading_npy(path), opened(path) as file:
             shape, dtype, offset = _header(file, path, path.stem)
             array = cls(path, path.stem, shape, dtype, offset, compressed=False)
-            array._require_whole(os.fstat(file.fileno()).st_size)
+            array._require_whole(file.seek(0, os.SEEK_END))
             return array
 
     @classmethod
-    def open_member(cls, path: Path, name: str) -> ArrayFile:
+    def open_member(cls, path: AnyPath, name: str) -> ArrayFile:
         """Read the header of an array in an .npz archive.
 
         Raises:
@@ -87,7 +87,7 @@ class ArrayFile:
             lengths = struct.unpack("<HH", file.read(_LOCAL_HEADER)[-4:])
             begin = member.header_offset + _LOCAL_HEADER + sum(lengths)
             array = replace(array, offset=begin + offset)
-            array._require_whole(os.fstat(file.fileno()).st_size)
+            array._require_whole(file.seek(0, os.SEEK_END))
             return array
 
     def __len__(self) -> int:
@@ -113,30 +113,35 @@ class ArrayFile:
         """
         wanted = range(len(self))[start:stop]
         if self.compressed:
-            yield from self._decompressed(wanted, size)
+            with opened_npz(self.path) as (_, archive), archive.open(f"{self.name}.npy") as file:
+                yield from self._in_turn(file, wanted, size)
+            return
+        if isinstance(self.path, RemotePath):
+            with opened(self.path) as file:
+                yield from self._in_turn(file, wanted, size)
             return
         for first in wanted[::size]:
             shape = (min(size, wanted.stop - first), *self.shape[1:])
             with (
                 _reading_npy(self.path),
-                door.opened(self.path, None, refusal=DataError) as file,
+                opened(self.path) as file,
             ):
                 place = self.offset + first * self.item_bytes
                 window = np.memmap(file, self.dtype, "r", place, shape)
                 items = np.array(window)  # what is not copied could vanish with the file
             yield first, items
 
-    def _decompressed(
-        self, wanted: range, size: int
+    def _in_turn(
+        self, file: IO[bytes], wanted: range, size: int
     ) -> Generator[tuple[int, NDArray[Any]], None, None]:
-        with opened_npz(self.path) as (_, archive), archive.open(f"{self.name}.npy") as file:
-            file.seek(self.offset + wanted.start * self.item_bytes)
-            for first in wanted[::size]:
-                count = min(size, wanted.stop - first)
-                content = file.read(count * self.item_bytes)
-                if len(content) < count * self.item_bytes:
-                    raise self._cut_short(first + len(content) // self.item_bytes)
-                yield first, np.frombuffer(content, self.dtype).reshape(count, *self.shape[1:])
+        """What lies one behind the other in a file or member that cannot be mapped."""
+        file.seek(self.offset + wanted.start * self.item_bytes)
+        for first in wanted[::size]:
+            count = min(size, wanted.stop - first)
+            content = file.read(count * self.item_bytes)
+            if len(content) < count * self.item_bytes:
+                raise self._cut_short(first + len(content) // self.item_bytes)
+            yield first, np.frombuffer(content, self.dtype).reshape(count, *self.shape[1:])
 
     def _require_whole(self, size: int) -> None:
         """Check that its file or member, of `size` bytes, can hold what the header announces."""
@@ -151,7 +156,7 @@ class ArrayFile:
 
 
 def _header(
-    content: IO[bytes], path: Path, name: str
+    content: IO[bytes], path: AnyPath, name: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     """Shape and type of an array, and where its values begin."""
     file = io.BytesIO(content.read(_LONGEST_HEADER))  # it may announce a header of gigabytes
@@ -176,7 +181,7 @@ def _header(
     return shape, dtype, file.tell()
 
 
-def _member(archive: zipfile.ZipFile, name: str, path: Path) -> zipfile.ZipInfo:
+def _member(archive: zipfile.ZipFile, name: str, path: AnyPath) -> zipfile.ZipInfo:
     """What an archive says of an array.
 
     Raises:
@@ -195,7 +200,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> zipfile.ZipInfo:
 
 
 @contextlib.contextmanager
-def _reading_npy(path: Path) -> Iterator[None]:
+def _reading_npy(path: AnyPath) -> Iterator[None]:
     """Turn NumPy's refusals into one clear line."""
     with reading(path):
         try:
@@ -206,13 +211,13 @@ def _reading_npy(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened_npz(path: Path) -> Iterator[tuple[BinaryIO, zipfile.ZipFile]]:
+def opened_npz(path: AnyPath) -> Iterator[tuple[BinaryIO, zipfile.ZipFile]]:
     """Open an archive, and turn its reader's refusals into one clear line.
 
     Yields:
         The file, and the archive in it.
     """
-    with door.opened(path, None, refusal=DataError) as file:
+    with opened(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 yield file, archive

@@ -13,7 +13,6 @@ import json
 import math
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from ...schema.origin import Origin
 from ..base import Batch, decoded, files_fingerprint, require_labels, require_records
 from ..options import SourceOptions
 from ..parquet import opened, read_rows, reading_parquet
+from ..paths import AnyPath
 from ..prefetch import read_ahead
 from ..shards import overlaps
 from .arrays import to_pixels
@@ -105,14 +105,14 @@ class ParquetImageSource:
         schema: what is publicly known of the records.
     """
 
-    files: tuple[Path, ...]
+    files: tuple[AnyPath, ...]
     counts: tuple[int, ...]
     columns: _Columns
     decoder: ImageDecoder | _ValueDecoder
     schema: ImageSchema
 
     @classmethod
-    def open(cls, files: tuple[Path, ...], options: SourceOptions) -> ParquetImageSource:
+    def open(cls, files: tuple[AnyPath, ...], options: SourceOptions) -> ParquetImageSource:
         """Read the files' metadata, and the first image for its size.
 
         Args:
@@ -164,13 +164,11 @@ class ParquetImageSource:
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times, and the columns that are read."""
-        names = (file.name for file in self.files)
-        what = ("parquet", self.columns, self.counts)
-        return files_fingerprint(self.files[0].parent, names, *what)
+        return files_fingerprint(self.files, "parquet", self.columns, self.counts)
 
     def _rows(
         self, wanted: range, rows: int
-    ) -> Generator[tuple[Path, int, pa.RecordBatch], None, None]:
+    ) -> Generator[tuple[AnyPath, int, pa.RecordBatch], None, None]:
         names = [self.columns.image]
         if self.columns.label is not None:
             names.append(self.columns.label)
@@ -180,7 +178,7 @@ class ParquetImageSource:
                 for first, batch in batches:
                     yield file, first, batch
 
-    def _decode(self, piece: tuple[Path, int, pa.RecordBatch]) -> Batch:
+    def _decode(self, piece: tuple[AnyPath, int, pa.RecordBatch]) -> Batch:
         file, first, batch = piece
         where = str(file)
         with reading_parquet(file):
@@ -199,7 +197,9 @@ class ParquetImageSource:
             return Batch(np.stack(records), labels)
 
 
-def _decoder(file: Path, columns: _Columns, options: SourceOptions) -> ImageDecoder | _ValueDecoder:
+def _decoder(
+    file: AnyPath, columns: _Columns, options: SourceOptions
+) -> ImageDecoder | _ValueDecoder:
     """A decoder for images like the first one of a file."""
     with contextlib.closing(read_rows(file, [columns.image], 1, 0, 1)) as batches:
         _, batch = next(batches)
@@ -285,7 +285,7 @@ def _require_classes(
         raise SchemaError(f"{where}: its classes are {', '.join(named)}, not {', '.join(expected)}")
 
 
-def _all_labels(files: tuple[Path, ...], label: str) -> Iterator[NDArray[np.int64]]:
+def _all_labels(files: tuple[AnyPath, ...], label: str) -> Iterator[NDArray[np.int64]]:
     for file in files:
         with contextlib.closing(read_rows(file, [label], _LABEL_PIECE)) as batches:
             for first, batch in batches:

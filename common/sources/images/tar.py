@@ -18,7 +18,6 @@ import tarfile
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO, BinaryIO, Final
 
 import numpy as np
@@ -28,9 +27,9 @@ from ...console import progress
 from ...errors import DataError
 from ...outline import Outlined
 from ...schema.image import ImageSchema
-from ...storage import door
 from ..base import Batch, decoded, files_fingerprint, require_labels
 from ..options import SourceOptions
+from ..paths import AnyPath, opened, size_of
 from ..shards import pieces
 from .decoding import SUFFIXES, ImageDecoder, require_size
 from .numbers import numbered_classes, one_class
@@ -58,7 +57,7 @@ class _Shard(Outlined):
         unlabelled: the key of the first image without a label; empty if each has one.
     """
 
-    path: Path
+    path: AnyPath
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int32]
     labels: NDArray[np.int64]
@@ -66,6 +65,11 @@ class _Shard(Outlined):
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def extent(self, start: int, stop: int) -> int:
+        """How many bytes images start..stop-1 lie in, the header of the first one included."""
+        ends = self.offsets[stop - 1] + self.sizes[stop - 1]
+        return int(ends - self.offsets[start]) + _BLOCK
 
     def read(self, file: IO[bytes], record: int) -> tuple[bytes, str]:
         """One encoded image, and what to call it in messages.
@@ -94,27 +98,27 @@ class TarImageSource:
     schema: ImageSchema
 
     @classmethod
-    def open(cls, files: tuple[Path, ...], options: SourceOptions) -> TarImageSource:
+    def open(cls, files: tuple[AnyPath, ...], options: SourceOptions) -> TarImageSource:
         """List the shards, and read the first image for its size.
 
         Raises:
             DataError: a shard is damaged, or a record is not an image with a label.
             SchemaError: sizes or classes that are not supported.
         """
-        total = sum(file.stat().st_size for file in files)
+        total = sum(size_of(file) for file in files)
         shards = []
         with progress("listing", total, "bytes") as advance:
             for file in files:
                 shards.append(_list(file))
-                advance(file.stat().st_size, file.name)
+                advance(size_of(file), file.name)
         if not any(map(len, shards)):
             raise DataError(
                 f"{files[0]}: there are no records in it: KEY.png or KEY.jpg, and beside it "
                 "KEY.cls or KEY.json"
             )
         first = next(shard for shard in shards if len(shard))
-        with door.opened(first.path, None, refusal=DataError) as opened:
-            content, where = first.read(opened, 0)
+        with opened(first.path, first.extent(0, 1)) as shard_file:
+            content, where = first.read(shard_file, 0)
         decoder = ImageDecoder.of_first(content, where, options)
         if any((shard.labels >= 0).any() for shard in shards):
             _require_every_label(shards)
@@ -138,9 +142,8 @@ class TarImageSource:
 
     def fingerprint(self) -> str:
         """Of the shards' names, sizes and times, and the number of records in each."""
-        names = (shard.path.name for shard in self.shards)
         counts = tuple(map(len, self.shards))
-        return files_fingerprint(self.shards[0].path.parent, names, "tar", counts)
+        return files_fingerprint((shard.path for shard in self.shards), "tar", counts)
 
     def _pieces(self, wanted: range) -> Iterator[tuple[_Shard, int, int]]:
         counts = tuple(map(len, self.shards))
@@ -150,7 +153,7 @@ class TarImageSource:
     def _decode(self, piece: tuple[_Shard, int, int]) -> Batch:
         shard, start, stop = piece
         records = []
-        with door.opened(shard.path, None, refusal=DataError) as file:
+        with opened(shard.path, shard.extent(start, stop)) as file:
             for record in range(start, stop):
                 records.append(self.decoder.decode(*shard.read(file, record)))
         return Batch(np.stack(records), shard.labels[start:stop])
@@ -169,7 +172,7 @@ class _Record(Outlined):
 class _ShardListing:
     """The records of one shard, put together from its members one by one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self._path = path
         self._record = _Record("")
         self._offsets, self._sizes, self._labels = array("q"), array("i"), array("q")
@@ -232,7 +235,7 @@ class _ShardListing:
         )
 
 
-def _list(path: Path) -> _Shard:
+def _list(path: AnyPath) -> _Shard:
     """Go through a shard's headers once.
 
     Raises:
@@ -266,7 +269,7 @@ def _require_every_label(shards: Iterable[_Shard]) -> None:
             )
 
 
-def _require_end(file: IO[bytes], offset: int, path: Path) -> None:
+def _require_end(file: IO[bytes], offset: int, path: AnyPath) -> None:
     """Refuse a shard whose members stop before its end, or that has no mark of its end.
 
     Raises:
@@ -304,9 +307,9 @@ def _number_in(document: bytes, where: str) -> int:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: AnyPath) -> Iterator[BinaryIO]:
     """Open a shard, and turn the archive reader's refusals into one clear line."""
-    with door.opened(path, None, refusal=DataError) as file:
+    with opened(path) as file:
         try:
             yield file
         except (tarfile.TarError, ValueError, OverflowError, RecursionError, EOFError) as error:

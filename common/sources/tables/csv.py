@@ -7,12 +7,13 @@ import csv
 import io
 import re
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ...errors import DataError
 from ...schema.table import CsvFormat
 from ..base import reading
+from ..paths import AnyPath
+from ..remote import RemotePath
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,12 +27,12 @@ _UNDECODED: Final = re.compile("[\udc80-\udcff]")
 """What `surrogateescape` makes of bytes that are not in an encoding."""
 
 
-def is_csv(path: Path) -> bool:
+def is_csv(path: AnyPath) -> bool:
     """Whether a file's name says that it is CSV."""
     return path.name.lower().endswith(SUFFIXES)
 
 
-def read_header(path: Path, form: CsvFormat) -> tuple[str, ...]:
+def read_header(path: AnyPath, form: CsvFormat) -> tuple[str, ...]:
     """Names of the columns.
 
     Raises:
@@ -57,7 +58,7 @@ def read_header(path: Path, form: CsvFormat) -> tuple[str, ...]:
 
 
 def read_csv(
-    path: Path, header: tuple[str, ...], names: tuple[str, ...], form: CsvFormat
+    path: AnyPath, header: tuple[str, ...], names: tuple[str, ...], form: CsvFormat
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of a file, block by block, each value as a text.
 
@@ -121,7 +122,7 @@ def read_csv(
         _require_closed_quotes(path, form)
 
 
-def _require_closed_quotes(path: Path, form: CsvFormat) -> None:
+def _require_closed_quotes(path: AnyPath, form: CsvFormat) -> None:
     """Check that no quote is left open: Arrow takes all that follows, up to the next, for a value.
 
     Raises:
@@ -146,15 +147,20 @@ def _require_closed_quotes(path: Path, form: CsvFormat) -> None:
         csv.field_size_limit(size)
 
 
-def _opened(path: Path) -> pa.NativeFile:
+@contextlib.contextmanager
+def _opened(path: AnyPath) -> Iterator[pa.NativeFile]:
     import pyarrow
 
-    gzipped = path.suffix.lower() == ".gz"
-    return pyarrow.input_stream(str(path), compression="gzip" if gzipped else None)
+    compression = "gzip" if path.suffix.lower() == ".gz" else None
+    with (
+        path.opened() if isinstance(path, RemotePath) else contextlib.nullcontext(str(path)) as at,
+        pyarrow.input_stream(at, compression=compression) as stream,
+    ):
+        yield stream
 
 
 @contextlib.contextmanager
-def _reading(path: Path, form: CsvFormat) -> Iterator[None]:
+def _reading(path: AnyPath, form: CsvFormat) -> Iterator[None]:
     """Turn refusals of Arrow and of the codec, which may quote records, into one clear line."""
     import pyarrow
 
@@ -175,14 +181,14 @@ def _reading(path: Path, form: CsvFormat) -> Iterator[None]:
             raise DataError(f"{path}: not a whole file: {reason[:300]}") from error
 
 
-def _not_in_the_encoding(path: Path, form: CsvFormat) -> DataError:
+def _not_in_the_encoding(path: AnyPath, form: CsvFormat) -> DataError:
     return DataError(
         f"{path}: {_first_undecodable(path, form)}not in {form.encoding}: say in which encoding it "
         "is, such as latin-1, with --encoding or in the schema"
     )
 
 
-def _first_undecodable(path: Path, form: CsvFormat) -> str:
+def _first_undecodable(path: AnyPath, form: CsvFormat) -> str:
     """Where the first value is that is not in the encoding, as a text; empty if nobody can say."""
     with contextlib.suppress(UnicodeError, csv.Error, OSError), _opened(path) as stream:
         text = io.TextIOWrapper(stream, form.encoding, "surrogateescape", newline="")

@@ -6,7 +6,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, files_fingerprint, reading, require_records, require_regular
 from ..parquet import opened, read_rows, reading_parquet
+from ..paths import AnyPath, require_unchanged
 from ..shards import find_shards, holds_shards, overlaps
 from .csv import SUFFIXES, is_csv, read_csv, read_header
 from .rows import RowsInPlace, all_values, encoded_batches
@@ -27,7 +27,7 @@ _PARQUET: Final = ".parquet"
 _ROWS: Final = 1 << 14
 
 
-def find_tables(path: Path, split: str) -> tuple[Path, ...]:
+def find_tables(path: AnyPath, split: str) -> tuple[AnyPath, ...]:
     """The files of a table: one file, or all CSV or Parquet files of a folder (of one split).
 
     Raises:
@@ -64,11 +64,11 @@ class TableSource:
     """
 
     schema: TableSchema
-    files: tuple[Path, ...]
+    files: tuple[AnyPath, ...]
     counts: tuple[int, ...]
 
     @classmethod
-    def open(cls, path: Path, schema: TableSchema, split: str = "train") -> TableSource:
+    def open(cls, path: AnyPath, schema: TableSchema, split: str = "train") -> TableSource:
         """Open a table: its columns are compared with the schema, and its rows counted.
 
         Args:
@@ -95,9 +95,7 @@ class TableSource:
 
     def fingerprint(self) -> str:
         """See `Source`."""
-        folder = self.files[0].parent
-        names = [file.name for file in self.files]
-        return files_fingerprint(folder, names, self.counts, digest(self.schema.to_json()))
+        return files_fingerprint(self.files, self.counts, digest(self.schema.to_json()))
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """See `Source`. A CSV file is read from its beginning whatever `start` is.
@@ -148,11 +146,12 @@ class TableSource:
                     yield place, rows.slice(place - number, min(_ROWS, high - place))
                 number += len(rows)
                 if number >= last:
+                    require_unchanged(file)
                     return
         raise DataError(f"{file}: cut short: it ends after {number} of {self.counts[index]} rows")
 
 
-def _rows_of(file: Path, schema: TableSchema) -> int:
+def _rows_of(file: AnyPath, schema: TableSchema) -> int:
     """How many rows a file has, once its columns are those of the schema."""
     header = _names_in(file, schema)
     require_columns(header, schema, str(file))
@@ -163,7 +162,7 @@ def _rows_of(file: Path, schema: TableSchema) -> int:
         return count
 
 
-def _names_in(file: Path, schema: TableSchema) -> tuple[str, ...]:
+def _names_in(file: AnyPath, schema: TableSchema) -> tuple[str, ...]:
     """Names of a file's columns."""
     if is_csv(file):
         return read_header(file, schema.csv)
@@ -207,7 +206,7 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
     wanted = [*needed, *schema.left_out, *(column.name for column in schema.made)]
     lacking = [name for name in needed if name not in found]
     strange = [name for name in found if name not in wanted]
-    if lacking and len(found) == 1 and is_csv(Path(where)):
+    if lacking and len(found) == 1 and where.lower().endswith(SUFFIXES):
         raise SchemaError(
             f"{where}: the header is one column: are values separated by something else than "
             f"{schema.csv.separator!r}? The schema says by what",

@@ -1,0 +1,75 @@
+"""Addresses of object storage, such as s3://bucket/folder, told from paths of this machine."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from .errors import DpntkError
+
+_ADDRESS: Final = re.compile(r"(?P<protocol>[a-z][a-z0-9+.-]+)(::[a-z0-9+.:-]*)?://", re.I)
+"""Of two letters at least: C://data is a folder of Windows."""
+_FLATTENED: Final = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]", re.I)
+
+
+def is_address(text: object) -> bool:
+    """Whether something is an address, and not a path."""
+    return isinstance(text, str) and _ADDRESS.match(text) is not None
+
+
+def was_address(path: str) -> bool:
+    """Whether a path looks like an address that was made one: s3://a is s3:/a then."""
+    return _FLATTENED.match(path) is not None
+
+
+def protocol_of(address: str) -> str:
+    """Its first part: s3, gs or another one."""
+    match = _ADDRESS.match(address)
+    assert match is not None
+    return match["protocol"].lower()
+
+
+def described(address: str) -> str:
+    """An address as messages may say it: none of it but the protocol if it may hold a secret."""
+    return f"{protocol_of(address)}://..." if _may_hold_a_secret(address) else address
+
+
+def require_plain(address: str, *, refusal: type[DpntkError]) -> None:
+    """Refuse an address with a password, token or signature in it, or of several protocols.
+
+    What is typed stands in the shell's history, and everybody on the machine can see it.
+
+    Raises:
+        DpntkError: as `refusal`; the address is not shown then.
+    """
+    if _may_hold_a_secret(address):
+        raise refusal(
+            f"{described(address)}: leave everything before an @ and behind a ? out of an address: "
+            "credentials come from the environment, or from where the storage's own tools look"
+        )
+    if "::" in address:
+        raise refusal(
+            f"{described(address)}: several protocols in one address, such as a cache's, are not "
+            "read: give that of the data alone"
+        )
+
+
+def require_local(text: object, *, refusal: type[DpntkError]) -> None:
+    """Refuse an address where a file or folder of this machine is meant.
+
+    Raises:
+        DpntkError: as `refusal`: it would be taken for a local name.
+    """
+    if isinstance(text, str) and is_address(text):
+        raise refusal(
+            f"{described(text)}: not a path of this machine: from object storage "
+            "'dpntk embed' and 'dpntk schema' read DATA, and nothing is written there"
+        )
+
+
+def _may_hold_a_secret(address: str) -> bool:
+    try:
+        return "?" in address or "@" in urlsplit(address.rpartition("::")[2]).netloc
+    except ValueError:  # brackets that do not close, for one
+        return True

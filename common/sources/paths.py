@@ -1,0 +1,80 @@
+"""Where records lie: files and folders of this machine, or in object storage."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ..address import is_address, was_address
+from ..errors import DataError
+from ..storage import door
+from .remote import RemotePath
+
+AnyPath = Path | RemotePath
+
+
+def located(data: Path | str) -> AnyPath:
+    """What a path or an address names.
+
+    Raises:
+        DataError: it is an address, and nobody answers there; or it was one.
+    """
+    if isinstance(data, str) and is_address(data):
+        return RemotePath.at(data)
+    path = Path(data)
+    if was_address(str(path)) and not path.exists():
+        raise DataError(
+            f"{path}: there is no such file or folder; an address of object storage has to be a "
+            "text: a Path takes it for a name"
+        )
+    return path
+
+
+@contextlib.contextmanager
+def opened(path: AnyPath, ahead: int | None = None) -> Iterator[BinaryIO]:
+    """Open a file for reading.
+
+    Args:
+        path: the file.
+        ahead: how many bytes will be read from the first place on, if that is known: of an object,
+            no more are fetched.
+
+    Raises:
+        DataError: there is none, or it cannot be read, or is replaced while it is.
+    """
+    if isinstance(path, RemotePath):
+        with path.opened() if ahead is None else path.opened(ahead) as file:
+            yield file
+    else:
+        with door.opened(path, None, refusal=DataError) as file:
+            yield file
+
+
+def read(path: AnyPath, most: int) -> bytes:
+    """All bytes of a file.
+
+    Raises:
+        DataError: it has more than `most`, or cannot be read.
+    """
+    return (
+        path.read(most)
+        if isinstance(path, RemotePath)
+        else door.read(path, most, refusal=DataError)
+    )
+
+
+def size_of(path: AnyPath) -> int:
+    """How many bytes a file has."""
+    return path.size if isinstance(path, RemotePath) else path.stat().st_size
+
+
+def require_unchanged(path: AnyPath) -> None:
+    """Refuse an object that was replaced while it was read; `opened` does so at its end.
+
+    Raises:
+        DataError: it was.
+    """
+    if isinstance(path, RemotePath):
+        path.require_unchanged()
