@@ -183,7 +183,7 @@ def prepare(data: str, place: str, folder: Path) -> Data:
     file, _, label = place.rpartition(":")
     path = Path(file)
     folder.mkdir()
-    files = {split: find_tables(path, split) for split in ("train", "test")}
+    files = {s: [Path(str(file)) for file in find_tables(path, s)] for s in ("train", "test")}
     train, test = (pa.concat_tables(map(read, files[split])) for split in ("train", "test"))
     if files["train"] == files["test"]:
         order = np.random.default_rng(SPLIT_SEED).permutation(len(train))

@@ -53,6 +53,8 @@ def require_plain(address: str, *, refusal: type[DpntkError]) -> None:
             f"{described(address)}: several protocols in one address, such as a cache's, are not "
             "read: give that of the data alone"
         )
+    if not address.partition("://")[2].strip("/"):
+        raise refusal(f"{address}: say of which bucket, and of what in it")
 
 
 def require_local(text: object, *, refusal: type[DpntkError]) -> None:

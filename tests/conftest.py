@@ -28,6 +28,7 @@ from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.object_storage import empty_bucket, serving
 from tests.helpers.processes import (
     embed_arguments,
     embed_in_a_child,
@@ -109,6 +110,19 @@ def dpntk(
         return Outcome(code, captured.out, captured.err)
 
     return command
+
+
+@pytest.fixture(scope="session")
+def object_storage() -> Iterator[str]:
+    """A server that speaks S3's protocol: its address."""
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(object_storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty bucket, for whose credentials the environment has to be asked."""
+    return empty_bucket(object_storage, monkeypatch.setenv)
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ def located(data: Path | str) -> AnyPath:
     path = Path(data)
     if was_address(str(path)) and not path.exists():
         raise DataError(
-            f"{path}: there is no such file or folder; an address of object storage has to be a "
-            "text: a Path takes it for a name"
+            f"{path}: there is no such file or folder; an address of object storage has two "
+            "slashes, and is a text in Python, for a Path drops one of them"
         )
     return path
 
@@ -45,7 +45,7 @@ def opened(path: AnyPath, ahead: int | None = None) -> Iterator[BinaryIO]:
         DataError: there is none, or it cannot be read, or is replaced while it is.
     """
     if isinstance(path, RemotePath):
-        with path.opened() if ahead is None else path.opened(ahead) as file:
+        with path.opened(ahead) as file:
             yield file
     else:
         with door.opened(path, None, refusal=DataError) as file:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final, cast
@@ -25,6 +27,10 @@ _VERSIONS: Final = (
     "Last-Modified", "modify", "created",
 )  # fmt: skip
 """What storages call that which changes when an object is replaced; the first that is there."""
+
+_LOGGERS: Final = ("fsspec", "gcsfs", "s3fs")
+_UNHEARD: Final = logging.NullHandler()
+"""What libraries log of failures is for whoever sets up logging, and not for the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +52,15 @@ class _Found:
         kind, size = str(info["type"]), info.get("size")
         if kind != "file":
             return cls(kind, 0, "")
-        version = next((str(info[name]) for name in _VERSIONS if info.get(name)), "")
+        version = next((info[name] for name in _VERSIONS if info.get(name)), "")
+        if isinstance(version, datetime):  # which lists may have in seconds
+            version = version.timestamp()
         if size is None or not version:
             raise DataError(
                 f"{where}: its storage does not say how large it is and when it was changed: "
                 "copy it first"
             )
-        return cls(kind, int(size), version)
+        return cls(kind, int(size), str(version))
 
 
 class RemotePath:
@@ -159,11 +167,12 @@ class RemotePath:
         return False
 
     @contextlib.contextmanager
-    def opened(self, ahead: int = _AHEAD) -> Iterator[BinaryIO]:
+    def opened(self, ahead: int | None = None) -> Iterator[BinaryIO]:
         """Open an object for reading, range by range.
 
         Args:
-            ahead: how many bytes to read at a time, if less is asked for; 0 if exactly that.
+            ahead: how many bytes to read at a time, if less is asked for; 0 if exactly that. 4 MiB
+                if None.
 
         Raises:
             DataError: there is none, it cannot be read, or it has been replaced: at the end of the
@@ -171,7 +180,7 @@ class RemotePath:
         """
         if not self.is_file():
             raise DataError(f"{self}: there is no such file")
-        raw = _RemoteFile(self)
+        raw, ahead = _RemoteFile(self), _AHEAD if ahead is None else ahead
         file: io.RawIOBase | io.BufferedReader = io.BufferedReader(raw, ahead) if ahead else raw
         with file:
             try:
@@ -304,6 +313,8 @@ def _connected(address: str) -> tuple[Any, str]:
     import fsspec
 
     protocol = protocol_of(address)
+    for name in _LOGGERS:
+        logging.getLogger(name).addHandler(_UNHEARD)
     try:
         filesystem, path = fsspec.url_to_fs(
             address, use_listings_cache=False, skip_instance_cache=True

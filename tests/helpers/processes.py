@@ -32,7 +32,7 @@ def overwrite(path: Path, content: bytes) -> None:
         file.truncate()
 
 
-def embed_arguments(data: Path, output: Path, *more: object) -> list[str]:
+def embed_arguments(data: Path | str, output: Path, *more: object) -> list[str]:
     """A command that checkpoints after every chunk."""
     options = "--front pixels --width 5 --classes 3 --threads 1 --checkpoint-every 0"
     return ["embed", *map(str, [data, "-o", output, *options.split(" "), *more])]
