@@ -126,7 +126,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
 
         Args:
             X: what `embed` takes: a DataFrame or another table in memory, images (n, height,
-                width), or the path of a data set.
+                width), or the path or address of a data set.
             y: labels of images (n,). The label of a table is one of its columns.
 
         Returns:

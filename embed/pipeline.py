@@ -51,6 +51,7 @@ def embed(
 
     Args:
         data: the path of images or of a table, as docs/guide/data.md and docs/guide/tables.md say;
+            their address in object storage, such as s3://bucket/folder, as a text;
             a table in memory: a data frame of pandas or Polars, or a table of Arrow; a pair of
             arrays: images (n, height, width), uint8 or floats in [0, 1], and labels (n,), whole
             numbers from 0; or an open source. The same records give the same embedding, whatever

@@ -20,8 +20,10 @@ from ..address import protocol_of, require_plain
 from ..errors import DataError, DpntkError
 
 _AHEAD: Final = 1 << 22
-_EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
-"""Which of our extras brings what reads a protocol."""
+_S3: Final = "pip install s3fs, or dpntk with its extra s3"
+_GCS: Final = "pip install gcsfs, or dpntk with its extra gcs"
+_ADVICE: Final = {"s3": _S3, "s3a": _S3, "gs": _GCS, "gcs": _GCS}
+"""What brings what reads a protocol."""
 _VERSIONS: Final = (
     "ETag", "etag", "generation", "Content-MD5", "mtime", "LastModified", "last_modified",
     "Last-Modified", "modify", "created",
@@ -321,12 +323,7 @@ def _connected(address: str) -> tuple[Any, str]:
         )
         return filesystem, str(path)
     except ImportError:
-        extra = _EXTRAS.get(protocol)
-        advice = (
-            f"pip install 'dpntk[{extra}]'"
-            if extra
-            else f"pip install what fsspec reads {protocol}:// with"
-        )
+        advice = _ADVICE.get(protocol, f"pip install what fsspec reads {protocol}:// with")
         raise DataError(f"{protocol}:// is not read by what is installed: {advice}") from None
     except Exception as error:
         raise DataError(

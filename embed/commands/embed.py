@@ -130,7 +130,8 @@ def command(
     (gzipped or not, also in shards), arrays x.npy and y.npy, train.npz, CIFAR-10's binary files,
     Parquet files or tar shards of images; or one .npz, .parquet or .tar file. A folder of images or
     an array alone, without labels, is one class. With --schema, DATA is a table: one CSV (.csv,
-    .csv.gz) or Parquet file, or a folder of such.
+    .csv.gz) or Parquet file, or a folder of such. It may lie in object storage, as in
+    s3://bucket/folder; credentials come from the environment.
 
     After an interruption the same command goes on where it stopped. Several processes share the
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.

@@ -72,6 +72,8 @@ def command(
 ) -> None:
     """Draft a schema.toml for the table DATA: one CSV or Parquet file, or a folder of such.
 
+    DATA may lie in object storage, as in s3://bucket/file.csv.
+
     Bounds and categories are looked up in the data, so each has to be replaced by, or found equal
     to, what is publicly known, and confirmed. Until then the file is as sensitive as the data.
     """
