@@ -8,6 +8,7 @@ pieces that are being worked on, which are waited for.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -82,11 +83,14 @@ def read_ahead(
     def take(_: None) -> object:
         return next(stream, _END)
 
-    with (
-        contextlib.closing(stream),
-        contextlib.closing(in_order(take, itertools.repeat(None), workers=1, ahead=ahead)) as taken,
-    ):
-        for item in taken:
-            if item is _END:
-                return
-            yield item  # type: ignore[misc]
+    items = in_order(take, itertools.repeat(None), workers=1, ahead=ahead)
+    try:
+        with contextlib.closing(items) as taken:
+            for item in taken:
+                if item is _END:
+                    return
+                yield item  # type: ignore[misc]
+    finally:
+        # It still runs in its thread if somebody interrupted the wait for that.
+        if inspect.getgeneratorstate(stream) != inspect.GEN_RUNNING:
+            stream.close()

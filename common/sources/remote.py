@@ -29,7 +29,6 @@ _VERSIONS: Final = (
     "Last-Modified", "modify", "created",
 )  # fmt: skip
 """What storages call that which changes when an object is replaced; the first that is there."""
-
 _LOGGERS: Final = ("fsspec", "gcsfs", "s3fs")
 _UNHEARD: Final = logging.NullHandler()
 """What libraries log of failures is for whoever sets up logging, and not for the terminal."""
@@ -172,13 +171,15 @@ class RemotePath:
     def opened(self, ahead: int | None = None) -> Iterator[BinaryIO]:
         """Open an object for reading, range by range.
 
+        Whether it has been replaced is looked at when the block ends, but not if a generator is
+        closed within: who stops early calls `require_unchanged`.
+
         Args:
             ahead: how many bytes to read at a time, if less is asked for; 0 if exactly that. 4 MiB
                 if None.
 
         Raises:
-            DataError: there is none, it cannot be read, or it has been replaced: at the end of the
-                block, if not before.
+            DataError: there is none, it cannot be read, or it has been replaced.
         """
         if not self.is_file():
             raise DataError(f"{self}: there is no such file")
@@ -213,7 +214,9 @@ class RemotePath:
         """
         with self._asking():
             content: bytes = self._filesystem.cat_file(self._path, start=start, end=stop)
-            return content
+        if len(content) > stop - start:
+            raise DataError(f"{self}: its storage gives all of it and no parts: copy it first")
+        return content
 
     def require_unchanged(self) -> None:
         """Ask again what the storage says of the object.
@@ -312,15 +315,13 @@ def _connected(address: str) -> tuple[Any, str]:
 
     Nothing is taken over from earlier ones: neither lists of objects nor connections.
     """
-    import fsspec
+    from fsspec.core import url_to_fs
 
     protocol = protocol_of(address)
     for name in _LOGGERS:
         logging.getLogger(name).addHandler(_UNHEARD)
     try:
-        filesystem, path = fsspec.url_to_fs(
-            address, use_listings_cache=False, skip_instance_cache=True
-        )
+        filesystem, path = url_to_fs(address, use_listings_cache=False, skip_instance_cache=True)
         return filesystem, str(path)
     except ImportError:
         advice = _ADVICE.get(protocol, f"pip install what fsspec reads {protocol}:// with")

@@ -61,7 +61,7 @@ class ArrayFile:
         Raises:
             DataError: it is no array, or none that dpntk reads.
         """
-        with _reading_npy(path), opened(path) as file:
+        with _reading_npy(path), opened(path, _LONGEST_HEADER) as file:
             shape, dtype, offset = _header(file, path, path.stem)
             array = cls(path, path.stem, shape, dtype, offset, compressed=False)
             array._require_whole(file.seek(0, os.SEEK_END))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -110,6 +111,34 @@ def test_stopping_early_closes_the_stream_and_leaves_no_thread() -> None:
     direct.close()
     assert closed.is_set()
     assert threads() == []
+
+
+def test_interrupted_while_it_waits_for_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by somebody who presses the keys twice; the stream is still running in its thread."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow() -> Generator[int, None, None]:
+        yield 1
+        begun.set()
+        may_end.wait(60)
+        yield 2
+
+    pools: list[ThreadPoolExecutor] = []
+
+    def interrupted(pool: ThreadPoolExecutor, **_: object) -> None:
+        pools.append(pool)
+        raise KeyboardInterrupt
+
+    taken = read_ahead(slow())
+    assert next(taken) == 1
+    assert begun.wait(60)
+    with monkeypatch.context() as patch:
+        patch.setattr(ThreadPoolExecutor, "shutdown", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            taken.close()
+    may_end.set()
+    pools[0].shutdown()
+    assert not threads()
 
 
 def test_nothing_is_read_before_the_first_item_is_asked_for() -> None:

@@ -312,6 +312,17 @@ def test_a_storage_that_says_too_little_is_refused(
         open_source(address)
 
 
+def test_a_storage_that_gives_no_parts_is_refused(
+    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would send the whole object for every piece of it."""
+    address = upload(write_npy(tmp_path / "data"), memory)
+    cat_file = MemoryFileSystem.cat_file
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", lambda self, path, **_: cat_file(self, path))
+    with pytest.raises(DataError, match=r"\.npy: its storage gives all of it and no parts: copy"):
+        read(open_source(address))
+
+
 def test_what_libraries_say_is_not_quoted(
     memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
