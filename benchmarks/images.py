@@ -8,13 +8,13 @@ benchmarks/results/images.json, so an interrupted table is gone on with; the tab
 benchmarks/results/README.md.
 
 With --metric-module the Frechet distance to the real test images is kept beside the accuracies, in
-features of that module (`material/public_module.py`, or `material/learned_module.py` for digits),
+features of each such module (`material/public_module.py`, `material/learned_module.py` for digits),
 and once for each data set that of the real training images. Distances are comparable in one module
 alone, so a column is of one module, which the first digits of its SHA-256 name. Runs that were
 finished without it stay as they are.
 
 Run: python -m benchmarks.images NAME=FOLDER [NAME=FOLDER ...] [--seeds N] [--epsilons E ...]
-     [--adjacencies A ...] [--methods M ...] [--metric-module FILE]
+     [--adjacencies A ...] [--methods M ...] [--metric-module FILE ...]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -195,7 +195,7 @@ METHODS: dict[str, Callable[[Path, Run], LabelledImages]] = {
 
 _ABOUT_DISTANCES = (
     "Distances are from the synthetic images to the test images, in features of the module whose",
-    "SHA-256 begins so.",
+    "SHA-256 begins so; how each was made is said in `docs/results.md`.",
 )
 
 
@@ -231,19 +231,19 @@ class Distances:
         return {self.name: self.test.distance(Gaussian.of(self.metric.said_of(images)))}
 
 
-def result_of(data: Path, run: Run, distances: Distances | None = None) -> dict[str, float]:
+def result_of(data: Path, run: Run, distances: Sequence[Distances] = ()) -> dict[str, float]:
     """The accuracies of a run, the seconds that it took to make the records, and how far they are.
 
     Args:
         data: where records are.
         run: what is run.
-        distances: to measure; None for none.
+        distances: to measure.
     """
     start = time.perf_counter()
     synthetic = METHODS[run.method](data, run)
     seconds = time.perf_counter() - start
     (row,) = measure({"synthetic": synthetic}, read_real(data, "test", synthetic), run.seed)
-    far = {} if distances is None else distances.to(synthetic)
+    far = {name: value for each in distances for name, value in each.to(synthetic).items()}
     return {**row.accuracy, **far, "seconds": round(seconds, 1)}
 
 
@@ -282,14 +282,16 @@ def wanted(arguments: argparse.Namespace, names: list[str]) -> Iterator[Run]:
 
 def distances_of(
     name: str, folder: Path, chosen: argparse.Namespace, results: Results
-) -> Distances:
-    """Distances of a data set; that of its training images is kept, if it is not known yet."""
+) -> list[Distances]:
+    """Distances of a data set; those of its training images are kept, if they are not known yet."""
     train = training_part(folder)
-    distances = Distances.of(chosen.metric_module, read_real(folder, "test", train))
+    test = read_real(folder, "test", train)
+    distances = [Distances.of(module, test) for module in chosen.metric_module]
     key = Run(name, math.inf, Adjacency.REPLACE_ONE, REAL, 0).key
-    if distances.name not in results.get(key, {}):
-        results[key] = {**results.get(key, {}), **distances.to(train), "seconds": 0.0}
-        keep(results, RESULTS, table(results))
+    for each in distances:
+        if each.name not in results.get(key, {}):
+            results[key] = {**results.get(key, {}), **each.to(train), "seconds": 0.0}
+            keep(results, RESULTS, table(results))
     return distances
 
 
@@ -304,19 +306,19 @@ def main(arguments: list[str] | None = None) -> None:
         metavar="|".join(adjacency.value for adjacency in Adjacency),
     )  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--metric-module", type=Path, metavar="FILE")
+    parser.add_argument("--metric-module", type=Path, nargs="+", default=[], metavar="FILE")
     chosen = parser.parse_args(arguments)
     folders = dict(chosen.data)
     results = finished(RESULTS)
-    far = {}
-    if chosen.metric_module is not None:
+    far: dict[str, list[Distances]] = {}
+    if chosen.metric_module:
         try:
             far = {name: distances_of(name, folders[name], chosen, results) for name in folders}
         except DpntkError as error:
             sys.exit(f"images: {error}")
     for run in wanted(chosen, list(folders)):
         if run.key not in results:
-            results[run.key] = result_of(folders[run.data], run, far.get(run.data))
+            results[run.key] = result_of(folders[run.data], run, far.get(run.data, ()))
             keep(results, RESULTS, table(results))
         print(run.key, results[run.key], flush=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -92,28 +93,32 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_distances_are_kept_beside_accuracies_and_once_those_of_real_images(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the features of a module that says two means: a closed form is known for these."""
-    halves = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d((1, 2)), torch.nn.Flatten())
-    write(halves, tmp_path / "halves.pt", (1, 8, 8))
+    """In features of two modules that say means of parts: a closed form is known for these."""
+    for name, parts in (("halves.pt", (1, 2)), ("quarters.pt", (2, 2))):
+        means = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(parts), torch.nn.Flatten())
+        write(means, tmp_path / name, (1, 8, 8))
     white = LabelledImages(np.full((80, 64), 255, np.uint8), np.arange(80) % 10, numbered(10), {})
     monkeypatch.setattr(images, "METHODS", {"default": lambda *_: white})
     old = {Run("MNIST", 1.0, Adjacency.REPLACE_ONE, "default", 0).key: {"CNN": 0.5, "seconds": 1.0}}
     (tmp_path / "images.json").write_text(json.dumps(old))
     arguments = [f"MNIST={data}", "--methods", "default", "--seeds", "1", "--epsilons", "1", "10"]
-    main([*arguments, "--metric-module", str(tmp_path / "halves.pt")])
+    modules = [tmp_path / "halves.pt", tmp_path / "quarters.pt"]
+    main([*arguments, "--metric-module", *map(str, modules)])
     results = json.loads((tmp_path / "images.json").read_text())
     real = Run("MNIST", math.inf, Adjacency.REPLACE_ONE, REAL, 0).key
     new = Run("MNIST", 10.0, Adjacency.REPLACE_ONE, "default", 0).key
     assert results.keys() == {*old, new, real}
     assert {key: results[key] for key in old} == old  # finished is finished
-    (name,) = results[real].keys() - {"seconds"}
-    assert name.startswith("Frechet distance, ")
-    assert 0 < results[real][name] < 0.01
-    # Of white images the covariance is nothing: squared shift of means, and trace of the others.
-    test = read_real(data, "test", white)
-    said = test.images().reshape(-1, 8, 2, 4).mean(axis=(1, 3))
-    wanted = np.square(1 - said.mean(axis=0)).sum() + said.var(axis=0, ddof=1).sum()
-    assert results[new][name] == pytest.approx(wanted, rel=1e-4)
+    test = read_real(data, "test", white).images()
+    for module, said in (
+        (modules[0], test.reshape(-1, 8, 2, 4).mean(axis=(1, 3))),
+        (modules[1], test.reshape(-1, 2, 4, 2, 4).mean(axis=(2, 4)).reshape(-1, 4)),
+    ):
+        name = f"Frechet distance, {hashlib.sha256(module.read_bytes()).hexdigest()[:8]}"
+        assert 0 < results[real][name] < 0.02
+        # White images have no covariance: squared shift of means, and the trace of the others.
+        wanted = np.square(1 - said.mean(axis=0)).sum() + said.var(axis=0, ddof=1).sum()
+        assert results[new][name] == pytest.approx(wanted, rel=1e-4)
 
 
 def test_a_module_that_is_none_is_refused_in_one_line_before_anything_runs(
