@@ -195,7 +195,7 @@ METHODS: dict[str, Callable[[Path, Run], LabelledImages]] = {
 
 _ABOUT_DISTANCES = (
     "Distances are from the synthetic images to the test images, in features of the module whose",
-    "SHA-256 begins so; how each was made is said in `docs/results.md`.",
+    "SHA-256 begins so; how they were made is said in `docs/results.md`.",
 )
 
 
