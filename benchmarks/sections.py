@@ -59,8 +59,8 @@ def rows_over_seeds(
 
     Returns:
         By the name without the seed: its parts, the number of seeds, mean and standard deviation
-        of each score, and the median of the seconds. What no run has is an empty cell; of what some
-        runs have not, it is said how many have it.
+        of each score, and the median of the seconds. What no run has is an empty cell; of scores
+        that some runs have not, it is said how many have them.
     """
     runs: dict[tuple[str, ...], list[Mapping[str, float]]] = {}
     for key, result in results.items():
@@ -77,5 +77,6 @@ def rows_over_seeds(
             spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
             of = f" ({len(values)})" if len(values) < len(found) else ""
             cells.append(f"{statistics.mean(values):.3f}{spread}{of}")
-        rows[row] = [*cells, f"{statistics.median(result['seconds'] for result in found):.0f}"]
+        seconds = [result["seconds"] for result in found if "seconds" in result]
+        rows[row] = [*cells, f"{statistics.median(seconds):.0f}" if seconds else ""]
     return rows
