@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from ...common.features.ntk.scattering import GAIN, POOL, STRIDE, Front, Pixels, Scattering
 
 _SMOOTHING = 1e-6
 """Keeps the root's slope finite where there is nothing to see."""
+_BLOCK = STRIDE * POOL
+"""Pixels from one local mean to the next."""
 
 
 class SmoothFront:
@@ -24,16 +30,9 @@ class SmoothFront:
         if not isinstance(front, (Pixels, Scattering)):
             raise TypeError(f"no differentiable form of {front!r} is known")
         self._front = front
-        self._filters = torch.empty(0)
-        self._padding = (0, 0)
         if isinstance(front, Scattering):
-            filters = torch.as_tensor(front.filters, dtype=dtype, device=device)[:, None]
-            size = filters.shape[-1]
-            more = -size % STRIDE
-            filters = torch.nn.functional.pad(filters, (0, more, 0, more))
-            self._filters = torch.nn.functional.pixel_unshuffle(filters, STRIDE)
-            last = (front.side - 1) // STRIDE * STRIDE
-            self._padding = (size // 2, last + size - size // 2 + more - front.side)
+            filters = torch.as_tensor(front.filters, dtype=dtype, device=device)
+            self._filters = _Filters(filters, front.side)
 
     def __call__(self, records: Tensor) -> Tensor:
         """Apply it to a batch.
@@ -47,14 +46,89 @@ class SmoothFront:
         front = self._front
         if isinstance(front, Pixels):
             return records
-        images = records.reshape(-1, 1, front.side, front.side)
-        # Pixels of even and odd rows and columns as channels, so that the convolution has stride
-        # 1: its backward pass is an order of magnitude faster than that of one with stride 2.
-        images = torch.nn.functional.pad(images, self._padding * 2)
-        images = torch.nn.functional.pixel_unshuffle(images, STRIDE)
-        responses = torch.nn.functional.conv2d(images, self._filters)
-        real, imaginary = responses.split(front.channels, dim=1)
-        modulus = (real.square() + imaginary.square() + _SMOOTHING).sqrt()
-        local = torch.nn.functional.avg_pool2d(modulus, POOL) * GAIN
-        local = local.clamp(max=1.0).flatten(1)
-        return torch.cat([records, local.view(*records.shape[:-1], -1)], dim=-1)
+        images = records.reshape(-1, front.side, front.side)
+        local: Tensor = _LocalMeans.apply(images, self._filters)
+        return torch.cat([records, local.reshape(*records.shape[:-1], -1)], dim=-1)
+
+
+class _Filters:
+    """Complex filters at every `STRIDE`-th place, as products of matrices, and their way back.
+
+    All places of one local mean are looked at together, in windows that hold what they see: a
+    processor is far from its speed at convolutions with few channels on one side. The way back is a
+    convolution whose channels are blocks of pixels; that is faster although most of what is
+    multiplied there is zeros.
+
+    Args:
+        filters: (2 k, size, size), the real parts before the imaginary ones.
+        side: height and width of an image.
+
+    Attributes:
+        means: how many local means there are along a side.
+    """
+
+    def __init__(self, filters: Tensor, side: int) -> None:
+        self._each, size = len(filters) // 2, filters.shape[-1]
+        self.means = ((side - 1) // STRIDE + 1) // POOL  # places that are left over belong to none
+        self._image = slice(size // 2, size // 2 + side)
+        window = size + STRIDE * (POOL - 1)
+        places = range(0, STRIDE * POOL, STRIDE)
+        moved = [_moved(filters, x, y, window) for y in places for x in places]
+        by_place = torch.stack(moved).unflatten(1, (2, self._each)).transpose(0, 1).flatten(0, 2)
+        self._window, self._padded = window, _BLOCK * (self.means - 1) + window
+        self._there = by_place.flatten(1).T.contiguous()
+        in_blocks = _moved(by_place, 0, 0, window + -window % _BLOCK)[:, None]
+        blocks = functional.pixel_unshuffle(in_blocks, _BLOCK)
+        self._back = blocks.transpose(0, 1).flip(2, 3).contiguous()
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """Responses to images (n, side, side): (n * means * means, 2, places of a mean, k)."""
+        before, side = self._image.start, images.shape[-1]
+        after = self._padded - side - before  # negative where pixels are left over
+        images = functional.pad(images, (before, after, before, after))
+        windows = images.unfold(1, self._window, _BLOCK).unfold(2, self._window, _BLOCK)
+        return (windows.reshape(-1, self._window**2) @ self._there).view(-1, 2, POOL**2, self._each)
+
+    def back(self, slopes: Tensor) -> Tensor:
+        """Slopes of the images from those of the responses."""
+        channels = slopes.view(-1, self.means**2, len(self._there.T)).mT.contiguous()
+        channels = channels.unflatten(2, (self.means, self.means))
+        found = functional.conv2d(channels, self._back, padding=self._back.shape[-1] - 1)
+        found = functional.pixel_shuffle(found, _BLOCK)[:, 0]
+        missing = max(0, self._image.stop - found.shape[-1])
+        return functional.pad(found, (0, missing, 0, missing))[..., self._image, self._image]
+
+
+def _moved(filters: Tensor, x: int, y: int, room: int) -> Tensor:
+    """Filters (..., size, size) among zeros, (..., room, room)."""
+    size = filters.shape[-1]
+    return functional.pad(filters, (x, room - size - x, y, room - size - y))
+
+
+class _LocalMeans(torch.autograd.Function):
+    """Local means of the modulus of complex responses, times `GAIN` and cut at 1.
+
+    Automatic differentiation would keep what comes of every link of this chain, each as large as
+    the responses, and go over all of it again; on a processor that takes as long as the arithmetic.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, images: Tensor, filters: _Filters) -> Tensor:  # noqa: ANN401 - untyped
+        """Local means (n, k, means, means) of images (n, side, side)."""
+        responses = filters(images)
+        real, imaginary = responses.unbind(1)
+        modulus = real.square().add_(_SMOOTHING).addcmul_(imaginary, imaginary).sqrt_()
+        means = modulus.mean(dim=1).mul_(GAIN)
+        ctx.filters = filters
+        ctx.save_for_backward(responses, modulus, means)
+        shape = (-1, filters.means**2, means.shape[-1])
+        return means.clamp(max=1.0).view(shape).mT.unflatten(2, (filters.means, filters.means))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401 - untyped
+        """Slopes of the images from those of the local means."""
+        responses, modulus, means = ctx.saved_tensors
+        of_mean = slope.flatten(2).mT.reshape(means.shape).mul(GAIN / POOL**2)
+        ratio = of_mean.masked_fill_(means > 1.0, 0.0)[:, None] / modulus
+        return ctx.filters.back(responses * ratio[:, None]), None

@@ -104,6 +104,35 @@ def test_the_slope_of_the_smooth_front_is_finite_everywhere() -> None:
     assert bool(records.grad.isfinite().all())
 
 
+@pytest.mark.parametrize("planes", [1, 3])
+@pytest.mark.parametrize("side", [8, 9, 10, 11, 27, 28])
+def test_slopes_of_the_smooth_front_are_those_of_its_definition(side: int, planes: int) -> None:
+    front = make_front("scattering", side, planes)
+    assert isinstance(front, Scattering)
+    random = torch.Generator().manual_seed(0)
+    records = torch.rand((1, 3, front.record_size), generator=random, dtype=torch.float64)
+    records[0, 1] = records[0, 1].round()  # strong enough that some means are cut
+    weights = torch.rand((3, front.outputs), generator=random, dtype=torch.float64)
+    filters = torch.from_numpy(front.filters).double()[:, None]
+
+    def plainly(records: torch.Tensor) -> torch.Tensor:
+        images = records.view(-1, 1, side, side)
+        responses = torch.nn.functional.conv2d(images, filters, stride=2, padding=5)
+        real, imaginary = responses.chunk(2, dim=1)
+        modulus = (real**2 + imaginary**2 + 1e-6).sqrt()
+        means = 2 * torch.nn.functional.avg_pool2d(modulus, 2)
+        return torch.cat([records[0], means.clamp(max=1).view(3, -1)], dim=1)
+
+    def slopes(made: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad((made * weights).sum(), of)[0]
+
+    records.requires_grad_()
+    ours, theirs = SmoothFront(front, CPU, torch.float64)(records)[0], plainly(records)
+    assert bool((theirs == 1).any())
+    assert torch.allclose(ours, theirs, rtol=0, atol=1e-12)
+    assert torch.allclose(slopes(ours, records), slopes(theirs, records), rtol=0, atol=1e-10)
+
+
 def test_filters_tell_orientations_apart() -> None:
     """Stripes make the filter across them answer most."""
     front = Scattering.standard(28)
