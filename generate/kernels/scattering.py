@@ -79,7 +79,8 @@ class _Filters:
         self._there = by_place.flatten(1).T.contiguous()
         in_blocks = _moved(by_place, 0, 0, window + -window % _BLOCK)[:, None]
         blocks = functional.pixel_unshuffle(in_blocks, _BLOCK)
-        self._back = blocks.transpose(0, 1).flip(2, 3).contiguous()
+        back = blocks.transpose(0, 1).flip(2, 3)
+        self._back = back.contiguous(memory_format=torch.channels_last)  # as slopes are
 
     def __call__(self, images: Tensor) -> Tensor:
         """Responses to images (n, side, side): (n * means * means, 2, places of a mean, k)."""
@@ -91,8 +92,7 @@ class _Filters:
 
     def back(self, slopes: Tensor) -> Tensor:
         """Slopes of the images from those of the responses."""
-        channels = slopes.view(-1, self.means**2, len(self._there.T)).mT.contiguous()
-        channels = channels.unflatten(2, (self.means, self.means))
+        channels = slopes.view(-1, self.means, self.means, self._back.shape[1]).movedim(-1, 1)
         found = functional.conv2d(channels, self._back, padding=self._back.shape[-1] - 1)
         found = functional.pixel_shuffle(found, _BLOCK)[:, 0]
         missing = max(0, self._image.stop - found.shape[-1])
