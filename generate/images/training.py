@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...common.errors import GeneratorError
 from ...common.features.joint_image import JointImageFeatures
 from ...common.features.pixels import PixelFeatures
 from ...common.features.torchscript import module_for
 from ...common.runtime.device import AUTO, choose_device
+from ...common.runtime.threads import one_core_each
 from ...common.schema.image import ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
+from ..fit.parts import sum_of
 from ..fit.settings import TrainingSettings
 from .deformations import DeformedGenerator
 from .distance import ImageDistance
@@ -168,24 +173,51 @@ def approach(
     every_class = torch.arange(spec.classes, device=device)
     random = torch.Generator(device=device).manual_seed(settings.seed)
 
-    def made(count: int) -> Tensor:
-        code = torch.randn((spec.classes, count, spec.code), generator=random, device=device)
-        images: Tensor = generator(code, every_class)
-        return images
+    def codes(count: int) -> Tensor:
+        return torch.randn((spec.classes, count, spec.code), generator=random, device=device)
 
-    def loss_at(step: int) -> Loss:
-        if step % _LOOK_EVERY == 1:
-            objective.look_at(made(_LOOKED_AT).detach())
-        distance = objective(made(size))
-        return Loss(distance if unlikely is None else distance + unlikely(), distance)
+    with _shared_out(objective, generator, every_class) as distance_of:
 
-    return descend(
-        generator,
-        loss_at,
-        lambda: objective.noise_floor,
-        settings,
-        as_near_as_noise=as_near_as_noise,
-    )
+        def loss_at(step: int) -> Loss:
+            if step % _LOOK_EVERY == 1:
+                objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
+            distance = distance_of(codes(size))
+            return Loss(distance if unlikely is None else distance + unlikely(), distance)
+
+        return descend(
+            generator,
+            loss_at,
+            lambda: objective.noise_floor,
+            settings,
+            as_near_as_noise=as_near_as_noise,
+        )
+
+
+@contextmanager
+def _shared_out(
+    objective: ImageDistance, generator: nn.Module, every_class: Tensor
+) -> Iterator[Callable[[Tensor], Tensor]]:
+    """The distance of what is generated from codes, where that is faster by a thread for each core.
+
+    A network of layers is faster if torch divides each of them among its threads.
+    """
+    count = len(every_class)
+    threads = min(torch.get_num_threads(), count) if every_class.device.type == "cpu" else 1
+    may = isinstance(generator, DeformedGenerator) and threads > 1
+    if not (may and isinstance(objective, WhitenedDistance) and objective.threads_may_share):
+        yield lambda codes: objective(generator(codes, every_class))
+        return
+    distances = objective.of_classes
+    edges = [count * part // threads for part in range(threads + 1)]
+    parts = [slice(*ends) for ends in itertools.pairwise(edges)]
+    parameters = [each for each in generator.parameters() if each.requires_grad]
+
+    def term(codes: Tensor, part: slice) -> Tensor:
+        images = generator(codes[part], every_class[part])
+        return distances(images, part).sum() / count
+
+    with one_core_each() as each:
+        yield lambda codes: sum_of([partial(term, codes, part) for part in parts], parameters, each)
 
 
 def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> ConditionalGenerator:

@@ -56,16 +56,19 @@ class WhitenedBlock:
         variance = (left.square().mT @ right.square() / size - mean.square()).mean(dim=0)
         floor = floor[:, None, None]
         self.weight = floor / (variance.clamp(min=0) + floor)
+        self._pull = self.weight * self.target
+        self._size = (self._pull * self.target).sum(dim=(1, 2))
 
-    def distance(self, factors: Factors) -> Tensor:
-        """The weighted distance of each class, without bias, (c,)."""
+    def distance(self, factors: Factors, classes: slice) -> Tensor:
+        """The weighted distance of each of some classes, without bias, (k,)."""
+        weight = self.weight[classes]
         left, right = factors.left @ self.left, factors.right @ self.right
         size = left.shape[1]
         total = left.mT @ right
-        own = ((left.square() @ self.weight) * right.square()).sum(dim=(1, 2))
-        among = ((self.weight * total.square()).sum(dim=(1, 2)) - own) / (size * (size - 1))
-        towards = (self.weight * self.target * total).sum(dim=(1, 2)) / size
-        return (self.weight * self.target.square()).sum(dim=(1, 2)) - 2 * towards + among
+        own = ((left.square() @ weight) * right.square()).sum(dim=(1, 2))
+        among = ((weight * total.square()).sum(dim=(1, 2)) - own) / (size * (size - 1))
+        towards = (self._pull[classes] * total).sum(dim=(1, 2)) / size
+        return self._size[classes] - 2 * towards + among
 
 
 class WhitenedDistance:
@@ -78,6 +81,12 @@ class WhitenedDistance:
     variance. Leaving out the pairs of a record with itself makes the estimate unbiased, as in
     `MeanEmbeddingDistance`.
 
+    Attributes:
+        noise_variance: as in `ImageDistance`.
+        blocks: the parts of the coordinates; none before something was looked at.
+        threads_may_share: whether several threads may ask for distances at once: not if a module is
+            in use, whose code is not ours.
+
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
     """
@@ -89,6 +98,7 @@ class WhitenedDistance:
         columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
         self._target = columns.contiguous()
         self._kernel = kernel_of(release.feature_map, device, module=module)
+        self.threads_may_share = module is None
         self.noise_variance = ((release.noise_per_coordinate / shares) ** 2).float()
         self.blocks: tuple[WhitenedBlock, ...] = ()
 
@@ -120,9 +130,18 @@ class WhitenedDistance:
         Args:
             records: (c, b, record size), values 0..1, b >= 2 of each class.
         """
+        return self.of_classes(records, slice(None)).mean()
+
+    def of_classes(self, records: Tensor, classes: slice) -> Tensor:
+        """The distances of some classes, of which this is the mean over all, (k,).
+
+        Args:
+            records: of these classes, (k, b, record size), values 0..1, b >= 2.
+            classes: which these are.
+        """
         factors = factors_of(self._kernel.features(records))
-        parts = [b.distance(part) for b, part in zip(self.blocks, factors, strict=True)]
-        return torch.stack(parts).sum(dim=0).mean()
+        parts = [b.distance(part, classes) for b, part in zip(self.blocks, factors, strict=True)]
+        return torch.stack(parts).sum(dim=0)
 
 
 def _lengths(vectors: Tensor) -> Tensor:

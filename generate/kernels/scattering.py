@@ -47,7 +47,7 @@ class SmoothFront:
         if isinstance(front, Pixels):
             return records
         images = records.reshape(-1, front.side, front.side)
-        local: Tensor = _LocalMeans.apply(images, self._filters)
+        local: Tensor = _LocalMeans.apply(images, self._filters)  # type: ignore[no-untyped-call]
         return torch.cat([records, local.reshape(*records.shape[:-1], -1)], dim=-1)
 
 
@@ -88,7 +88,8 @@ class _Filters:
         after = self._padded - side - before  # negative where pixels are left over
         images = functional.pad(images, (before, after, before, after))
         windows = images.unfold(1, self._window, _BLOCK).unfold(2, self._window, _BLOCK)
-        return (windows.reshape(-1, self._window**2) @ self._there).view(-1, 2, POOL**2, self._each)
+        found: Tensor = windows.reshape(-1, self._window**2) @ self._there
+        return found.view(-1, 2, POOL**2, self._each)
 
     def back(self, slopes: Tensor) -> Tensor:
         """Slopes of the images from those of the responses."""
@@ -96,7 +97,8 @@ class _Filters:
         found = functional.conv2d(channels, self._back, padding=self._back.shape[-1] - 1)
         found = functional.pixel_shuffle(found, _BLOCK)[:, 0]
         missing = max(0, self._image.stop - found.shape[-1])
-        return functional.pad(found, (0, missing, 0, missing))[..., self._image, self._image]
+        images: Tensor = functional.pad(found, (0, missing, 0, missing))
+        return images[:, self._image][..., self._image]
 
 
 def _moved(filters: Tensor, x: int, y: int, room: int) -> Tensor:
@@ -121,8 +123,9 @@ class _LocalMeans(torch.autograd.Function):
         means = modulus.mean(dim=1).mul_(GAIN)
         ctx.filters = filters
         ctx.save_for_backward(responses, modulus, means)
-        shape = (-1, filters.means**2, means.shape[-1])
-        return means.clamp(max=1.0).view(shape).mT.unflatten(2, (filters.means, filters.means))
+        cut: Tensor = means.clamp(max=1.0).view(len(images), -1, means.shape[-1])
+        found: Tensor = cut.mT.unflatten(2, (filters.means, filters.means))
+        return found
 
     @staticmethod
     @once_differentiable
@@ -131,4 +134,5 @@ class _LocalMeans(torch.autograd.Function):
         responses, modulus, means = ctx.saved_tensors
         of_mean = slope.flatten(2).mT.reshape(means.shape).mul(GAIN / POOL**2)
         ratio = of_mean.masked_fill_(means > 1.0, 0.0)[:, None] / modulus
-        return ctx.filters.back(responses * ratio[:, None]), None
+        filters: _Filters = ctx.filters
+        return filters.back(responses * ratio[:, None]), None

@@ -18,6 +18,7 @@ from dpntk.generate.images.training import approach, train
 from dpntk.generate.images.whitening import WhitenedDistance
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.threads import torch_threads
 
 SIDE = 16
 SPEC = GeneratorSpec(SIDE, 2, factors=2, flows=3)
@@ -104,6 +105,23 @@ def test_images_that_stand_still_are_deformed_less(
 ) -> None:
     still, _ = sizes
     assert (still < 0.6).all()
+
+
+def test_it_goes_the_same_way_with_any_number_of_threads() -> None:
+    """As far as rounding lets it: each thread takes some classes, here one or none."""
+    release = of_crosses(3)
+
+    def losses(threads: int) -> list[float]:
+        with torch_threads(threads):
+            distance = WhitenedDistance(release, torch.device("cpu"))
+            settings = TrainingSettings(steps=10, batch=60)
+            found = approach(deformed(), distance, settings, torch.device("cpu"))
+        return [point.loss for point in found.losses]
+
+    alone = losses(1)
+    assert len(alone) == 10
+    assert losses(2) == pytest.approx(alone, rel=1e-3)
+    assert losses(3) == losses(2)
 
 
 def test_a_shift_that_records_have_is_learnt(

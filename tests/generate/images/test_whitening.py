@@ -84,6 +84,17 @@ def test_distance_equals_the_explicit_features(
     assert objective(others).item() == pytest.approx(expected.mean().item(), rel=1e-3)
 
 
+def test_it_is_the_mean_of_what_is_found_class_by_class(
+    embedding: Embedding, batch: Tensor
+) -> None:
+    objective = looking_at(unrecorded_release(embedding, PrivacyParameters(epsilon=10.0)), batch)
+    parts = [slice(0, 1), slice(1, CLASSES)]
+    found = torch.cat([objective.of_classes(batch[part], part) for part in parts])
+    assert found.shape == (CLASSES,)
+    assert torch.allclose(found.mean(), objective(batch), rtol=1e-5)
+    assert found[0] != pytest.approx(float(found[1]), rel=1e-3)
+
+
 @pytest.mark.parametrize("kind", ["ntk", "rff"])
 def test_where_no_variance_counts_it_pulls_as_the_plain_distance(
     kind: str, embedding: Embedding, batch: Tensor, monkeypatch: pytest.MonkeyPatch
