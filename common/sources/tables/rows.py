@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from ...console import notice
 from ...errors import DataError, SchemaError
-from ...schema.column import LARGEST, NUMBER, Column, ColumnKind, Missing
+from ...schema.column import Column, ColumnKind, Missing
 from ...schema.dates import DAY
 from ...schema.encoding import MISSING, blocks_of
 from ...schema.table import CsvFormat, TableSchema
 from ...text import counted
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead
+from .categories import CategoryFinder, for_each, is_number_among, numbers_among
 from .decimals import with_points
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class RowReader:
     def __init__(self, schema: TableSchema) -> None:
         self._schema = schema
         self._blocks = blocks_of(schema)
+        self._categories = {
+            column.name: CategoryFinder(column, schema.csv)
+            for column in schema.columns
+            if column.categories
+        }
         self.clipped: Counter[str] = Counter()
         self.unlisted: Counter[str] = Counter()
         self.broken: Counter[str] = Counter()
@@ -139,7 +145,8 @@ class RowReader:
         from pyarrow import compute, types
 
         absent = missing_in(values, self._schema.csv)
-        if types.is_string(values.type):
+        kind = values.type
+        if types.is_string(kind):
             texts = with_points(values, self._schema.csv)
             texts = compute.if_else(pyarrow.array(absent), None, texts)
             try:
@@ -147,15 +154,19 @@ class RowReader:
             except pyarrow.ArrowInvalid:
                 # Arrow's error quotes the value.
                 raise at.wrong(_first_no_number(texts), values, "is not a number") from None
-        elif types.is_integer(values.type) or types.is_floating(values.type):
+        elif types.is_integer(kind) or types.is_floating(kind):
             numbers = values.cast(pyarrow.float64(), safe=False)
-        elif types.is_decimal(values.type):
-            numbers = values.cast(pyarrow.float64())
+        elif types.is_decimal(kind):
+            # Texts are rounded correctly. What Arrow makes of decimals themselves depends on how
+            # many digits the column has, and so on the digits of other rows.
+            numbers = values.cast(pyarrow.string()).cast(pyarrow.float64())
         else:
-            raise SchemaError(
-                f"{at.where}: column {at.column.name!r} is {values.type}, not numbers"
-            )
+            raise SchemaError(f"{at.where}: column {at.column.name!r} is {kind}, not numbers")
         found: NDArray[np.float64] = numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+        found = np.where(absent, np.nan, found)
+        if at.column.dtype == "float32":  # of which texts have fewer digits
+            with np.errstate(over="ignore"):
+                found = found.astype(np.float32).astype(np.float64)
         return found
 
     def _dates(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
@@ -203,35 +214,16 @@ class RowReader:
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """Indices of categories, and `MISSING`."""
-        import pyarrow
-        from pyarrow import compute
-
         column = at.column
         values = plain(values)
-        texts = _as_texts(values, at)
-        listed = compute.index_in(
-            texts, value_set=pyarrow.array(column.categories, pyarrow.string())
-        )
-        unknown: NDArray[np.bool_] = listed.is_null().to_numpy(zero_copy_only=False)
-        absent = unknown & missing_in(values, self._schema.csv)
-        if column.numbers and (listed.null_count > absent.sum()):
-            listed = compute.coalesce(
-                listed,
-                compute.index_in(
-                    _as_numbers(values, column, self._schema.csv),
-                    value_set=pyarrow.array(map(float, column.numbers), pyarrow.float64()),
-                ),
-            )
-            listed = compute.if_else(pyarrow.array(absent), None, listed)
-        codes: NDArray[np.int64] = (
-            listed.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
-        )
+        codes = self._categories[column.name].codes(values, at.where)
+        absent = (codes == MISSING) & missing_in(values, self._schema.csv)
         self._require_there(absent, at)
         unlisted = (codes == MISSING) & ~absent
         if unlisted.any():
             if column.other is None:
                 at.require(
-                    ~unlisted, texts, "is none of its categories: correct it, add it to the "
+                    ~unlisted, values, "is none of its categories: correct it, add it to the "
                     "schema, or name an other there",
                 )  # fmt: skip
             self.unlisted[column.name] += int(unlisted.sum())
@@ -279,7 +271,11 @@ class _Place:
 
 
 def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
-    """Which values are not there; texts count as such if the CSV format says so."""
+    """Which values are not there; what the CSV format says stands for such counts as well.
+
+    Where that is a number, such as -9, all that are equal do, however they are stored or written: a
+    program that makes floats of whole numbers writes -9.0.
+    """
     import pyarrow
     from pyarrow import compute, types
 
@@ -288,6 +284,18 @@ def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
         stand_ins = pyarrow.array(form.missing, pyarrow.string())
         found = compute.or_(found, compute.is_in(values, value_set=stand_ins))
     missing: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    numbers = numbers_among(form.missing, form)
+    if not numbers:
+        return missing
+    if types.is_string(values.type):
+        texts = with_points(values, form)
+        return missing | (for_each(texts, lambda text: is_number_among(text, numbers)) == 1)
+    if (
+        types.is_integer(values.type)
+        or types.is_floating(values.type)
+        or types.is_decimal(values.type)
+    ):
+        return missing | (for_each(values, numbers.__contains__) == 1)
     return missing
 
 
@@ -301,41 +309,6 @@ def plain(values: pa.Array) -> pa.Array:
     if types.is_large_string(values.type) or types.is_null(values.type):
         values = values.cast(pyarrow.string())
     return values
-
-
-def _as_texts(values: pa.Array, at: _Place) -> pa.Array:
-    """Values as their categories are written, or nearly: `_as_numbers` finds the others."""
-    import pyarrow
-    from pyarrow import types
-
-    kind = values.type
-    if not (types.is_string(kind) or types.is_integer(kind) or types.is_floating(kind)
-            or types.is_decimal(kind) or types.is_boolean(kind)):  # fmt: skip
-        raise SchemaError(f"{at.where}: column {at.column.name!r} is {kind}, not categories")
-    return values.cast(pyarrow.string())
-
-
-def _as_numbers(values: pa.Array, column: Column, form: CsvFormat) -> pa.Array:
-    """Values as float64, null where they are no numbers.
-
-    Numbers are the same however they are written: programs store whole ones as floats where one of
-    them is missing, and that a record lacks one must not change how others are read.
-    """
-    import pyarrow
-    from pyarrow import compute, types
-
-    if types.is_boolean(values.type):
-        return pyarrow.nulls(len(values), pyarrow.float64())
-    if types.is_string(values.type):
-        values = with_points(values, form)
-        number = compute.match_substring_regex(values, f"^(?:{NUMBER.pattern})$")
-        values = compute.if_else(number, values, None)
-    numbers = values.cast(pyarrow.float64(), safe=False)
-    if column.dtype == "float32":
-        numbers = numbers.cast(pyarrow.float32(), safe=False).cast(pyarrow.float64())
-    # Larger ones may be another number in float64; as texts they have been looked for already.
-    exact = compute.less_equal(compute.abs(numbers), LARGEST)
-    return numbers if "int" not in column.dtype else compute.if_else(exact, numbers, None)
 
 
 def _first_no_number(texts: Any) -> int:  # noqa: ANN401 - pyarrow is untyped

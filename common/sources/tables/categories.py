@@ -1,0 +1,163 @@
+"""Which category a value is: by the value itself, however its column is stored or written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SchemaError
+from ...schema.column import NUMBER, Column
+from ...schema.encoding import MISSING
+from ...schema.table import CsvFormat
+from .decimals import with_points
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Number = int | float | Decimal
+"""Equal ones have equal hashes in Python, whatever their types: 1, 1.0, True, Decimal("1.00")."""
+
+_TRUTHS: Final = {"false": 0, "true": 1}
+_MOST_EXACT: Final = {16: 2**11, 32: 2**24, 64: 2**53}
+"""By the bits of a float: from here on it rounds whole numbers."""
+
+
+class CategoryFinder:
+    """Finds values among the categories of a column.
+
+    Texts are the category that is written so. Otherwise equal numbers are the same category: 1,
+    1.0, Decimal("1.00"), True, and the texts "1.0" and "true" are all of "1", if none of them is a
+    category itself. Of several categories that are one number, numbers are the shortest.
+
+    Guarantee:
+        What a value is found to be depends on nothing but the value and the schema. Programs choose
+        the type of a column by all of its values: whole numbers become floats where one of them is
+        missing, and decimals get the digits of the longest. So the type decides nothing, and one
+        that may have rounded a category to another is refused. (docs/privacy/proofs.md, statement
+        3.)
+    """
+
+    def __init__(self, column: Column, form: CsvFormat) -> None:
+        self._column, self._form = column, form
+        self._floats = {"float32": _float32, "float64": float}.get(column.dtype)
+        self._numbers = self._numbered()
+        whole = (n for n in map(_number, column.categories) if n is not None and n % 1 == 0)
+        self._largest = max(map(abs, whole), default=Decimal(0))
+
+    def codes(self, values: pa.Array, where: str) -> NDArray[np.int64]:
+        """Indices of categories, int64 (n,); `MISSING` of what is in none.
+
+        Args:
+            values: texts, numbers or truth values.
+            where: they are, for messages.
+
+        Raises:
+            SchemaError: they are of another type, or of one that may have rounded them.
+        """
+        from pyarrow import types
+
+        kind = values.type
+        if types.is_string(kind):
+            return self._codes_of_texts(values)
+        if not (types.is_integer(kind) or types.is_floating(kind)
+                or types.is_decimal(kind) or types.is_boolean(kind)):  # fmt: skip
+            raise SchemaError(f"{where}: column {self._column.name!r} is {kind}, not categories")
+        rounds = types.is_floating(kind) and self._largest >= _MOST_EXACT[kind.bit_width]
+        if rounds and self._floats is None:
+            raise SchemaError(
+                f"{where}: column {self._column.name!r} is {kind}, which rounds numbers as large "
+                "as its categories: store it as whole numbers (Int64 in pandas) or texts"
+            )
+        return for_each(values, self._of_number)
+
+    def _codes_of_texts(self, texts: pa.Array) -> NDArray[np.int64]:
+        import pyarrow
+        from pyarrow import compute
+
+        categories = pyarrow.array(self._column.categories, pyarrow.string())
+        listed = compute.index_in(texts, value_set=categories).fill_null(MISSING)
+        codes: NDArray[np.int64] = listed.to_numpy(zero_copy_only=False).astype(np.int64)
+        others = codes == MISSING
+        if self._numbers and others.any():
+            unlisted = with_points(texts.filter(pyarrow.array(others)), self._form)
+            codes[others] = for_each(unlisted, self._of_text)
+        return codes
+
+    def _of_text(self, text: str) -> int:
+        number = _number(text)
+        if number is None:
+            number = _truth(text)
+        return MISSING if number is None else self._of_number(number)
+
+    def _of_number(self, number: Number) -> int:
+        return self._numbers.get(self._held(number), MISSING)
+
+    def _held(self, number: Number) -> Number:
+        """A number as the column's type holds it."""
+        return number if self._floats is None else self._floats(number)
+
+    def _numbered(self) -> dict[Number, int]:
+        """Categories by the numbers that they are, in the order in which they are preferred."""
+        ranked = sorted(enumerate(self._column.categories), key=lambda each: len(each[1]))
+        numbers = [(_number(text), index) for index, text in ranked]
+        found: dict[Number, int] = {}
+        # Floats of 32 bits stay what they are when a program makes them such of 64.
+        for held in (self._held, float, _float32):
+            for number, index in numbers:
+                if number is not None and math.isfinite(value := held(number)):
+                    found.setdefault(value, index)
+        for index, text in ranked:
+            if (truth := _truth(text)) is not None:
+                found.setdefault(truth, index)
+        return found
+
+
+def for_each(values: pa.Array, find: Callable[[Any], int]) -> NDArray[np.int64]:
+    """What is found for each value, int64 (n,), each different one being asked for once.
+
+    Args:
+        values: numbers, truth values or texts.
+        find: what to say of one; of those that are null, `MISSING` is said.
+    """
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_decimal(values.type) and values.type.bit_width < 128:  # Arrow cannot look these up
+        values = values.cast(pyarrow.decimal128(values.type.precision, values.type.scale))
+    encoded = values.dictionary_encode()
+    found = [find(value) for value in encoded.dictionary.to_pylist()]
+    indices = encoded.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
+    return np.array([*found, MISSING], dtype=np.int64)[indices]
+
+
+def numbers_among(texts: tuple[str, ...], form: CsvFormat) -> frozenset[Number]:
+    """Those texts that are numbers, as CSV files of this format write them."""
+    import pyarrow
+
+    written = with_points(pyarrow.array(texts, pyarrow.string()), form).to_pylist()
+    found = (_number(text) for text in written)
+    return frozenset(number for number in found if number is not None)
+
+
+def is_number_among(text: str, numbers: frozenset[Number]) -> bool:
+    """Whether a text is one of some numbers, however it is written."""
+    number = _number(text)
+    return number is not None and number in numbers
+
+
+def _number(text: str) -> Decimal | None:
+    return Decimal(text) if NUMBER.fullmatch(text) else None
+
+
+def _truth(text: str) -> int | None:
+    return _TRUTHS.get(text.lower())
+
+
+def _float32(number: Number) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(float(number)))
