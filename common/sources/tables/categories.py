@@ -46,7 +46,11 @@ class CategoryFinder:
         self._column, self._form = column, form
         self._floats = {"float32": _float32, "float64": float}.get(column.dtype)
         self._numbers = self._numbered()
-        whole = (n for n in map(_number, column.categories) if n is not None and n % 1 == 0)
+        whole = (
+            n
+            for n in map(_number, column.categories)
+            if n is not None and n == n.to_integral_value()
+        )
         self._largest = max(map(abs, whole), default=Decimal(0))
 
     def codes(self, values: pa.Array, where: str) -> NDArray[np.int64]:
@@ -106,10 +110,14 @@ class CategoryFinder:
         ranked = sorted(enumerate(self._column.categories), key=lambda each: len(each[1]))
         numbers = [(_number(text), index) for index, text in ranked]
         found: dict[Number, int] = {}
-        # Floats of 32 bits stay what they are when a program makes them such of 64.
-        for held in (self._held, float, _float32):
+        for number, index in numbers:
+            if number is not None and math.isfinite(held := self._held(number)):
+                found.setdefault(held, index)
+        # Fractions are rounded in floats. Those of 32 bits stay what they are when a program makes
+        # them such of 64.
+        for rounded in (float, _float32):
             for number, index in numbers:
-                if number is not None and math.isfinite(value := held(number)):
+                if number is not None and math.isfinite(value := rounded(number)) and value % 1:
                     found.setdefault(value, index)
         for index, text in ranked:
             if (truth := _truth(text)) is not None:
@@ -132,7 +140,8 @@ def for_each(values: pa.Array, find: Callable[[Any], int]) -> NDArray[np.int64]:
     encoded = values.dictionary_encode()
     found = [find(value) for value in encoded.dictionary.to_pylist()]
     indices = encoded.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
-    return np.array([*found, MISSING], dtype=np.int64)[indices]
+    answers: NDArray[np.int64] = np.array([*found, MISSING], dtype=np.int64)[indices]
+    return answers
 
 
 def numbers_among(texts: tuple[str, ...], form: CsvFormat) -> frozenset[Number]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_checkable
 
 from numpy.typing import NDArray
@@ -159,29 +158,14 @@ def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa:
     names, columns = _names(held), {}
     for name in wanted:
         try:
-            series = held.iloc[:, names.index(name)]
-            columns[name] = pyarrow.array(series, from_pandas=True)
-            _require_no_times(series, columns[name])
-        except (pyarrow.ArrowException, UnicodeError, OverflowError, TypeError) as error:
+            columns[name] = pyarrow.array(held.iloc[:, names.index(name)], from_pandas=True)
+        except (pyarrow.ArrowException, TypeError, UnicodeError, OverflowError) as error:
             raise DataError(
                 f"{where}: column {name!r} holds values of several kinds, or of one that no table "
                 "has: make them numbers or texts, or leave the column out of the data",
                 str(error),
             ) from None  # Arrow's error quotes the value
     return pyarrow.table(columns)
-
-
-def _require_no_times(series: Any, column: pa.Array) -> None:  # noqa: ANN401
-    """Check that no times of day were cut off: Arrow does, where the first value is a date.
-
-    Raises:
-        TypeError: they were.
-    """
-    from pyarrow import types
-
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if types.is_date(kind) and any(isinstance(value, datetime) for value in series.dropna()):
-        raise TypeError("dates and times")
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -181,6 +181,11 @@ class RowReader:
             at.require(absent | ~np.isnan(seconds), values, wrong)
         elif types.is_date32(kind) or (types.is_timestamp(kind) and kind.tz is None):
             days = types.is_date32(kind)
+            if days and column.seconds < DAY:  # Arrow makes them of times if the first is a date
+                raise SchemaError(
+                    f"{at.where}: column {column.name!r} is {kind}, which has cut off times of day: "
+                    "store it as timestamps"
+                )
             whole = values.cast(pyarrow.int32() if days else pyarrow.int64()).fill_null(0)
             steps = whole.to_numpy(zero_copy_only=False).astype(np.int64)
             per_second = 1 if days else _PER_SECOND[kind.unit]
@@ -283,19 +288,13 @@ def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
     if types.is_string(values.type):
         stand_ins = pyarrow.array(form.missing, pyarrow.string())
         found = compute.or_(found, compute.is_in(values, value_set=stand_ins))
-    missing: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    missing: NDArray[np.bool_] = np.array(found)
     numbers = numbers_among(form.missing, form)
-    if not numbers:
-        return missing
-    if types.is_string(values.type):
-        texts = with_points(values, form)
-        return missing | (for_each(texts, lambda text: is_number_among(text, numbers)) == 1)
-    if (
-        types.is_integer(values.type)
-        or types.is_floating(values.type)
-        or types.is_decimal(values.type)
-    ):
-        return missing | (for_each(values, numbers.__contains__) == 1)
+    kind = values.type
+    if numbers and types.is_string(kind):
+        missing |= for_each(with_points(values, form), lambda t: is_number_among(t, numbers)) == 1
+    elif numbers and (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        missing |= for_each(values, numbers.__contains__) == 1
     return missing
 
 

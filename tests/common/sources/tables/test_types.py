@@ -1,9 +1,9 @@
-"""The type of a column, which a program chooses by all of its values, changes how no row is read."""
+"""The type of a column, which programs choose by all of its values, changes how no row is read."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,21 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
-from pyarrow import compute, parquet
+from pyarrow import compute
 
-from dpntk.common.errors import DataError, DpntkError, SchemaError
-from dpntk.common.schema.column import Column, ColumnKind, Missing, Transform
+from dpntk.common.errors import DpntkError, SchemaError
+from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.dates import Unit
 from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.table import CsvFormat, TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.sources.tables import frames, rows
+from dpntk.common.sources.tables import categories, rows
 from dpntk.common.sources.tables.categories import CategoryFinder
+from dpntk.common.sources.tables.frames import FrameSource
+from dpntk.common.sources.tables.table import TableSource
 
-Read = Callable[[list[Any], TableSchema, Path], NDArray[np.uint8]]
+Store = Callable[[list[Any], Path], pd.DataFrame | pa.Table | Path]
 BIG = 2**53 + 1
 
 
@@ -33,61 +35,61 @@ def schema_of(column: Column, form: CsvFormat | None = None) -> TableSchema:
     return TableSchema((column, Column.integer("row", 0, 255)), csv=form or CsvFormat())
 
 
-def frame_of(values: list[Any], **how: Any) -> pd.DataFrame:
-    return pd.DataFrame({"x": pd.Series(values, **how), "row": range(len(values))})
+def frame_of(values: Sequence[Any], dtype: str | None = None) -> pd.DataFrame:
+    return pd.DataFrame({"x": pd.Series(values, dtype=dtype), "row": range(len(values))})
 
 
-def records(data: Any, schema: TableSchema) -> NDArray[np.uint8]:
-    found = open_source(data, SourceOptions(schema=schema)).batches(100)
-    return np.concatenate([batch.records for batch in found])
+def read(data: pd.DataFrame | pa.Table | Path, schema: TableSchema) -> NDArray[Any]:
+    """What is encoded of a column, each row by itself."""
+    source = open_source(data, SourceOptions(schema=schema))
+    assert isinstance(source, TableSource | FrameSource)
+    return source.values()["x"]
 
 
-def read_as_pandas_has_it(values: list[Any], schema: TableSchema, _: Path) -> NDArray[np.uint8]:
-    return records(frame_of(values), schema)
+def as_pandas_has_it(values: list[Any], _: Path) -> pd.DataFrame:
+    return frame_of(values)
 
 
-def read_objects(values: list[Any], schema: TableSchema, _: Path) -> NDArray[np.uint8]:
-    return records(frame_of(values, dtype=object), schema)
+def as_objects(values: list[Any], _: Path) -> pd.DataFrame:
+    return frame_of(values, "object")
 
 
-def read_pandas_categories(values: list[Any], schema: TableSchema, _: Path) -> NDArray[np.uint8]:
-    return records(frame_of(values, dtype="category"), schema)
+def as_pandas_categories(values: list[Any], _: Path) -> pd.DataFrame:
+    return frame_of(values, "category")
 
 
-def read_best_types(values: list[Any], schema: TableSchema, _: Path) -> NDArray[np.uint8]:
-    return records(frame_of(values).convert_dtypes(), schema)
+def as_nullable(values: list[Any], _: Path) -> pd.DataFrame:
+    return frame_of(values).convert_dtypes()
 
 
-def read_numpy(values: list[Any], schema: TableSchema, _: Path) -> NDArray[np.uint8]:
-    """As NumPy makes an array of all: truth values become numbers, and numbers texts."""
-    return records(frame_of(np.array(values)), schema)
+def through_numpy(values: list[Any], _: Path) -> pd.DataFrame:
+    """Truth values become numbers there, and numbers beside texts become texts."""
+    return frame_of(np.array(values))
 
 
-def read_arrow(values: list[Any], schema: TableSchema, _: Path) -> NDArray[np.uint8]:
-    return records(pa.table({"x": pa.array(values), "row": range(len(values))}), schema)
+def as_arrow(values: list[Any], _: Path) -> pa.Table:
+    return pa.table({"x": pa.array(values), "row": range(len(values))})
 
 
-def read_csv(values: list[Any], schema: TableSchema, folder: Path) -> NDArray[np.uint8]:
+def in_csv(values: list[Any], folder: Path) -> Path:
     frame_of(values).to_csv(folder / "a.csv", index=False)
-    return records(folder / "a.csv", schema)
+    return folder / "a.csv"
 
 
-def read_csv_as_pandas_does(
-    values: list[Any], schema: TableSchema, folder: Path
-) -> NDArray[np.uint8]:
-    frame_of(values).to_csv(folder / "a.csv", index=False)
-    return records(pd.read_csv(folder / "a.csv"), schema)
+def in_csv_read_by_pandas(values: list[Any], folder: Path) -> pd.DataFrame:
+    return pd.read_csv(in_csv(values, folder))
 
 
-def read_parquet(values: list[Any], schema: TableSchema, folder: Path) -> NDArray[np.uint8]:
+def in_parquet(values: list[Any], folder: Path) -> Path:
     frame_of(values).to_parquet(folder / "a.parquet")
-    return records(folder / "a.parquet", schema)
+    return folder / "a.parquet"
 
 
-WAYS: tuple[Read, ...] = (
-    read_as_pandas_has_it, read_objects, read_pandas_categories, read_best_types, read_numpy,
-    read_arrow, read_csv, read_csv_as_pandas_does, read_parquet,
+WAYS: tuple[Store, ...] = (
+    as_pandas_has_it, as_objects, as_pandas_categories, as_nullable, through_numpy, as_arrow,
+    in_csv, in_csv_read_by_pandas, in_parquet,
 )  # fmt: skip
+FILES = (in_csv, in_csv_read_by_pandas, in_parquet)
 
 
 def choices(*categories: str, dtype: str = "string") -> Column:
@@ -97,11 +99,7 @@ def choices(*categories: str, dtype: str = "string") -> Column:
     )  # fmt: skip
 
 
-def amounts(**more: Any) -> Column:
-    return Column(
-        "x", ColumnKind.CONTINUOUS, "float64", -1e6, 1e6, missing=Missing.INDICATOR, **more
-    )
-
+AMOUNT = Column("x", ColumnKind.CONTINUOUS, "float64", -1e6, 1e6, missing=Missing.INDICATOR)
 
 TRUTH = Column.boolean("x", missing=True)
 DAYS = Column(
@@ -123,7 +121,7 @@ NUMBERS = [
 MOMENTS = [
     None, pd.NaT, dt.date(2020, 2, 3), dt.datetime(2020, 2, 3, 4, 5), dt.datetime(1500, 1, 1),
     dt.datetime(9999, 1, 1), dt.datetime(2020, 2, 3, 4, 5, tzinfo=dt.UTC),
-    pd.Timestamp("2020-02-03 04:05:06.123456789"), np.datetime64("2020-02-03"), "2020-02-03", "x", 1,
+    pd.Timestamp("2020-02-03 04:05:06.123456789"), np.datetime64("2020-02-03"), "x", 1,
 ]  # fmt: skip
 LENGTHS = [
     None, pd.NaT, dt.timedelta(days=200_000), dt.timedelta(microseconds=1), pd.Timedelta(1, "ns"),
@@ -142,9 +140,9 @@ COLUMNS: dict[str, tuple[Column, list[Any], list[Any]]] = {
     "truth": (TRUTH, [True, False, True, False], [*NUMBERS[:6], "true", "True", "false"]),
     "truth as numbers": (choices("1", "7"), [True, False, True, False], NUMBERS),
     "texts": (choices("a", "1", "true"), ["a", "1", "true", "1.0"], NUMBERS),
-    "amounts": (amounts(), [1, 2, -5, 999], NUMBERS),
+    "amounts": (AMOUNT, [1, 2, -5, 999], NUMBERS),
     "decimal amounts": (
-        amounts(transform=Transform.SIGNED_LOG),
+        AMOUNT,
         [*map(Decimal, ("0.1", "2.3", "-7.77", "1234.567"))],
         NUMBERS,
     ),
@@ -154,32 +152,133 @@ COLUMNS: dict[str, tuple[Column, list[Any], list[Any]]] = {
 }
 
 
-def changed(name: str, read: Read, folder: Path) -> tuple[list[str], int]:
+def changed(name: str, store: Store, folder: Path) -> tuple[list[str], int]:
     """Replacements of one row after which another is read in another way, and how many were read.
 
     What is refused changes nothing: there is no embedding then.
     """
     column, values, replacements = COLUMNS[name]
-    schema, found, read_at_all = schema_of(column), [], 0
-    for place in (0, 2):
+    schema, found, times = schema_of(column), [], 0
+    for place in (0,) if store in FILES else (0, 2):  # Arrow goes by the first value of a kind
         others = [row for row in range(len(values)) if row != place]
-        seen: NDArray[np.uint8] | None = None
+        seen: NDArray[Any] | None = None
         for value in [values[place], *replacements]:
             try:
-                encoded = read([*values[:place], value, *values[place + 1 :]], schema, folder)
-            except (DpntkError, ValueError, TypeError, OverflowError, pa.ArrowException):
-                continue  # the latter three are of pandas, NumPy and Arrow, before we get anything
-            read_at_all += 1
-            seen = encoded if seen is None else seen
-            if not np.array_equal(encoded[others], seen[others]):
+                data = store([*values[:place], value, *values[place + 1 :]], folder)
+            except (ValueError, TypeError, OverflowError, pa.ArrowException):
+                continue  # pandas, NumPy or Arrow do not hold it
+            try:
+                numbers = read(data, schema)[others]
+            except DpntkError:
+                continue
+            times += 1
+            seen = numbers if seen is None else seen
+            if not np.array_equal(numbers, seen):
                 found.append(f"{value!r} in row {place}")
-    return found, read_at_all
+    return found, times
 
 
-@pytest.mark.parametrize("read", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("store", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
-def test_one_row_changes_how_no_other_is_read(name: str, read: Read, tmp_path: Path) -> None:
-    found, read_at_all = changed(name, read, tmp_path)
+def test_one_row_changes_how_no_other_is_read(name: str, store: Store, tmp_path: Path) -> None:
+    if name == "stays" and store in (in_csv, in_csv_read_by_pandas):
+        pytest.skip("pandas writes durations that are negative as nobody else does")
+    if name.startswith("large numbers") and store in (as_nullable, in_csv):
+        pytest.skip("pandas has made floats of them before, and says whole numbers or texts")
+    found, times = changed(name, store, tmp_path)
     assert not found
-    assert read_at_all >= 2
+    assert times >= 2
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
+def test_mutants_that_go_by_the_type_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def categories_as_texts(self: CategoryFinder, values: pa.Array, _: str) -> NDArray[np.int64]:
+        listed = pa.array(self._column.categories)
+        codes = compute.index_in(values.cast(pa.string()), value_set=listed).fill_null(MISSING)
+        return np.array(codes, np.int64)
+
+    with monkeypatch.context() as mutant:
+        mutant.setattr(CategoryFinder, "codes", categories_as_texts)
+        for name in ("decimals", "truth as numbers", "large numbers", "codes as texts"):
+            assert any(changed(name, store, tmp_path)[0] for store in WAYS), name
+    with monkeypatch.context() as mutant:
+        mutant.setattr(rows, "DAY", 60)  # dates are taken for times of every unit
+        assert changed("times", as_objects, tmp_path)[0]
+    with monkeypatch.context() as mutant:
+        mutant.setattr(categories, "_MOST_EXACT", dict.fromkeys((16, 32, 64), float("inf")))
+        assert changed("large numbers", as_pandas_has_it, tmp_path)[0]
+
+
+def test_decimals_are_the_nearest_floats_whatever_digits_others_have() -> None:
+    """What Arrow makes of them depends on the scale of their column, in every third case."""
+    amounts = [Decimal(n * 487).scaleb(-(n % 9)) for n in range(1, 2000)]
+    assert max(amounts) < 10**6
+    wanted = [float(amount) for amount in amounts]
+    for first in (Decimal("0.000000001"), Decimal("1e-20"), Decimal("1e-30")):
+        found = read(frame_of([first, *amounts], "object"), schema_of(AMOUNT))
+        assert found[1:].tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 7], [1.0, 7.0], [Decimal("1.00"), Decimal(7)], ["1", "7"], ["1.0", " 7"], ["1e0", "07"],
+        np.array([1, 7], np.uint8), np.array([1, 7], np.float16), np.array([1, 7], np.float32),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["string", "int64", "float32", "float64"])
+def test_a_number_is_the_same_category_however_it_is_stored(
+    values: Sequence[Any], dtype: str
+) -> None:
+    schema = schema_of(choices("5", "7", "1", dtype=dtype))
+    assert read(frame_of(values), schema).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "values", [[False, True], [0, 1], [0.0, 1.0], ["False", "TRUE"], ["0", "1"]]
+)
+@pytest.mark.parametrize("names", [("false", "true"), ("0", "1"), ("False", "True")])
+def test_truth_is_the_same_category_however_it_is_stored(
+    values: Sequence[Any], names: tuple[str, ...]
+) -> None:
+    assert read(frame_of(values), schema_of(Column.boolean("x", names))).tolist() == [0, 1]
+
+
+def test_texts_that_are_categories_are_nothing_else() -> None:
+    codes = choices("01", "1", "1.0", "true", "True")
+    texts = ["01", "1", "1.0", "true", "True", "1.00", "TRUE", "one"]
+    assert read(frame_of(texts), schema_of(codes)).tolist() == [0, 1, 2, 3, 4, 1, 1, 5]
+    for ones in ([1, 1], [1.0, 1.0], [True, True], [Decimal("1.0"), Decimal(1)]):
+        assert read(frame_of(ones), schema_of(codes)).tolist() == [1, 1]
+
+
+def test_floats_do_not_hold_large_categories() -> None:
+    schema = schema_of(choices(str(BIG), "7"))
+    assert read(frame_of([BIG, BIG - 1, None], "Int64"), schema).tolist() == [0, 2, MISSING]
+    with pytest.raises(SchemaError, match="rounds numbers as large as its categories"):
+        read(frame_of([7, None]), schema)
+    huge = schema_of(choices("1e300", "7", dtype="float64"))
+    assert read(frame_of([1e300, 7, None]), huge).tolist() == [0, 1, MISSING]
+
+
+@pytest.mark.parametrize(
+    "values", [[-9, 5], [-9.0, 5], ["-9", "5"], ["-9.0", "5"], [Decimal(-9), 5]]
+)
+@pytest.mark.parametrize("column", [AMOUNT, choices("5")], ids=["amount", "category"])
+def test_a_number_that_stands_for_missing_does_however_it_is_stored(
+    values: list[Any], column: Column
+) -> None:
+    found = read(frame_of(values), schema_of(column, CsvFormat(missing=("", "-9"))))
+    assert np.isnan(found[0]) if column.kind.numeric else found[0] == MISSING
+    assert found[1] == (5 if column.kind.numeric else 0)
+
+
+def test_short_floats_are_the_same_from_texts_and_memory(tmp_path: Path) -> None:
+    column = Column("x", ColumnKind.CONTINUOUS, "float32", -10.0, 10.0)
+    frame = pd.DataFrame({"x": np.array([0.1, 2.7, 1e-9], np.float32), "row": range(3)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    found = read(tmp_path / "a.csv", schema_of(column))
+    assert found.tolist() == read(frame, schema_of(column)).tolist() == frame["x"].tolist()
