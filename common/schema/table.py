@@ -41,12 +41,13 @@ NO_LABEL: Final = "all"
 
 @dataclass(frozen=True, repr=False)
 class CsvFormat(Terse):
-    """How a CSV file is written; of no meaning for Parquet.
+    """How a CSV file is written; of no meaning for Parquet, but for what stands for missing values.
 
     Attributes:
         separator: one character between values.
         encoding: of the texts, such as "utf-8" or "latin-1"; see `text_encodings`.
-        missing: the texts that stand for a value that is not there; the first one is written.
+        missing: the texts that stand for a value that is not there; the first one is written. One
+            that is a number stands for all equal ones, however they are stored.
         decimal: what comes before the digits behind the point: "." or ",". A point groups digits in
             no number.
     """

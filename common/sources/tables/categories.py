@@ -115,7 +115,8 @@ class CategoryFinder:
                 found.setdefault(held, index)
         # Fractions are rounded in floats. Those of 32 bits stay what they are when a program makes
         # them such of 64.
-        for rounded in (float, _float32):
+        in_memory: tuple[Callable[[Number], float], ...] = (float, _float32)
+        for rounded in in_memory:
             for number, index in numbers:
                 if number is not None and math.isfinite(value := rounded(number)) and value % 1:
                     found.setdefault(value, index)

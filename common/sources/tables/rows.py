@@ -181,7 +181,8 @@ class RowReader:
             at.require(absent | ~np.isnan(seconds), values, wrong)
         elif types.is_date32(kind) or (types.is_timestamp(kind) and kind.tz is None):
             days = types.is_date32(kind)
-            if days and column.seconds < DAY:  # Arrow makes them of times if the first is a date
+            # Arrow makes dates of times, too, where the first value is a date.
+            if days and column.seconds < DAY:
                 raise SchemaError(
                     f"{at.where}: column {column.name!r} is {kind}, which has cut off times of day: "
                     "store it as timestamps"
