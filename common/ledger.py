@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
@@ -23,6 +23,8 @@ _DEEPEST: Final = 200
 """Parts in parts: whatever is done with a ledger calls itself for each of them."""
 _MOST_CEILINGS: Final = 1_000
 """So that whatever is done with a ledger is done quickly."""
+Ids = frozenset[str]
+"""Of releases."""
 _IN_FILES: Final = {
     "noise_multiplier": "multiplier",
     "noise_multiplier_replace_one": "multiplier_replace_one",
@@ -160,6 +162,10 @@ class PrivacyBudget:
         if not 0 < self.delta < 1:
             raise BudgetError(f"--budget-delta {self.delta:g}: delta must lie between 0 and 1")
 
+    def keeps(self, other: PrivacyBudget) -> bool:
+        """Whether what stays within this ceiling stays within the other one."""
+        return self.epsilon <= other.epsilon and self.delta <= other.delta
+
 
 @dataclass(frozen=True)
 class Ledger:
@@ -199,21 +205,53 @@ class Ledger:
         """The releases from the parts, and then those from the whole."""
         return (*(entry for part in self.parts for entry in part.all_entries), *self.entries)
 
+    @property
+    def has_ceiling(self) -> bool:
+        """Whether there is a ceiling on the whole or on any part."""
+        return self._ceilings > 0
+
     def with_entry(self, entry: Entry) -> Ledger:
         """The ledger with one more release."""
         return replace(self, entries=(*self.entries, entry))
 
     def going_on_with(self, later: Ledger) -> Ledger:
-        """The ledger with the releases of another that it does not know.
+        """The ledger with the releases of another that it does not know, and with its ceilings.
 
-        Where those are of parts, they count as of the whole: more than they have spent, never less.
-        An empty ledger goes on as the other one.
+        Where releases are of parts, they count as of the whole: more than they have spent, never
+        less. So do ceilings: one that was set for a part binds the whole, unless it, or one that is
+        as low, binds the same releases here. An empty ledger goes on as the other one.
         """
         if not self.all_entries and not self.parts:
-            return replace(later, ceiling=later.ceiling or self.ceiling)
+            return later if self.ceiling is None else later._under(self.ceiling)
         known = {entry.release_id for entry in self.all_entries}
         new = (entry for entry in later.all_entries if entry.release_id not in known)
-        return replace(self, entries=(*self.entries, *new))
+        joint = replace(self, entries=(*self.entries, *new))
+        here = tuple(joint._bound())
+        for ceiling, bound in later._bound():
+            if not any(own.keeps(ceiling) and bound <= those for own, those in here):
+                joint = joint._under(ceiling)
+        return joint
+
+    def _bound(self, above: frozenset[str] = frozenset()) -> Iterator[tuple[PrivacyBudget, Ids]]:
+        """All ceilings, each with the releases that it binds, those of the whole included."""
+        own = above | {entry.release_id for entry in self.entries}
+        if self.ceiling is not None:
+            yield self.ceiling, own | {entry.release_id for entry in self.all_entries}
+        for part in self.parts:
+            yield from part._bound(own)
+
+    def _under(self, ceiling: PrivacyBudget) -> Ledger:
+        """The ledger, bound by one more ceiling."""
+        whole = self
+        while whole.ceiling is not None:  # a single part is the whole once more
+            if whole.ceiling.keeps(ceiling):
+                return self
+            if len(whole.parts) != 1:
+                break
+            (whole,) = whole.parts
+        if self.ceiling is None or ceiling.keeps(self.ceiling):
+            return replace(self, ceiling=ceiling)
+        return Ledger(ceiling=ceiling, parts=(self,))  # neither of the two keeps the other
 
     def beginning_with(self, spent: tuple[Entry, ...]) -> Ledger:
         """The ledger with what was spent on something that its embedding was made with.

@@ -39,7 +39,7 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
         require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
         if _ledger_would_be_lost(output, embeddings):
             raise OutputError(
-                f"{output} was released from, and its ledger would be lost: "
+                f"{output} was released from or has a ceiling, and its ledger would be lost: "
                 "choose another name with -o"
             )
         write_embedding(whole, output)
@@ -60,7 +60,8 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
 
 
 def _ledger_would_be_lost(output: Path, embeddings: tuple[Path, ...]) -> bool:
-    """Whether a file is replaced whose releases are in none of the parts' ledgers."""
+    """Whether a file is replaced whose releases and ceilings are in none of the parts' ledgers."""
     if not output.exists() or any(output.samefile(path) for path in embeddings):
         return False
-    return bool(load_embedding(output).ledger.all_entries)
+    ledger = load_embedding(output).ledger
+    return bool(ledger.all_entries) or ledger.has_ceiling

@@ -83,12 +83,10 @@ def joint_ledger(ledgers: Iterable[Ledger]) -> Ledger:
 
     Guarantee:
         What they spend together is never less than what they have spent: releases from parts count
-        as of the whole, but for those of the first ledger. That one's ceilings, and those of its
-        parts, bind all of them. (docs/privacy/proofs.md, statement 11.)
+        as of the whole, but for those of the first ledger. Every ceiling that was set for one of
+        them, or for a part of it, binds all of them. (docs/privacy/proofs.md, statement 11.)
     """
-    first, *others = ledgers
-    without_ceilings = (replace(ledger, ceiling=None) for ledger in others)
-    return functools.reduce(Ledger.going_on_with, without_ceilings, first)
+    return functools.reduce(Ledger.going_on_with, ledgers)
 
 
 def spent_on_records_of(embedding: Embedding) -> Ledger:
@@ -169,6 +167,8 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
     for name in names:
         members = registry.setdefault(name, {})
         known = members[digest].ledger if digest in members else Ledger()
+        if not any(member.ledger.all_entries for member in members.values()):
+            known = replace(known, ceiling=None)  # it may still be raised
         ledger = embedding.ledger.going_on_with(known)  # a copy may have been released from
         members[digest] = Member(str(path.resolve()), ledger)
     document = {

@@ -12,7 +12,7 @@ from ...common.ledger import Ledger, PrivacyBudget
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
 from ...common.storage.locks import locked
-from .data_sets import declare
+from .data_sets import declare, spent_on_records_of
 from .file import Embedding, load_embedding, write_embedding
 
 COST: Final = "is an embedding that releases may refer to"
@@ -29,16 +29,17 @@ def save_embedding(
     """Write an embedding, readable by its owner alone (0600).
 
     Guarantee:
-        No release is forgotten: what is written over an earlier embedding takes over its ledger and
-        its ceiling, which can be lowered and not raised once there are releases.
-        (docs/privacy/proofs.md, statement 11.)
+        No release is forgotten, and no ceiling: what is written over an earlier embedding takes
+        over its ledger and its ceilings. Of two the lower one binds. It can be lowered and not
+        raised once there are releases from the embedding, the one that is there, or others of the
+        data set. (docs/privacy/proofs.md, statement 11.)
 
     Args:
         embedding: what to write.
         path: where to.
         overwrite: whether an embedding that is there may be replaced.
-        ceiling: what all releases together may spend; that of the embedding, or of the one that is
-            there, if None.
+        ceiling: what all releases together may spend; those of the embedding and of the one
+            that is there if None.
         data_set: the owner's name for the records, if they are embedded more than once: what is
             released from any of these embeddings is added up (`data_sets`).
 
@@ -59,9 +60,10 @@ def save_embedding(
     path = followed(path_from("path", path, refusal=OutputError))
     with locked(path):
         require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
-        ceiling = ceiling or embedding.ledger.ceiling
         before = require_not_raised(ceiling, path)
-        _require_not_raised(ceiling, embedding.ledger, path)
+        if ceiling is not None:
+            _require_not_raised(ceiling, embedding.ledger, path)
+            _require_not_raised(ceiling, spent_on_records_of(embedding), path)
         ledger = before.going_on_with(embedding.ledger).beginning_with(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
         embedding = replace(embedding, ledger=ledger)
@@ -94,6 +96,7 @@ def _require_not_raised(ceiling: PrivacyBudget | None, ledger: Ledger, path: Pat
         return
     if ceiling.epsilon > before.epsilon or ceiling.delta > before.delta:
         raise BudgetError(
-            f"{path} was released from under a ceiling of epsilon {before.epsilon:g} at delta "
-            f"{before.delta:g}: it can be lowered, not raised; leave --budget-eps out to keep it"
+            f"{path}, or another of its data set, was released from under a ceiling of epsilon "
+            f"{before.epsilon:g} at delta {before.delta:g}: it can be lowered, not raised; leave "
+            "--budget-eps out to keep it"
         )

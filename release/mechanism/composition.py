@@ -106,7 +106,9 @@ def require_below_ceiling(ledger: Ledger) -> None:
         if _gdp_mu_squared_left(limited) < 0:
             total = total_of(limited, ceiling.delta)
             before = total_of(replace(limited, entries=limited.entries[:-1]), ceiling.delta)
-            of_part = "" if limited is ledger else " that was set for a part of these records"
+            of_part = (
+                "" if limited is ledger else " that was set for all or a part of these records"
+            )
             raise BudgetError(
                 f"the budget of epsilon {ceiling.epsilon:g} at delta {ceiling.delta:g}{of_part} "
                 f"does not allow this release: {rounded_up(before.epsilon)} is spent already, and "

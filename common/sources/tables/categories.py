@@ -44,7 +44,8 @@ class CategoryFinder:
 
     def __init__(self, column: Column, form: CsvFormat) -> None:
         self._column, self._form = column, form
-        self._floats = {"float32": _float32, "float64": float}.get(column.dtype)
+        floats: dict[str, Callable[[Number], float]] = {"float32": _float32, "float64": float}
+        self._floats = floats.get(column.dtype)
         self._numbers = self._numbered()
         whole = (
             n
@@ -93,9 +94,8 @@ class CategoryFinder:
         return codes
 
     def _of_text(self, text: str) -> int:
-        number = _number(text)
-        if number is None:
-            number = _truth(text)
+        number: Number | None = _number(text)
+        number = _truth(text) if number is None else number
         return MISSING if number is None else self._of_number(number)
 
     def _of_number(self, number: Number) -> int:

@@ -184,8 +184,8 @@ class RowReader:
             # Arrow makes dates of times, too, where the first value is a date.
             if days and column.seconds < DAY:
                 raise SchemaError(
-                    f"{at.where}: column {column.name!r} is {kind}, which has cut off times of day: "
-                    "store it as timestamps"
+                    f"{at.where}: column {column.name!r} is {kind}, without times of day: store it "
+                    "as timestamps"
                 )
             whole = values.cast(pyarrow.int32() if days else pyarrow.int64()).fill_null(0)
             steps = whole.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -101,11 +101,35 @@ def test_ceilings_of_parts_bind_whatever_else_there_is() -> None:
     )
     together = joint_ledger([ours, other])
     assert [one.release_id for one in together.all_entries] == ["a", "b", "c"]
-    assert (together.ceiling, together.parts) == (None, ours.parts)
+    assert (together.ceiling, together.parts) == (None, ours.parts)  # 9 says no more than 1.2
     with pytest.raises(BudgetError, match="a part of these records does not allow"):
         require_below_ceiling(together)
     alone = joint_ledger([Ledger(ceiling=PrivacyBudget(3.0, 1e-3)), other])
     assert (alone.ceiling, alone.parts) == (PrivacyBudget(3.0, 1e-3), other.parts)
+
+
+def test_a_ceiling_on_one_embedding_binds_all_of_the_data_set(dpntk: Command, folder: Path) -> None:
+    embed(dpntk, folder, 5, "--data-set", "digits", "--budget-eps", 1.2, "--budget-delta", 1e-3)
+    embed(dpntk, folder, 6, "--data-set", "digits")
+    assert dpntk("release", "6.h5", *PROMISE).code == 0
+    again = ("release", "6.h5", *PROMISE, "-o", "o.h5", "--compose")
+    refused(dpntk(*again), "the budget of epsilon 1.2 at delta 0.001")
+    # Whoever has seen a release does not raise what was set before.
+    higher = ("--budget-eps", 5, "--budget-delta", 1e-3, "--data-set", "digits", "--overwrite")
+    refused(dpntk("embed", folder, "--width", 5, "-o", "5.h5", *higher), "lowered, not raised")
+    # Nor does a copy without a ceiling, or one that is lost.
+    Path("5.h5").unlink()
+    embed(dpntk, folder, 5, "--data-set", "digits")
+    refused(dpntk(*again), "the budget of epsilon 1.2 at delta 0.001")
+
+
+def test_a_ceiling_is_raised_in_a_data_set_that_nothing_was_released_from(
+    dpntk: Command, folder: Path
+) -> None:
+    budget = ("--budget-delta", 1e-3, "--data-set", "digits", "--overwrite", "--budget-eps")
+    for epsilon in (0.5, 2):
+        embed(dpntk, folder, 5, *budget, epsilon)
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
 
 
 def entry(name: str) -> Entry:

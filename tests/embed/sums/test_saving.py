@@ -82,6 +82,63 @@ def test_a_ceiling_is_lowered_and_not_raised(embedding: Embedding, tmp_path: Pat
     assert load_embedding(path).ledger == replace(made.ledger, ceiling=PrivacyBudget(2.0, 1e-3))
 
 
+LOW, HIGH = PrivacyBudget(1.2, 1e-3), PrivacyBudget(3.0, 1e-3)
+
+
+def refused_by_the_lower(path: Path) -> None:
+    with pytest.raises(BudgetError, match=r"the budget of epsilon 1\.2 at delta 0\.001"):
+        release_from(path, 1.1)
+
+
+@pytest.mark.parametrize("spent_first", [True, False])
+@pytest.mark.parametrize("order", [(LOW, HIGH), (HIGH, LOW)])
+def test_the_lower_of_two_ceilings_binds(
+    embedding: Embedding, tmp_path: Path, order: tuple[PrivacyBudget, ...], spent_first: bool
+) -> None:
+    there, over = tmp_path / "a.h5", tmp_path / "b.h5"
+    for path, ceiling in zip((there, over), order, strict=True):
+        save_embedding(embedding, path, ceiling=ceiling)
+    release_from(there if spent_first else over)
+    save_embedding(load_embedding(over), there, overwrite=True)
+    assert load_embedding(there).ledger.ceiling == LOW
+    refused_by_the_lower(there)
+
+
+def test_two_ceilings_bind_if_neither_is_lower(embedding: Embedding, tmp_path: Path) -> None:
+    """In epsilon one, in delta the other: each is exceeded by what the other one allows."""
+    path, other = tmp_path / "a.h5", PrivacyBudget(6.0, 1e-9)
+    save_embedding(embedding, path, ceiling=LOW)
+    release_from(path, 0.2)
+    for _ in range(2):
+        save_embedding(replace(embedding, ledger=Ledger(ceiling=other)), path, overwrite=True)
+    kept = load_embedding(path).ledger
+    assert [limit for limit, _ in kept._bound()] == [other, LOW]
+    assert [entry.epsilon for entry in kept.all_entries] == [0.2]
+    refused_by_the_lower(path)
+
+
+def test_ceilings_of_parts_are_not_lost_over_one_that_was_released_from(
+    embedding: Embedding, tmp_path: Path
+) -> None:
+    """A site that is merged was promised that nothing which touches its records goes beyond."""
+    path = tmp_path / "a.h5"
+    save_embedding(embedding, path)
+    release_from(path)
+    merged = replace(embedding, ledger=Ledger(parts=(Ledger(ceiling=LOW), Ledger())))
+    for _ in range(2):  # the second time there is nothing new
+        save_embedding(merged, path, overwrite=True)
+        assert load_embedding(path).ledger.ceiling == LOW
+    refused_by_the_lower(path)
+    # What is merged again keeps its parts, and each ceiling binds the part that it was set for.
+    save_embedding(merged, tmp_path / "b.h5")
+    release_from(tmp_path / "b.h5")
+    spent = load_embedding(tmp_path / "b.h5").ledger
+    for again in (merged, embedding):
+        save_embedding(again, tmp_path / "b.h5", overwrite=True)
+        assert load_embedding(tmp_path / "b.h5").ledger == spent
+    refused_by_the_lower(tmp_path / "b.h5")
+
+
 def test_a_damaged_embedding_is_not_replaced(embedding: Embedding, tmp_path: Path) -> None:
     path = tmp_path / "e.h5"
     save_embedding(embedding, path)
