@@ -205,11 +205,6 @@ class Ledger:
         """The releases from the parts, and then those from the whole."""
         return (*(entry for part in self.parts for entry in part.all_entries), *self.entries)
 
-    @property
-    def has_ceiling(self) -> bool:
-        """Whether there is a ceiling on the whole or on any part."""
-        return self._ceilings > 0
-
     def with_entry(self, entry: Entry) -> Ledger:
         """The ledger with one more release."""
         return replace(self, entries=(*self.entries, entry))

@@ -9,6 +9,7 @@ import click
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option
 from ...common.console import console, notice, warning
 from ...common.errors import OutputError
+from ...common.ledger import Ledger
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
 from ...common.text import counted, typed
@@ -37,11 +38,8 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     with all_locked((*embeddings, output)):
         whole = merge(embeddings)
         require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
-        if _ledger_would_be_lost(output, embeddings):
-            raise OutputError(
-                f"{output} was released from or has a ceiling, and its ledger would be lost: "
-                "choose another name with -o"
-            )
+        if lost := _would_be_lost(output, embeddings, whole.ledger):
+            raise OutputError(f"{output} {lost} would be lost: choose another name with -o")
         write_embedding(whole, output)
     console.print(
         f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.unit} in "
@@ -59,9 +57,11 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     )
 
 
-def _ledger_would_be_lost(output: Path, embeddings: tuple[Path, ...]) -> bool:
-    """Whether a file is replaced whose releases and ceilings are in none of the parts' ledgers."""
+def _would_be_lost(output: Path, embeddings: tuple[Path, ...], ledger: Ledger) -> str:
+    """What a file says that is replaced, and the parts' ledgers do not; empty if nothing."""
     if not output.exists() or any(output.samefile(path) for path in embeddings):
-        return False
-    ledger = load_embedding(output).ledger
-    return bool(ledger.all_entries) or ledger.has_ceiling
+        return ""
+    there = load_embedding(output).ledger
+    if not set(there.all_entries) <= set(ledger.all_entries):
+        return "was released from, and its ledger"
+    return "" if ledger.going_on_with(there) == ledger else "has a ceiling, and it"

@@ -100,6 +100,18 @@ def spent_on_records_of(embedding: Embedding) -> Ledger:
     return joint_ledger([embedding.ledger, *others])
 
 
+def declared_ledger(embedding: Embedding) -> Ledger:
+    """The ledger that an embedding was last known by, with all releases from its data sets.
+
+    Raises:
+        BudgetError: the registry cannot be read.
+    """
+    registry, digest = _read(registry_path()), embedding.totals.digest()
+    known = [m[digest].ledger for m in registry.values() if digest in m]
+    own = functools.reduce(Ledger.going_on_with, known, Ledger())
+    return replace(spent_on_records_of(embedding), ceiling=own.ceiling)
+
+
 @contextlib.contextmanager
 def nobody_else_spends(embedding: Embedding) -> Iterator[None]:
     """Keep releases from other embeddings of the same data sets waiting until this one is noted.

@@ -12,7 +12,7 @@ from ...common.ledger import Ledger, PrivacyBudget
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
 from ...common.storage.locks import locked
-from .data_sets import declare, spent_on_records_of
+from .data_sets import declare, declared_ledger
 from .file import Embedding, load_embedding, write_embedding
 
 COST: Final = "is an embedding that releases may refer to"
@@ -63,7 +63,7 @@ def save_embedding(
         before = require_not_raised(ceiling, path)
         if ceiling is not None:
             _require_not_raised(ceiling, embedding.ledger, path)
-            _require_not_raised(ceiling, spent_on_records_of(embedding), path)
+            _require_not_raised(ceiling, declared_ledger(embedding), path)
         ledger = before.going_on_with(embedding.ledger).beginning_with(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
         embedding = replace(embedding, ledger=ledger)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from dpntk.common.errors import MergeError, SchemaError
+from dpntk.common.ledger import PrivacyBudget
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
 from dpntk.embed.commands import merge as merge_cli
@@ -229,6 +230,20 @@ def test_an_embedding_that_was_released_is_not_replaced(
     refused(
         dpntk("merge", *shards[:3], "-o", "all.h5", "--overwrite"),
         "was released from, and its ledger would be lost",
+    )
+    assert (tmp_path / "all.h5").read_bytes() == before
+
+
+def test_a_ceiling_is_not_replaced(shards: list[Path], tmp_path: Path, dpntk: Command) -> None:
+    save_embedding(load_embedding(shards[0]), shards[0], overwrite=True, ceiling=PrivacyBudget(3.0))
+    for _ in range(2):  # the parts' own are there the second time, too
+        assert dpntk("merge", *shards[:3], "-o", "all.h5", "--overwrite").code == 0
+    whole, ceiling = load_embedding(tmp_path / "all.h5"), PrivacyBudget(1.0)
+    save_embedding(whole, tmp_path / "all.h5", overwrite=True, ceiling=ceiling)
+    before = (tmp_path / "all.h5").read_bytes()
+    refused(
+        dpntk("merge", *shards, "-o", "all.h5", "--overwrite"),
+        "has a ceiling, and it would be lost",
     )
     assert (tmp_path / "all.h5").read_bytes() == before
 

@@ -240,5 +240,7 @@ def to_pixels(raw: NDArray[Any], first: int, where: str) -> NDArray[np.uint8]:
             f"{where}: record {first + int(wrong[0])} has a value outside [0, 1]: "
             "store pixels as uint8 in 0..255, or as floats in [0, 1]"
         )
-    pixels: NDArray[np.uint8] = np.rint(raw * PIXEL_LEVELS).astype(np.uint8)
+    # In one type: products of short floats are rounded elsewhere, and an array's type may be due
+    # to other records.
+    pixels: NDArray[np.uint8] = np.rint(raw.astype(np.float64) * PIXEL_LEVELS).astype(np.uint8)
     return pixels

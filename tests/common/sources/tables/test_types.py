@@ -35,7 +35,7 @@ def schema_of(column: Column, form: CsvFormat | None = None) -> TableSchema:
     return TableSchema((column, Column.integer("row", 0, 255)), csv=form or CsvFormat())
 
 
-def frame_of(values: Sequence[Any], dtype: str | None = None) -> pd.DataFrame:
+def frame_of(values: Sequence[Any] | NDArray[Any], dtype: str | None = None) -> pd.DataFrame:
     return pd.DataFrame({"x": pd.Series(values, dtype=dtype), "row": range(len(values))})
 
 
