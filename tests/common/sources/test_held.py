@@ -113,6 +113,21 @@ def test_arrays_give_the_same_bits_from_memory_and_from_their_file(
         assert held.plan_digest == from_file.plan_digest
 
 
+@pytest.mark.parametrize("short", [np.float16, np.float32])
+def test_floats_are_the_same_pixels_in_every_type(short: type[np.floating[Any]]) -> None:
+    """Beside values half-way between two pixels, products of short floats are rounded elsewhere."""
+    halves = ((np.arange(64) + 0.5) / 255).astype(short)
+    around = [np.nextafter(halves, short(0)), halves, np.nextafter(halves, short(1))]
+    images = np.concatenate(around).reshape(3, 8, 8)
+    pixels = [
+        np.concatenate(
+            [b.records for b in open_source((x, [0, 0, 0]), SourceOptions(classes=1)).batches(9)]
+        )
+        for x in (images, images.astype(np.float64))
+    ]
+    assert np.array_equal(*pixels)
+
+
 def test_any_range_of_records_can_be_read() -> None:
     """Passes are interrupted and divided."""
     tables = open_source(frame(people(50)), OPTIONS)
