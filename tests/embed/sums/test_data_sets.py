@@ -205,3 +205,11 @@ def test_releases_from_two_embeddings_at_once_see_one_another(dpntk: Command, fo
     release("6.h5", "second.h5", PrivacyParameters(1.0, 1e-3), compose=asked)
     paths = {member.path for member in members_of("digits")}
     assert paths == {str(Path(f"{width}.h5").resolve()) for width in (5, 6)}
+
+
+def test_a_ceiling_counts_the_releases_that_it_was_set_for() -> None:
+    """As low a one on other records says nothing of them."""
+    low = PrivacyBudget(1.2, 1e-3)
+    whole = Ledger(parts=(Ledger((entry("a"),)), Ledger(ceiling=low)))
+    assert whole.going_on_with(Ledger((entry("a"),), low)).ceiling == low
+    assert whole.going_on_with(Ledger(ceiling=low)) == whole
