@@ -14,7 +14,7 @@ import click
 from ...common.cli.options import PATH, FiniteRange, json_option
 from ...common.console import TextTable, out, show, show_json
 from ...common.errors import BudgetError
-from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
+from ...common.ledger import DEFAULT_DELTA, Entry, Ledger, PrivacyBudget, default_delta
 from ...common.text import counted, promised, rounded_down, rounded_up
 from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
 from ...embed.sums.file import load_embedding
@@ -132,21 +132,13 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
     usual = default_delta(adjacency_of(ledger), embedding.records)
     total = total_of(ledger, wanted or (ceiling.delta if ceiling else usual))
     remarks = []
-    if ledger.parts:
+    if len(ledger.parts) > 1:  # a single one is there for a ceiling of its own
         remarks.append(
             f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "
             "count for its records alone"
         )
-    left = None
-    if limited is None or ceiling is None:
-        remarks.append("no ceiling was set; 'dpntk embed --budget-eps' sets one")
-    else:
-        left = remaining(limited)
-        of_part = "" if limited is ledger else " of a part"
-        remarks.append(
-            f"ceiling{of_part}: epsilon {ceiling.epsilon:g} at delta {ceiling.delta:g}; one more "
-            f"release may have up to epsilon {rounded_down(left)} at the same delta"
-        )
+    left = None if limited is None else remaining(limited)
+    remarks.append(_ceiling_remark(ledger, limited))
     remarks += [
         f"{entry.release_id[:12]} is what bounds of columns were found with"
         for entry in embedding.schema.spent
@@ -167,11 +159,32 @@ def _of_data_set(name: str, wanted: float | None) -> _Spent:
     total = total_of(
         ledger, wanted or min([entry.delta for entry in entries], default=DEFAULT_DELTA)
     )
+    limited = strictest(ledger)
     remarks = (
+        _ceiling_remark(ledger, limited),
         f"from {counted(len(members), 'embedding')}: {', '.join(m.path for m in members)}",
         "distillations of the same records have ledgers of their own",
     )
-    return _Spent(f"releases from data set {name}", entries, (total,), remarks)
+    return _Spent(
+        f"releases from data set {name}",
+        entries,
+        (total,),
+        remarks,
+        None if limited is None else limited.ceiling,
+        None if limited is None else remaining(limited),
+    )
+
+
+def _ceiling_remark(ledger: Ledger, limited: Ledger | None) -> str:
+    """What is left under the ceiling that leaves least."""
+    if limited is None or limited.ceiling is None:
+        return "no ceiling was set; 'dpntk embed --budget-eps' sets one"
+    of_part = "" if limited is ledger else " of a part"
+    return (
+        f"ceiling{of_part}: epsilon {limited.ceiling.epsilon:g} at delta "
+        f"{limited.ceiling.delta:g}; one more release may have up to epsilon "
+        f"{rounded_down(remaining(limited))} at the same delta"
+    )
 
 
 def _grid(title: str, entries: Iterable[Entry | Spending]) -> TextTable:

@@ -32,7 +32,7 @@ from ...embed.feature_options import FeatureOptions
 from ...embed.sums.data_sets import spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding
 from ..file.model import INDISTINCT
-from ..mechanism.composition import remaining, total_of
+from ..mechanism.composition import remaining, strictest, total_of
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
@@ -221,14 +221,15 @@ def _document(planned: Plan, schema: Schema) -> dict[str, Any]:
 
 def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
     """What was spent before, for programs."""
-    total = total_of(ledger, planned.delta)
+    total, limited = total_of(ledger, planned.delta), strictest(ledger)
+    ceiling = None if limited is None else limited.ceiling
     return {
         "releases": total.releases,
         "epsilon": total.epsilon if math.isfinite(total.epsilon) else "inf",
         "delta": total.delta,
         "adjacency": total.adjacency.value,
-        "ceiling": None if ledger.ceiling is None else asdict(ledger.ceiling),
-        "left": None if ledger.ceiling is None else remaining(ledger),
+        "ceiling": None if ceiling is None else asdict(ceiling),
+        "left": None if limited is None else remaining(limited),
     }
 
 
@@ -328,9 +329,10 @@ def _show_budget(ledger: Ledger, planned: Plan) -> None:
         line += f", together epsilon {rounded_up(total.epsilon)} at delta {total.delta:g}"
         line += f" ({total.adjacency.value}); another one adds to it"
     out.print(line)
-    if ledger.ceiling is not None:
+    limited = strictest(ledger)
+    if limited is not None and limited.ceiling is not None:
         out.print(
-            f"ceiling: epsilon {ledger.ceiling.epsilon:g} at delta {ledger.ceiling.delta:g}; one "
-            f"more release may have up to epsilon {rounded_down(remaining(ledger))} at the same "
+            f"ceiling: epsilon {limited.ceiling.epsilon:g} at delta {limited.ceiling.delta:g}; one "
+            f"more release may have up to epsilon {rounded_down(remaining(limited))} at the same "
             "delta"
         )

@@ -114,6 +114,9 @@ def test_a_ceiling_on_one_embedding_binds_all_of_the_data_set(dpntk: Command, fo
     assert dpntk("release", "6.h5", *PROMISE).code == 0
     again = ("release", "6.h5", *PROMISE, "-o", "o.h5", "--compose")
     refused(dpntk(*again), "the budget of epsilon 1.2 at delta 0.001")
+    # It is shown of the data set, and to whoever plans a release from the other.
+    for question in (("budget", "--data-set", "digits"), ("plan", "6.h5", *PROMISE)):
+        assert "ceiling: epsilon 1.2 at delta 0.001" in dpntk(*question).stdout
     # Whoever has seen a release does not raise what was set before.
     higher = ("--budget-eps", 5, "--budget-delta", 1e-3, "--data-set", "digits", "--overwrite")
     refused(dpntk("embed", folder, "--width", 5, "-o", "5.h5", *higher), "lowered, not raised")
