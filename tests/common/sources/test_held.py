@@ -125,7 +125,7 @@ def test_floats_are_the_same_pixels_in_every_type(short: type[np.floating[Any]])
         )
         for x in (images, images.astype(np.float64))
     ]
-    assert np.array_equal(*pixels)
+    assert np.array_equal(pixels[0], pixels[1])
 
 
 def test_any_range_of_records_can_be_read() -> None:
