@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import torch
@@ -27,14 +27,16 @@ from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...common.features.ntk.map import TangentFeatures
-from ...common.runtime.threads import one_core_each
+from ...common.runtime.threads import Each, one_core_each
 from ...common.schema.encoding import blocks_of
+from ...common.schema.rules.condition import Condition
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays
 from .marginal_matching import make_whole
 from .marginals import is_noise
+from .moves.conditioned import Given, Moves, Pool
 from .moves.correlations import ReleasedMoments
 from .moves.counts import ReleasedCounts
 from .moves.relu_features import Goal, ShallowTangents, has_shallow_tangents
@@ -70,16 +72,6 @@ def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
     of_all = np.sqrt(len(noise)) / (1 / noise).sum()
     own: NDArray[np.bool_] = (noise <= LOW_SIGNAL) | (noise <= _RARE * of_all)
     return own
-
-
-class _Arranging(Protocol):
-    def begin(self, records: Tensor, advance: Advance) -> None:
-        """Arrange rows (n, record size), in place."""
-        ...
-
-    def go_on(self, records: Tensor) -> None:
-        """Arrange these, each of which is there twice, a little further, in place."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +143,40 @@ class Refinement:
         blocks = blocks_of(self.schema)
         return Goal(self._tangents, blocks, mean, noise / parts.main_weight, moments, counts)
 
+    def _moves(
+        self, label: int, goal: Goal, records: Tensor, random: np.random.Generator, each: Each
+    ) -> Moves:
+        if self.swaps(label):
+            return SwapMoves(goal, random, each)
+        return ResamplingMoves(goal, records.clone(), random, each)
+
+    def pool(
+        self,
+        label: int,
+        condition: Condition,
+        rows: Rows,
+        random: np.random.Generator,
+        each: Each,
+        advance: Advance = lambda units, remark: None,
+    ) -> Pool:
+        """Rows of a class put together, of which those are looked for that fulfil a condition.
+
+        Args:
+            label: the class.
+            condition: that some rows of the class may fulfil.
+            rows: see `draw`.
+            random: of all draws.
+            each: shares the work.
+            advance: is told how far it is.
+        """
+        goal = self.goal(label)
+        first = rows(label, _USUAL_ROWS)
+        make_whole(first, self.schema)
+        made = torch.from_numpy(first)
+        moves = self._moves(label, goal, made, random, each)
+        moves.begin(made, advance)
+        return Pool(moves, made, Given(condition, self.schema, label), random)
+
     def draw(
         self,
         label: int,
@@ -182,15 +208,11 @@ class Refinement:
         make_whole(first, self.schema)
         made = torch.from_numpy(first)
         with one_core_each() as each:
-            arranging: _Arranging = (
-                SwapMoves(goal, random, each)
-                if self.swaps(label)
-                else ResamplingMoves(goal, made.clone(), random, each)
-            )
-            arranging.begin(made, advance)
+            moves = self._moves(label, goal, made, random, each)
+            moves.begin(made, advance)
             while sizes:
                 made = torch.cat([made, made])[: sizes.pop()]
-                arranging.go_on(made)
+                moves.go_on(made)
         advance(count, "")
         chosen: NDArray[np.float32] = made.numpy()[random.permutation(len(made))[:count]]
         return chosen

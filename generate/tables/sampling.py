@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from ...common.console import progress
 from ...common.outline import Outlined
+from ...common.runtime.threads import one_core_each
+from ...common.schema.rules.condition import Condition
 from ...common.schema.table import TableSchema
-from ..fit.allocation import places_by_class
+from ..fit.allocation import places_by_class, split_by_shares
 from ..fit.descent import finite
 from .generators import RowGenerator
 from .marginal_matching import independent_rows, match_marginals, spread
@@ -95,8 +97,18 @@ def draw_rows(
         values = _values(generator, count, weights, seed, marginals, reweighting, refinement)
         return values, repair(values, schema, seed)
 
+    def make_under(
+        condition: Condition, count: int, seed: int, weights: NDArray[np.float64]
+    ) -> tuple[Values, NDArray[np.bool_]]:
+        assert refinement is not None
+        values = _values_under(
+            condition, generator, count, weights, seed, marginals, reweighting, refinement
+        )
+        return values, repair(values, schema, seed, (*schema.rules, condition))
+
     if where:
-        values, repaired = draw_where(make, where, schema, class_weights, count, seed)
+        under = None if refinement is None else make_under
+        values, repaired = draw_where(make, where, schema, class_weights, count, seed, under)
     else:
         values, repaired = make(count, seed, class_weights)
     share = float(repaired.mean()) if schema.constraints else None
@@ -121,19 +133,9 @@ def _values(
     rows = corrected_rows(generator, marginals, random)
     chances = np.random.default_rng(seed)
     schema = generator.schema
+    source = _unarranged(rows, schema, marginals, reweighting, refinement, chances)
     nothing = values_of(schema, np.empty((0, schema.record_size), np.float32), np.empty(0, int))
     values = {name: np.empty(count, column.dtype) for name, column in nothing.items()}
-
-    def chosen(label: int, wanted: int) -> NDArray[np.float32]:
-        if reweighting is None:
-            return rows(label, wanted)
-        made = reweighting.draw(label, wanted, rows, chances)
-        if not reweighting.pooled[label]:
-            match_marginals(made, label, marginals, chances, posterior_mean=True)
-        return made
-
-    def independent(label: int, wanted: int) -> NDArray[np.float32]:
-        return independent_rows(wanted, label, marginals, schema, chances)
 
     def put(places: NDArray[np.int64], label: int, records: NDArray[np.float32]) -> None:
         part = values_of(schema, records, np.full(len(records), label))
@@ -143,17 +145,86 @@ def _values(
     with progress("sampling", count, "rows") as advance:
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
             if refinement is not None:
-                source = chosen if refinement.swaps(label) else rows
-                if marginals and all(marginal.known for marginal in marginals):
-                    source = independent
                 made = refinement.draw(label, len(places), source, chances, advance)
                 spread(made, marginals, chances)
                 put(places, label, made)
                 continue
             for batch in np.split(places, range(_BATCH, len(places), _BATCH)):
-                put(batch, label, chosen(label, len(batch)))
+                put(batch, label, source(label, len(batch)))
                 advance(len(batch), "")
     return values
+
+
+def _unarranged(
+    rows: Rows,
+    schema: TableSchema,
+    marginals: tuple[ColumnMarginal, ...],
+    reweighting: Reweighting | None,
+    refinement: Refinement | None,
+    chances: np.random.Generator,
+) -> Rows:
+    """Rows as they are if nothing puts them together anew, or before it does."""
+
+    def chosen(label: int, wanted: int) -> NDArray[np.float32]:
+        if reweighting is None:
+            return rows(label, wanted)
+        made = reweighting.draw(label, wanted, rows, chances)
+        if not reweighting.pooled[label]:
+            match_marginals(made, label, marginals, chances, posterior_mean=True)
+        return made
+
+    def to_arrange(label: int, wanted: int) -> NDArray[np.float32]:
+        assert refinement is not None
+        if marginals and all(marginal.known for marginal in marginals):
+            return independent_rows(wanted, label, marginals, schema, chances)
+        return (chosen if refinement.swaps(label) else rows)(label, wanted)
+
+    return chosen if refinement is None else to_arrange
+
+
+def _values_under(
+    condition: Condition,
+    generator: RowGenerator,
+    count: int,
+    class_weights: NDArray[np.float64],
+    seed: int,
+    marginals: tuple[ColumnMarginal, ...],
+    reweighting: Reweighting | None,
+    refinement: Refinement,
+) -> Values:
+    """Rows that are held to a condition while they are put together.
+
+    Returns:
+        Of at most so many rows, in random order: fewer where a class has no value that fulfils it.
+    """
+    random = torch.Generator().manual_seed(seed)
+    chances = np.random.default_rng(seed)
+    schema = generator.schema
+    rows = corrected_rows(generator, marginals, random)
+    source = _unarranged(rows, schema, marginals, reweighting, refinement, chances)
+    parts: list[Values] = []
+    with progress("sampling", count, "rows") as advance, one_core_each() as each:
+        pools = {
+            int(label): refinement.pool(int(label), condition, source, chances, each, advance)
+            for label in np.flatnonzero(class_weights)
+        }
+        shares = np.zeros_like(class_weights)
+        for label, pool in pools.items():
+            shares[label] = class_weights[label] * pool.share
+        wanted = split_by_shares(count, shares if shares.any() else class_weights)
+        for label, pool in pools.items():
+            if not wanted[label]:
+                continue
+            made = pool.draw(int(wanted[label])).numpy()
+            labels = np.full(len(made), label)
+            held = values_of(schema, made, labels)
+            spread(made, marginals, chances)
+            moved = values_of(schema, made, labels)
+            fulfils = condition.truth(moved).holds
+            parts.append({name: np.where(fulfils, moved[name], held[name]) for name in held})
+            advance(len(made), "")
+    order = chances.permutation(sum(len(part[schema.columns[0].name]) for part in parts))
+    return {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
 
 
 def corrected_rows(

@@ -128,6 +128,39 @@ class ShallowTangents:
 
         finish(each(exchange, zip(parts, random.spawn(len(parts)), strict=True)))
 
+    def lend(
+        self,
+        records: Tensor,
+        others: Tensor,
+        theta: Tensor,
+        blocks: Sequence[Block],
+        random: np.random.Generator,
+        energies: Sequence[Energy] = (),
+        each: Each = map,
+    ) -> None:
+        """Try one exchange of each row with some other row, which keeps its values.
+
+        Args:
+            records: (n, record size), values 0..1, changed in place.
+            others: rows that values are taken from, (k, record size).
+            theta: (d,).
+            blocks: columns whose values are exchanged, one by one.
+            random: chooses the other rows, and decides.
+            energies: further parts of the energy.
+            each: shares the work; what comes of it does not depend on how.
+        """
+        form = self._along(theta)
+        parts = records.split(_PAIRS)
+
+        def lent(part: tuple[Tensor, np.random.Generator]) -> None:
+            rows, chances = part
+            chosen = torch.from_numpy(chances.integers(len(others), size=len(rows)))
+            both = torch.cat([rows, others[chosen]])
+            form.swap(both, blocks, chances, energies)
+            rows.copy_(both[: len(rows)])
+
+        finish(each(lent, zip(parts, random.spawn(len(parts)), strict=True)))
+
     def resample(
         self,
         records: Tensor,

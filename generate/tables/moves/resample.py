@@ -24,6 +24,7 @@ from torch import Tensor
 
 from ....common.console import Advance
 from ....common.runtime.threads import Each
+from .energy import Energy
 from .relu_features import Goal
 
 CAUTION: Final = 0.07
@@ -79,6 +80,13 @@ class ResamplingMoves:
         """Tell rows apart that are there twice, in place; theta stays."""
         for _ in range(_LATER_ROUNDS):
             self._replace(records)
+
+    def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
+        """See `conditioned`."""
+        columns = self._goal.some_columns(self._random)
+        self._goal.tangents.lend(
+            records, others, self._theta, columns, self._random, [given], self._each
+        )
 
     def _replace(self, records: Tensor) -> None:
         goal, random = self._goal, self._random

@@ -85,6 +85,13 @@ class SwapMoves:
         for _ in range(_LATER_ROUNDS):
             self._round(records)
 
+    def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
+        """See `conditioned`."""
+        columns, energies = self._goal.some_columns(self._random), [*self._energies, given]
+        self._goal.tangents.lend(
+            records, others, self._theta, columns, self._random, energies, self._each
+        )
+
     def _round(self, records: Tensor) -> float:
         """The squared distance of the mean features before it."""
         goal = self._goal

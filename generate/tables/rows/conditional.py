@@ -1,4 +1,9 @@
-"""Rows that fulfil a condition: drawn from the classes that can, and kept if they do."""
+"""Rows that fulfil a condition: drawn from the classes that can, and kept if they do.
+
+Of a rare condition few are, and the more rows are drawn for them, the more of these are copies of
+one another (`refinement`). So where rows can be held to a condition, all but the first are made
+under it (`conditioned`).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +22,22 @@ from .values import Values
 MakeRows = Callable[[int, int, NDArray[np.float64]], tuple[Values, NDArray[np.bool_]]]
 """Makes so many rows, with a seed, in such shares of the classes; says which of them were
 repaired."""
+MakeUnder = Callable[[Condition, int, int, NDArray[np.float64]], tuple[Values, NDArray[np.bool_]]]
+"""Makes so many rows that are held to a condition, with a seed; the shares of the classes are those
+without it, 0 where no row may fulfil it. Says which rows were repaired."""
+RARE: Final = 0.05
+"""A condition is rare that fewer of the first rows fulfil, a thousand or more: 20 rows and more
+would have to be drawn for each that is kept, which is as many as are drawn at all where many are
+wanted (`_FOR_EACH`)."""
 _LEAST: Final = 1_000
 _MOST: Final = 100_000
 _FOR_EACH: Final = 20
 """At most 100,000 rows are drawn, or 20 for each that is wanted if that is more."""
 _AT_ONCE: Final = 200_000
 _MARGIN: Final = 1.2
+_FEW: Final = 0.1
+"""If a smaller part of rows that were held to the condition fulfil it after constraints have been
+repaired, no more are made."""
 
 
 def draw_where(
@@ -32,8 +47,13 @@ def draw_where(
     class_weights: NDArray[np.float64],
     count: int,
     seed: int,
+    make_under: MakeUnder | None = None,
 ) -> tuple[Values, NDArray[np.bool_]]:
     """Draw rows from the distribution that a generator has under a condition.
+
+    Guarantee:
+        Post-processing: rows from a release, and a condition that somebody has chosen without the
+        records. (docs/privacy/proofs.md, statement 10.)
 
     Args:
         make: draws rows without it.
@@ -42,6 +62,8 @@ def draw_where(
         class_weights: share of each class, float64 (c,).
         count: how many rows.
         seed: of the draw.
+        make_under: draws rows that are held to the condition, which is done if it is rare; None
+            if rows of this generator cannot be.
 
     Returns:
         The rows' values, and which of them were repaired, bool (count,).
@@ -54,13 +76,24 @@ def draw_where(
     parts: list[tuple[Values, NDArray[np.bool_]]] = []
     found = drawn = attempt = 0
     most = max(_MOST, _FOR_EACH * count)
-    while found < count and drawn < most:
+    rare = stuck = False
+    while found < count and drawn < most and not stuck:
         share = max(found / drawn, 1 / most) if drawn else 1.0
-        wanted = min(max(_LEAST, round(_MARGIN * (count - found) / share)), _AT_ONCE, most - drawn)
-        values, repaired = make(wanted, _seed(seed, attempt), weights / weights.sum())
+        if rare and make_under is not None:
+            wanted = min(round(_MARGIN * (count - found)), _AT_ONCE)
+            try:
+                values, repaired = make_under(condition, wanted, _seed(seed, attempt), weights)
+            except GeneratorError as error:
+                raise GeneratorError(f"--where: condition {where!r}: {error}") from error
+        else:
+            wanted = max(_LEAST, round(_MARGIN * (count - found) / share))
+            wanted = min(wanted, _AT_ONCE, most - drawn)
+            values, repaired = make(wanted, _seed(seed, attempt), weights / weights.sum())
         kept = np.flatnonzero(condition.truth(values).holds)[: count - found]
         parts.append(({name: column[kept] for name, column in values.items()}, repaired[kept]))
+        stuck = rare and len(kept) < min(count - found, _FEW * wanted)
         found, drawn, attempt = found + len(kept), drawn + wanted, attempt + 1
+        rare = rare or (attempt == 1 and make_under is not None and found < RARE * drawn)
     if found < count:
         raise GeneratorError(
             f"--where: condition {where!r}: {found:,} of {drawn:,} rows fulfil it, and {count:,} "

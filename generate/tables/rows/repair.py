@@ -42,8 +42,10 @@ _OF_LABEL: Final = 4.0
 _FUZZ: Final = 1e-9
 
 
-def repair(values: Values, schema: TableSchema, seed: int) -> NDArray[np.bool_]:
-    """Make all rows keep the rules of their schema.
+def repair(
+    values: Values, schema: TableSchema, seed: int, rules: Sequence[Condition] | None = None
+) -> NDArray[np.bool_]:
+    """Make all rows keep the rules of their schema, or others.
 
     Guarantee:
         Post-processing: rows from a release, and rules from its schema, which is public.
@@ -53,6 +55,7 @@ def repair(values: Values, schema: TableSchema, seed: int) -> NDArray[np.bool_]:
         values: of all columns, changed in place.
         schema: of the rows.
         seed: of what is left to chance.
+        rules: that they are to keep; those of the schema if None.
 
     Returns:
         Which rows broke a rule, bool (n,).
@@ -60,13 +63,13 @@ def repair(values: Values, schema: TableSchema, seed: int) -> NDArray[np.bool_]:
     Raises:
         GeneratorError: rules contradict each other: none of the rows keeps all of them.
     """
-    rules, random = schema.rules, np.random.default_rng(seed)
+    rules, random = schema.rules if rules is None else rules, np.random.default_rng(seed)
     if not rules:
         return np.zeros(len(values[schema.columns[0].name]), dtype=bool)
     broken = _broken(rules, values)
     if not broken.any():
         return broken
-    repairs = _Repairs(values, schema, random)
+    repairs = _Repairs(values, schema, rules, random)
     for rule in rules:
         repairs.exchange(rule)
     for _ in range(_ROUNDS):
@@ -90,10 +93,16 @@ def _part(values: Values, names: Sequence[str], rows: NDArray[np.int64]) -> Valu
 class _Repairs:
     """Rows that are being repaired."""
 
-    def __init__(self, values: Values, schema: TableSchema, random: np.random.Generator) -> None:
+    def __init__(
+        self,
+        values: Values,
+        schema: TableSchema,
+        rules: Sequence[Condition],
+        random: np.random.Generator,
+    ) -> None:
         self._values = values
         self._schema = schema
-        self._rules = schema.rules
+        self._rules = rules
         self._random = random
         count = len(next(iter(values.values())))
         self._labels = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....common.schema.column import Column, ColumnKind
 from ....common.schema.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
-from ....common.schema.table import TableSchema
+from ....common.schema.table import LEVELS, TableSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +21,10 @@ where missing."""
 
 
 def values_of(
-    schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]
+    schema: TableSchema,
+    records: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    names: Collection[str] | None = None,
 ) -> Values:
     """The values that encoded rows stand for, each of them one that its column can hold.
 
@@ -28,9 +32,12 @@ def values_of(
         schema: of the table.
         records: float32 (n, record size), values 0..1.
         labels: int64 (n,).
+        names: of the columns that are wanted, beside the label; all if None.
     """
     values: Values = {}
     for block in blocks_of(schema):
+        if names is not None and block.column.name not in names:
+            continue
         column, part = block.column, records[:, block.place]
         match block.encoding:
             case NumericEncoding():
@@ -45,6 +52,38 @@ def values_of(
     if schema.label_column is not None:
         values[schema.label_column.name] = labels.copy()
     return values
+
+
+def records_of(schema: TableSchema, values: Values) -> NDArray[np.float32]:
+    """Encoded rows that stand for values: what `values_of` makes them of.
+
+    Args:
+        schema: of the table.
+        values: of all columns but the label.
+
+    Returns:
+        float32 (n, record size), values 0..1.
+    """
+    count = len(values[schema.columns[0].name])
+    records = np.zeros((count, schema.record_size), dtype=np.float32)
+    for block in blocks_of(schema):
+        column, part = block.column, records[:, block.place]
+        found = values[column.name]
+        match block.encoding:
+            case NumericEncoding():
+                missing = np.isnan(found)
+                there = np.flatnonzero(~missing)
+                share = block.encoding.share(found[there]).clip(0, 1)
+                part[there, 0] = share
+                part[there, 1 : 1 + block.encoding.knots] = block.encoding.bins(share)
+                if block.missing_place:
+                    part[missing, -1] = 1
+            case CategoryEncoding():
+                part[:] = block.encode(found) / np.float32(LEVELS)
+                if column.kind is ColumnKind.ORDINAL:  # a rank is finer than 255 levels
+                    last = max(1, len(column.categories) - 1)
+                    part[:, 0] = np.where(found == MISSING, 0, found) / last
+    return records
 
 
 def stored(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
