@@ -1,10 +1,10 @@
 """Rows under a rare condition, beside real held-out rows that fulfil it.
 
 One release of the training part (epsilon 1, all else as in benchmarks/tables.py), from which rows
-are made under each of some conditions: "drawn and kept", as of common ones, out of the 100,000 rows
-that are drawn at the most, and "held to it", what `dpntk generate --where` does if a condition is rare.
-"real records" are those of the training part. How far the test part's rows under the condition are
-is the mean total variation distance of columns and of pairs of columns (`dpntk.evaluate`). These
+are made under each of some conditions: "drawn and kept", as of common ones, out of the 100,000
+rows that are drawn at the most, and "held to it", what `dpntk generate --where` does if a condition
+is rare. "real records" are those of the training part. How far the test part's rows under the
+condition are is the mean total variation distance of columns and of pairs of columns (`dpntk.evaluate`). These
 are few, and so "real records" are far from them, too: nothing is expected to come nearer. Rows are
 distinct if they are with all numbers cut into 20 cells. The seed is of training and of draws.
 

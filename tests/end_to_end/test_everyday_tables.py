@@ -187,7 +187,8 @@ def test_what_is_too_rare_is_said(
     monkeypatch.setattr("dpntk.generate.tables.rows.conditional._MOST", 2_000)
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(90)))
     dpntk("schema", "a.csv")
-    dpntk("embed", "a.csv", "--schema", "schema.toml", "--accept-from-data", "--width", "5")
+    features = ("--features", "rff", "--frequencies", "5")
+    dpntk("embed", "a.csv", "--schema", "schema.toml", "--accept-from-data", *features)
     dpntk("release", "--eps", "5", "--delta", "1e-3")
     made = dpntk(
         "generate", "release.h5", "--steps", "2", "-n", "90", "--where", "x = 50 and y = a"
@@ -197,3 +198,11 @@ def test_what_is_too_rare_is_said(
     )
     assert not Path("synthetic").exists()
     assert read_schema(Path("schema.toml"), accept_from_data=True).constraints == ()
+
+    # Rows that are put together by the default features can be held to it.
+    embedded = ("embed", "a.csv", "--schema", "schema.toml", "--accept-from-data", "--width", "5")
+    dpntk(*embedded, "-o", "tangent.h5")
+    dpntk("release", "tangent.h5", "--eps", "5", "--delta", "1e-3", "-o", "other.h5")
+    again = ("generate", "other.h5", "--steps", "2", "-n", "90", "--where", "x = 50 and y = a")
+    assert dpntk(*again).code == 0
+    assert Path("synthetic/table.csv").read_text().split() == ["x,y", *["50,a"] * 90]
