@@ -3,10 +3,10 @@
 One release of the training part (epsilon 1, all else as in benchmarks/tables.py), from which rows
 are made under each of some conditions: "drawn and kept", as of common ones, out of the 100,000
 rows that are drawn at the most, and "held to it", what `dpntk generate --where` does if a condition
-is rare. "real records" are those of the training part. How far the test part's rows under the
-condition are is the mean total variation distance of columns and of pairs of columns (`dpntk.evaluate`). These
-are few, and so "real records" are far from them, too: nothing is expected to come nearer. Rows are
-distinct if they are with all numbers cut into 20 cells. The seed is of training and of draws.
+is rare. "real records" are those of the training part. How far rows are from the test part's under
+the condition is the mean total variation distance of columns and of pairs of columns
+(`dpntk.evaluate`). Real rows under it are few, and so "real records" are far from them, too:
+nothing is expected to come nearer. Rows are distinct if they are with all numbers cut into 20 cells. The seed is of training and of draws.
 
 Finished runs are kept in benchmarks/results/conditions.json, so an interrupted table is gone on
 with; the table is a section of benchmarks/results/README.md.
@@ -199,7 +199,12 @@ def section(results: Results) -> str:
         data, where, method, _ = key.split(SEPARATOR)
         runs.setdefault(data, {}).setdefault(where, {}).setdefault(method, []).append(result)
     for data, conditions in sorted(runs.items()):
-        lines += ["", f"## {data}", "", f"| condition | of real | rows | {' | '.join(_FIGURES)} |"]
+        lines += [
+            "",
+            f"## {data}",
+            "",
+            f"| condition | of real | method | {' | '.join(_FIGURES)} |",
+        ]
         lines.append("|---|---|---|" + "---|" * len(_FIGURES))
         means: dict[str, list[list[float]]] = {}
         by_share = sorted(conditions.items(), key=lambda item: share_of(item[1]))
