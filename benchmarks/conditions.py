@@ -6,7 +6,8 @@ rows that are drawn at the most, and "held to it", what `dpntk generate --where`
 is rare. "real records" are those of the training part. How far rows are from the test part's under
 the condition is the mean total variation distance of columns and of pairs of columns
 (`dpntk.evaluate`). Real rows under it are few, and so "real records" are far from them, too:
-nothing is expected to come nearer. Rows are distinct if they are with all numbers cut into 20 cells. The seed is of training and of draws.
+nothing is expected to come nearer. Rows are distinct if they are with all numbers cut into 20
+cells. The seed is of training and of draws.
 
 Finished runs are kept in benchmarks/results/conditions.json, so an interrupted table is gone on
 with; the table is a section of benchmarks/results/README.md.
@@ -19,7 +20,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -166,7 +166,6 @@ def measured(
     for (method, where), key in keys.items():
         if key in known:
             continue
-        start = time.perf_counter()
         if method == HELD:
             rows = drawn(saved, count, seed, where)
         elif method == REAL:
@@ -177,9 +176,8 @@ def measured(
                 of_all[of_label] = all_drawn(saved, where, seed)
             rows = fulfilling(of_all[of_label], where)
             rows = rows_of(rows, np.arange(min(count, len(rows))))
-        seconds = {"seconds": time.perf_counter() - start} if method == HELD else {}
         share = {"share": len(fulfilling(train, where)) / len(train)}
-        yield key, {**share, **figures_of(rows, fulfilling(test, where)), **seconds}
+        yield key, {**share, **figures_of(rows, fulfilling(test, where))}
 
 
 def section(results: Results) -> str:
