@@ -237,8 +237,8 @@ def test_only_of_a_rare_condition_rows_are_held_to_it(share: float, rare: bool) 
     usual: list[int] = []
     under: list[int] = []
 
-    def held(_: object, *rest: int) -> Made:
-        return heights(1.0, under, *rest)
+    def held(_: object, count: int, *others: object) -> Made:
+        return heights(1.0, under, count)
 
     make = partial(heights, share, usual)
     values, repaired = draw_where(make, WHERE, TREES, np.ones(1), 2000, 0, held)
@@ -252,8 +252,8 @@ def test_what_constraints_leave_next_to_nothing_of_is_refused() -> None:
     """It is not tried for ever; and a contradiction says what it contradicts."""
     under: list[int] = []
 
-    def broken(_: object, *rest: int) -> Made:
-        return heights(0.01, under, *rest)
+    def broken(_: object, count: int, *others: object) -> Made:
+        return heights(0.01, under, count)
 
     def contradicted(*_: object) -> Made:
         raise GeneratorError("constraints: no")
