@@ -12,6 +12,9 @@ class ImageDistance(Protocol):
 
     noise_variance: Tensor
     """Of an entry of each class's mean feature, (c,)."""
+    in_pairs: bool
+    """Whether the second half of a class's records may be made of the first half's codes times -1.
+    What is linear in a code then cancels in their mean, and a batch tells more of it."""
 
     @property
     def noise_floor(self) -> float:

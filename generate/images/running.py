@@ -54,6 +54,7 @@ class RunningDistance:
         self._kernel = kernel_of(release.feature_map, device, module=module)
         self._running: Tensor | None = None
         self._seen = 0
+        self.in_pairs = False
         self.noise_variance = torch.as_tensor(mean.noise, device=device).square().float()
         # A class's noise is in what all have in common, too.
         classes = len(mean.noise)

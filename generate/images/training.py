@@ -170,6 +170,8 @@ def approach(
     """
     spec = generator.spec
     size = max(2, settings.batch // spec.classes)
+    if objective.in_pairs:
+        size = max(4, size - size % 2)
     every_class = torch.arange(spec.classes, device=device)
     random = torch.Generator(device=device).manual_seed(settings.seed)
 
@@ -181,7 +183,11 @@ def approach(
         def loss_at(step: int) -> Loss:
             if step % _LOOK_EVERY == 1:
                 objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
-            distance = distance_of(codes(size))
+            if objective.in_pairs:
+                half = codes(size // 2)
+                distance = distance_of(torch.cat([half, -half], dim=1))
+            else:
+                distance = distance_of(codes(size))
             return Loss(distance if unlikely is None else distance + unlikely(), distance)
 
         return descend(

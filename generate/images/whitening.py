@@ -59,14 +59,17 @@ class WhitenedBlock:
         self._pull = self.weight * self.target
         self._size = (self._pull * self.target).sum(dim=(1, 2))
 
-    def distance(self, factors: Factors, classes: slice) -> Tensor:
+    def distance(self, factors: Factors, classes: slice, *, in_pairs: bool) -> Tensor:
         """The weighted distance of each of some classes, without bias, (k,)."""
         weight = self.weight[classes]
         left, right = factors.left @ self.left, factors.right @ self.right
         size = left.shape[1]
         total = left.mT @ right
         own = ((left.square() @ weight) * right.square()).sum(dim=(1, 2))
-        among = ((weight * total.square()).sum(dim=(1, 2)) - own) / (size * (size - 1))
+        if in_pairs:
+            own = own + 2 * ((_within(left) @ weight) * _within(right)).sum(dim=(1, 2))
+        others = size - (2 if in_pairs else 1)
+        among = ((weight * total.square()).sum(dim=(1, 2)) - own) / (size * others)
         towards = (self._pull[classes] * total).sum(dim=(1, 2)) / size
         return self._size[classes] - 2 * towards + among
 
@@ -79,10 +82,17 @@ class WhitenedDistance:
     Networks with Kronecker-factored Approximate Curvature"), and w_j = t / (v_j + t) with the
     variance v_j of generated features within a class along e_j, and t a multiple of the noise's
     variance. Leaving out the pairs of a record with itself makes the estimate unbiased, as in
-    `MeanEmbeddingDistance`.
+    `MeanEmbeddingDistance`, and so does leaving out those with the record of the opposite code.
+
+    Args:
+        release: of images.
+        device: where records are.
+        module: of "perceptual" features.
+        in_pairs: as in `ImageDistance`.
 
     Attributes:
         noise_variance: as in `ImageDistance`.
+        in_pairs: as above.
         blocks: the parts of the coordinates; none before something was looked at.
         threads_may_share: whether several threads may ask for distances at once: not if a module is
             in use, whose code is not ours.
@@ -92,13 +102,19 @@ class WhitenedDistance:
     """
 
     def __init__(
-        self, release: Release, device: torch.device, module: PublicModule | None = None
+        self,
+        release: Release,
+        device: torch.device,
+        module: PublicModule | None = None,
+        *,
+        in_pairs: bool = True,
     ) -> None:
         shares = torch.as_tensor(release.class_weights, device=device)
         columns = torch.as_tensor(release.embedding, device=device).T / shares[:, None].float()
         self._target = columns.contiguous()
         self._kernel = kernel_of(release.feature_map, device, module=module)
         self.threads_may_share = module is None
+        self.in_pairs = in_pairs
         self.noise_variance = ((release.noise_per_coordinate / shares) ** 2).float()
         self.blocks: tuple[WhitenedBlock, ...] = ()
 
@@ -128,7 +144,8 @@ class WhitenedDistance:
         """The distance of a batch, in the directions that were last chosen.
 
         Args:
-            records: (c, b, record size), values 0..1, b >= 2 of each class.
+            records: (c, b, record size), values 0..1, b >= 2 of each class; in pairs, an even
+                b >= 4.
         """
         return self.of_classes(records, slice(None)).mean()
 
@@ -136,12 +153,21 @@ class WhitenedDistance:
         """The distances of some classes, of which this is the mean over all, (k,).
 
         Args:
-            records: of these classes, (k, b, record size), values 0..1, b >= 2.
+            records: of these classes, (k, b, record size), as above.
             classes: which these are.
         """
         factors = factors_of(self._kernel.features(records))
-        parts = [b.distance(part, classes) for b, part in zip(self.blocks, factors, strict=True)]
+        parts = [
+            block.distance(part, classes, in_pairs=self.in_pairs)
+            for block, part in zip(self.blocks, factors, strict=True)
+        ]
         return torch.stack(parts).sum(dim=0)
+
+
+def _within(vectors: Tensor) -> Tensor:
+    """Products of the two of each pair: (c, b, k) to (c, b / 2, k)."""
+    one, other = vectors.chunk(2, dim=1)
+    return one * other
 
 
 def _lengths(vectors: Tensor) -> Tensor:

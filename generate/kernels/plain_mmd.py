@@ -50,6 +50,7 @@ class PlainMMD:
         self._target = torch.as_tensor(release.embedding, device=device, dtype=dtype).T * balance
         self._kernel = kernel_of(release.feature_map, device, dtype, module)
         self._scale = scale
+        self.in_pairs = False
         self.noise_variance = ((release.noise_per_coordinate / shares) ** 2).float()
         in_all = float((self.noise_variance * self._share**2).sum()) * self._target.shape[1]
         self.noise_floor = scale * in_all

@@ -88,6 +88,7 @@ def steps_taken(
 
     class Counted:
         noise_variance = distance.noise_variance
+        in_pairs = distance.in_pairs
         noise_floor = 0.0
         look_at = distance.look_at
 
