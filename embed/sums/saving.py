@@ -94,7 +94,7 @@ def _require_not_raised(ceiling: PrivacyBudget | None, ledger: Ledger, path: Pat
     before = ledger.ceiling
     if ceiling is None or before is None or not ledger.all_entries:
         return
-    if ceiling.epsilon > before.epsilon or ceiling.delta > before.delta:
+    if not ceiling.keeps(before):
         raise BudgetError(
             f"{path}, or another of its data set, was released from under a ceiling of epsilon "
             f"{before.epsilon:g} at delta {before.delta:g}: it can be lowered, not raised; leave "

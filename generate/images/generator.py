@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import torch
@@ -183,17 +184,12 @@ class ConditionalGenerator(nn.Module):
     def _displacements(self, coarse: Tensor) -> Tensor:
         """Where pixels are fetched from, relative to themselves, (k b, side, side, 2).
 
-        Interpolation is linear, so that one product with what comes of single control points does
-        it; image by image it takes several times as long.
-
         Args:
             coarse: the same at control points, (k, b, 2 * grid * grid).
         """
-        side, size = self.spec.side, 2 * FLOW_GRID**2
-        single = torch.eye(size, device=coarse.device, dtype=coarse.dtype)
-        single = single.view(size, 2, FLOW_GRID, FLOW_GRID)
-        fine = nn.functional.interpolate(single, (side, side), mode="bicubic", align_corners=True)
-        return (coarse.flatten(0, 1) @ fine.permute(0, 2, 3, 1).flatten(1)).view(-1, side, side, 2)
+        side = self.spec.side
+        fine = coarse.flatten(0, 1) @ _from_single_points(side, coarse.device, coarse.dtype)
+        return fine.view(-1, side, side, 2)
 
     def _displaced(self, images: Tensor, displacements: Tensor) -> Tensor:
         """Images (k, b, channels * side * side) with pixels from elsewhere."""
@@ -205,6 +201,20 @@ class ConditionalGenerator(nn.Module):
             padding_mode="border", align_corners=False,
         )  # fmt: skip
         return moved.view_as(images)
+
+
+@lru_cache(maxsize=8)
+@torch.inference_mode(False)
+def _from_single_points(side: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Displacements that come of single control points, (2 * grid * grid, side * side * 2).
+
+    Interpolation is linear, so that a product with these does it; image by image it takes several
+    times as long.
+    """
+    size = 2 * FLOW_GRID**2
+    single = torch.eye(size, device=device, dtype=dtype).view(size, 2, FLOW_GRID, FLOW_GRID)
+    fine = nn.functional.interpolate(single, (side, side), mode="bicubic", align_corners=True)
+    return fine.permute(0, 2, 3, 1).flatten(1)
 
 
 def _enlarged(coarse: Tensor, side: int) -> Tensor:

@@ -129,11 +129,9 @@ def _values(
     Encoded rows are many times as large as the values that they stand for: of no more than are
     arranged together are there any at a time.
     """
-    random = torch.Generator().manual_seed(seed)
-    rows = corrected_rows(generator, marginals, random)
-    chances = np.random.default_rng(seed)
+    random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
     schema = generator.schema
-    source = _unarranged(rows, schema, marginals, reweighting, refinement, chances)
+    source = _unarranged(generator, marginals, reweighting, refinement, random, chances)
     nothing = values_of(schema, np.empty((0, schema.record_size), np.float32), np.empty(0, int))
     values = {name: np.empty(count, column.dtype) for name, column in nothing.items()}
 
@@ -156,14 +154,15 @@ def _values(
 
 
 def _unarranged(
-    rows: Rows,
-    schema: TableSchema,
+    generator: RowGenerator,
     marginals: tuple[ColumnMarginal, ...],
     reweighting: Reweighting | None,
     refinement: Refinement | None,
+    random: torch.Generator,
     chances: np.random.Generator,
 ) -> Rows:
     """Rows as they are if nothing puts them together anew, or before it does."""
+    rows = corrected_rows(generator, marginals, random)
 
     def chosen(label: int, wanted: int) -> NDArray[np.float32]:
         if reweighting is None:
@@ -176,7 +175,7 @@ def _unarranged(
     def to_arrange(label: int, wanted: int) -> NDArray[np.float32]:
         assert refinement is not None
         if marginals and all(marginal.known for marginal in marginals):
-            return independent_rows(wanted, label, marginals, schema, chances)
+            return independent_rows(wanted, label, marginals, generator.schema, chances)
         return (chosen if refinement.swaps(label) else rows)(label, wanted)
 
     return chosen if refinement is None else to_arrange
@@ -197,11 +196,9 @@ def _values_under(
     Returns:
         Of at most so many rows, in random order: fewer where a class has no value that fulfils it.
     """
-    random = torch.Generator().manual_seed(seed)
-    chances = np.random.default_rng(seed)
+    random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
     schema = generator.schema
-    rows = corrected_rows(generator, marginals, random)
-    source = _unarranged(rows, schema, marginals, reweighting, refinement, chances)
+    source = _unarranged(generator, marginals, reweighting, refinement, random, chances)
     parts: list[Values] = []
     with progress("sampling", count, "rows") as advance, one_core_each() as each:
         pools = {

@@ -120,13 +120,12 @@ class ShallowTangents:
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
         parts = order.split(2 * _PAIRS)
 
-        def exchange(part: tuple[Tensor, np.random.Generator]) -> None:
-            rows, chances = part
+        def exchange(rows: Tensor, chances: np.random.Generator) -> None:
             here = records[rows]
             form.swap(here, blocks, chances, energies)
             records[rows] = here
 
-        finish(each(exchange, zip(parts, random.spawn(len(parts)), strict=True)))
+        _share(exchange, parts, random, each)
 
     def lend(
         self,
@@ -150,16 +149,14 @@ class ShallowTangents:
             each: shares the work; what comes of it does not depend on how.
         """
         form = self._along(theta)
-        parts = records.split(_PAIRS)
 
-        def lent(part: tuple[Tensor, np.random.Generator]) -> None:
-            rows, chances = part
+        def lent(rows: Tensor, chances: np.random.Generator) -> None:
             chosen = torch.from_numpy(chances.integers(len(others), size=len(rows)))
             both = torch.cat([rows, others[chosen]])
             form.swap(both, blocks, chances, energies)
             rows.copy_(both[: len(rows)])
 
-        finish(each(lent, zip(parts, random.spawn(len(parts)), strict=True)))
+        _share(lent, records.split(_PAIRS), random, each)
 
     def resample(
         self,
@@ -181,12 +178,11 @@ class ShallowTangents:
             each: shares the work; what comes of it does not depend on how.
         """
         form = self._along(theta)
-        parts = records.split(2 * _PAIRS)
 
-        def replaced(part: tuple[Tensor, np.random.Generator]) -> None:
-            form.resample(part[0], others, blocks, part[1])
+        def replaced(rows: Tensor, chances: np.random.Generator) -> None:
+            form.resample(rows, others, blocks, chances)
 
-        finish(each(replaced, zip(parts, random.spawn(len(parts)), strict=True)))
+        _share(replaced, records.split(2 * _PAIRS), random, each)
 
     def _along(self, theta: Tensor) -> _LinearForm:
         """<theta, phi(x)> as a function of x."""
@@ -207,6 +203,17 @@ class ShallowTangents:
         inner = active @ self._readout.square()
         norm: Tensor = (inner * (square + 1) + self._outputs * (outer + 1)).sqrt()
         return norm
+
+
+def _share(
+    move: Callable[[Tensor, np.random.Generator], None],
+    parts: Sequence[Tensor],
+    random: np.random.Generator,
+    each: Each,
+) -> None:
+    """Move parts of the rows, each by draws of its own, so that it does not matter who does it."""
+    draws = random.spawn(len(parts))
+    finish(each(lambda part: move(*part), zip(parts, draws, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
