@@ -178,12 +178,16 @@ def averaged(network: nn.Module, decay: float) -> AveragedModel:
     for 1 - d, where d is (1 + t) / (10 + t), but at most the decay. Statistics of normalisations
     are not averaged: they are those of the network now.
     """
+    steps = itertools.count(
+        1
+    )  # those that torch counts lie on the card, and it would be waited for
 
-    def mean(so_far: Tensor, now: Tensor, step: Tensor | int) -> Tensor:
-        share = min(decay, (1 + int(step)) / (10 + int(step)))
-        return so_far.lerp(now, 1 - share)
+    def move(so_far: list[Tensor], now: list[Tensor], _: Tensor | int) -> None:
+        step = next(steps)
+        share = min(decay, (1 + step) / (10 + step))
+        torch._foreach_lerp_(so_far, now, 1 - share)  # all at once, as torch's own averages do
 
-    copy = AveragedModel(network, avg_fn=mean)
+    copy = AveragedModel(network, multi_avg_fn=move)
     copy.update_parameters(network)  # the first one copies
     return copy
 
@@ -260,6 +264,8 @@ def accuracy_of(
     with torch.random.fork_rng(devices=cards):
         torch.manual_seed(seed)
         network = make(train.channels, train.classes).to(device)
+        # Cards convolve faster with the channels of a pixel side by side.
+        network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         learned, chosen, told = (Examples.of(part, device) for part in (train, validation, test))
         return picked(epochs(network, learned, protocol), chosen, told)
 

@@ -157,7 +157,7 @@ def rates_of(name: str, on: Device, counts: tuple[int, ...]) -> Rates:
         return size
 
     def copy() -> int:
-        return len(upload(next(some)))
+        return len(upload(next(some))[0])
 
     copying = None if on.device.type == "cpu" else on.rate(copy, max(counts))
     return Rates(name, embedding, on.rate(plain), copying, peak)

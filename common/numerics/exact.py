@@ -15,8 +15,9 @@ added by elementwise operations in one fixed order, which IEEE 754 defines to th
 does products, quotients and square roots (`dpntk.common.numerics.square_root`). Instead of dividing
 by a constant, values are multiplied by its reciprocal: CUDA does so whatever is asked for.
 
-Assumed: matrix products and convolutions in float64 only multiply and add (no Strassen-like or
-Fourier algorithm), as those of torch do on CPU and, without cuDNN, on CUDA.
+Assumed: matrix products in float64 only multiply and add (no Strassen-like algorithm, and no
+emulation out of smaller numbers), as those of torch do on CPU and on CUDA. Convolutions are written
+as such products: libraries may compute theirs by Fourier transforms.
 """
 
 from __future__ import annotations

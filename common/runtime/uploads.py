@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _AHEAD: Final = 2
-"""So many arrays are copied before what is computed of the first one is done: no more wait on the
-card, however much faster they are read than computed with."""
+"""So many times arrays are copied before what is computed of the first ones is done: no more wait
+on the card, however much faster they are read than computed with."""
 
 
 class Uploads:
@@ -29,17 +29,18 @@ class Uploads:
         self._copying = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._before: deque[torch.cuda.Event] = deque()
 
-    def __call__(self, array: NDArray[Any]) -> Tensor:
-        """A copy there; on a processor, the array itself."""
-        here = torch.from_numpy(array)
+    def __call__(self, *arrays: NDArray[Any]) -> list[Tensor]:
+        """Copies there; on a processor, the arrays themselves."""
+        here = [torch.from_numpy(array) for array in arrays]
         if self._copying is None:
-            return here.to(self._device)
+            return [each.to(self._device) for each in here]
         computing = torch.cuda.current_stream(self._device)
         self._before.append(computing.record_event())
         if len(self._before) > _AHEAD:
             self._before.popleft().synchronize()
         with torch.cuda.stream(self._copying):
-            there = here.pin_memory().to(self._device, non_blocking=True)
+            there = [each.pin_memory().to(self._device, non_blocking=True) for each in here]
         computing.wait_stream(self._copying)
-        there.record_stream(computing)
+        for each in there:
+            each.record_stream(computing)
         return there

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from ...common.features.ntk.layers import Convolution
 from ...common.features.ntk.map import EXACT, HIDDEN_GRID, AffineLayer, largest_sum
@@ -15,6 +15,9 @@ from ...common.numerics.exact import round_to_digits, sum_in_fixed_order
 
 class ExactAffine:
     """A layer with weights.
+
+    Convolutions are products of matrices, too: libraries convolve one record after another where
+    they are to multiply and add only.
 
     Args:
         layer: the layer.
@@ -29,11 +32,11 @@ class ExactAffine:
         self._levels = levels
         self.is_convolution = isinstance(layer.kind, Convolution)
         if self.is_convolution:
-            # One dimension is two of which the first is 1.
-            self._weight = weight.view(*weight.shape[:2], -1, weight.shape[-1])
-            self._bias = bias.view(-1, *[1] * (len(layer.shape) - 1))
-        else:
-            self._weight, self._bias = weight, bias
+            weight = _as_images(weight)
+            self._size = tuple(weight.shape[2:])
+            self._padding = tuple(side // 2 for side in self._size)
+            bias = bias.view(-1, *[1] * (len(layer.shape) - 1))
+        self._weight, self._bias = weight, bias
         reach = largest_sum(layer.weight, both_ways=levels is None) / HIDDEN_GRID
         self._digits = int(math.log2(EXACT / reach))
 
@@ -50,20 +53,16 @@ class ExactAffine:
     def _apply(self, values: Tensor) -> Tensor:
         if not self.is_convolution:
             return values @ self._weight.T
-        return self._as_images(torch.nn.functional.conv2d, values)
+        made = self._weight.flatten(1) @ self._patches(values)
+        return made.view(len(values), -1, *values.shape[2:])
 
     def _apply_back(self, delta: Tensor) -> Tensor:
         if not self.is_convolution:
             return delta @ self._weight
-        return self._as_images(torch.nn.functional.conv_transpose2d, delta)
-
-    def _as_images(self, function: Callable[..., Tensor], values: Tensor) -> Tensor:
-        padding = tuple(side // 2 for side in self._weight.shape[2:])
-        images = values.view(*values.shape[:2], -1, values.shape[-1])
-        # A GPU's library may convolve by Fourier transforms, which are not exact.
-        with torch.backends.cudnn.flags(enabled=False):
-            made = function(images, self._weight, padding=padding)
-        return made.view(len(values), -1, *values.shape[2:])
+        at_places = self._weight.flatten(1).T @ delta.flatten(2)
+        sides = _as_images(delta).shape[2:]
+        made = functional.fold(at_places, sides, self._size, padding=self._padding)
+        return made.view(len(delta), -1, *delta.shape[2:])
 
     def gradient(self, values: Tensor, delta: Tensor) -> tuple[Tensor, Tensor]:
         """Gradients of a convolution's weights and biases, written out for every record.
@@ -96,7 +95,12 @@ class ExactAffine:
 
     def _patches(self, values: Tensor) -> Tensor:
         """What the kernel sees at every place, (b, channels x kernel, places)."""
-        size = self._weight.shape[2:]
-        images = values.view(*values.shape[:2], -1, values.shape[-1])
-        padding = tuple(side // 2 for side in size)
-        return torch.nn.functional.unfold(images, tuple(size), padding=padding)
+        (high, wide), (above, before) = self._size, self._padding
+        images = functional.pad(_as_images(values), (before, before, above, above))
+        windows = images.unfold(2, high, 1).unfold(3, wide, 1)
+        return windows.permute(0, 1, 4, 5, 2, 3).flatten(1, 3).flatten(2)
+
+
+def _as_images(values: Tensor) -> Tensor:
+    """One dimension is two of which the first is 1."""
+    return values.view(*values.shape[:2], -1, values.shape[-1])

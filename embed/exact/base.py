@@ -45,7 +45,7 @@ class ExactMap(Protocol):
 
     @property
     def chunk_size(self) -> int:
-        """How many records may be summed at a time."""
+        """The most records whose features are asked for at a time."""
         ...
 
     def features(self, records: Tensor) -> BatchFeatures:

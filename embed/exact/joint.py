@@ -211,7 +211,7 @@ class ExactJoint:
 
     @property
     def chunk_size(self) -> int:
-        """How many records may be summed at a time."""
+        """The most records whose features are asked for at a time."""
         return min(self._main.chunk_size, self._marginals.chunk_size)
 
     def features(self, records: Tensor) -> SideBySide:

@@ -1,26 +1,31 @@
 """Fronts in whole numbers: every output is a function of its record's bytes alone, to the bit.
 
-Convolutions add products of integers below 2^53, which a float64 holds exactly in any order; roots
-are rounded correctly by IEEE 754 and cut to integers; the rest is elementwise.
+Products of matrices add products of integers below 2^53, which a float64 holds exactly in any
+order; roots are rounded correctly by IEEE 754 and cut to integers; the rest is elementwise.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from torch import Tensor
 
+from ...common.features.ntk.responses import Responses
 from ...common.features.ntk.scattering import (
     FILTER_GRID,
     GAIN,
     POOL,
-    STRIDE,
     Front,
     Pixels,
     Scattering,
 )
 from ...common.numerics.square_root import square_root
 
-_AT_ONCE = 256
+_AT_ONCE: Final = 128
+"""Images in work at a time: what filters respond takes many times their room, and is best left in a
+processor's cache."""
+_AT_ONCE_CUDA: Final = 2048
 
 
 class ExactFront:
@@ -37,10 +42,10 @@ class ExactFront:
             raise TypeError(f"no exact form of {front!r} is known")
         self._front = front
         self._levels = levels
-        self._filters = torch.empty(0)
+        self._at_once = _AT_ONCE if device.type == "cpu" else _AT_ONCE_CUDA
         if isinstance(front, Scattering):
             filters = torch.as_tensor(front.filters, dtype=torch.float64, device=device)
-            self._filters = (filters / FILTER_GRID)[:, None]
+            self._responses = Responses(filters / FILTER_GRID, front.side)
 
     def __call__(self, records: Tensor) -> Tensor:
         """Apply it to a batch.
@@ -53,24 +58,13 @@ class ExactFront:
         """
         if isinstance(self._front, Pixels):
             return records
-        # A few at a time: the responses take many times the room of the records.
-        added = [self._local_means(self._front, part) for part in records.split(_AT_ONCE)]
+        added = [self._local_means(self._front, some) for some in records.split(self._at_once)]
         return torch.cat([records, torch.cat(added)], dim=1)
 
     def _local_means(self, front: Scattering, records: Tensor) -> Tensor:
-        images = records.view(-1, 1, front.side, front.side)
-        # A GPU's library may convolve by Fourier transforms, which are not exact.
-        with torch.backends.cudnn.flags(enabled=False):
-            responses = torch.nn.functional.conv2d(
-                images, self._filters, stride=STRIDE, padding=self._filters.shape[-1] // 2
-            )
-        real, imaginary = responses.split(front.channels, dim=1)
-        modulus = square_root(real * real + imaginary * imaginary).floor_()
-        side = front.places * POOL
-        total = torch.zeros(1, dtype=torch.float64, device=records.device)
-        for row in range(POOL):
-            for column in range(POOL):
-                total = total + modulus[:, :, row:side:POOL, column:side:POOL]
+        real, imaginary = self._responses(records.view(-1, front.side, front.side)).unbind(1)
+        modulus = square_root(real.square().addcmul_(imaginary, imaginary)).floor_()
         # In units of levels / 2^14, summed over the places of a mean.
-        local = (total * (GAIN * FILTER_GRID / POOL**2)).floor_().clamp_(max=self._levels)
-        return local.reshape(len(records), -1)
+        total = modulus.sum(dim=1)
+        local = total.mul_(GAIN * FILTER_GRID / POOL**2).floor_().clamp_(max=self._levels)
+        return local.view(-1, front.places**2, front.channels).mT.reshape(len(records), -1)

@@ -43,9 +43,13 @@ _FEW: Final = 128
 `_AT_MOST`."""
 _AT_MOST: Final = 1 << 22
 """Values of the widest layer of `_FEW` records, at most (32 MiB)."""
-_AT_ONCE_CUDA: Final = 1 << 25
 _CHUNK_VALUES: Final = 1 << 26
 """Numbers that a chunk's features are made of, at most (512 MiB)."""
+_LARGEST_CUDA_CHUNK: Final = 1 << 15
+"""A card has its orders sooner than its work done only if there is much to do for each of them."""
+_CHUNK_SHARE, _AT_ONCE_SHARE = 8, 64
+"""Into how many parts a card's memory is divided, of which a chunk's features take one at most, and
+the values of the widest layer that are in work at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,11 +118,13 @@ class IntegerFeatures(Outlined):
         places: of the parts in a feature.
         pieces: the parts, for a few records after the others.
         size: how many records a piece is of; the last one may be of fewer.
+        summable: of how many records a sum of products is a whole number that a float64 holds.
     """
 
     places: Sequence[slice]
     pieces: Sequence[Sequence[Part]]
     size: int
+    summable: int
 
     def norms(self) -> Tensor:
         """Norms in grid units, float64 (b,), off by a few units in the last place."""
@@ -131,6 +137,10 @@ class IntegerFeatures(Outlined):
 
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
+        for start in range(rows.start, rows.stop, self.summable):
+            self._add_few(column, slice(start, min(start + self.summable, rows.stop)))
+
+    def _add_few(self, column: Tensor, rows: slice) -> None:
         windows = [
             slice(max(0, rows.start - start), min(self.size, rows.stop - start))
             for start in range(0, len(self.pieces) * self.size, self.size)
@@ -186,14 +196,16 @@ class ExactTangentFeatures:
             is_convolution = isinstance(layer.kind, Convolution)
             kept += layer.weight.size if is_convolution else 3 * (patch + len(layer.weight))
         if device.type == "cuda":
-            self._at_once = max(1, _AT_ONCE_CUDA // widest)
+            numbers = torch.cuda.get_device_properties(device).total_memory // 8
+            self._at_once = max(1, numbers // (_AT_ONCE_SHARE * widest))
+            self._fit = min(_LARGEST_CUDA_CHUNK, numbers // (_CHUNK_SHARE * kept))
         else:
             few = min(_FEW, _AT_MOST // widest)
             self._at_once = max(1, few, _AT_ONCE // widest)
-        self._fit = max(1, _CHUNK_VALUES // kept)
+            self._fit = min(LARGEST_CHUNK, _CHUNK_VALUES // kept, self.summable)
 
     @property
-    def chunk_size(self) -> int:
+    def summable(self) -> int:
         """How many records may be summed in float64 before a sum could pass 2^53.
 
         These sums are of products. One of the first layer, delta_j x with x <= 1, is at most
@@ -202,7 +214,12 @@ class ExactTangentFeatures:
         """
         hidden = len(self._affine) > 1
         largest = self.grid.units_per_one * (1.0 if hidden else math.sqrt(0.5))
-        return max(1, min(LARGEST_CHUNK, int(EXACT / largest), self._fit))
+        return max(1, int(EXACT / largest))
+
+    @property
+    def chunk_size(self) -> int:
+        """How many records to work on at a time."""
+        return max(1, self._fit)
 
     def features(self, records: Tensor) -> IntegerFeatures:
         """Features of a batch.
@@ -211,7 +228,8 @@ class ExactTangentFeatures:
             records: float64 (b, record size), integers 0..levels.
         """
         pieces = [self._parts(some) for some in records.split(self._at_once)]
-        return IntegerFeatures(list(self.feature_map.blocks.values()), pieces, self._at_once)
+        places = list(self.feature_map.blocks.values())
+        return IntegerFeatures(places, pieces, self._at_once, self.summable)
 
     def gradient_norms(self, records: Tensor) -> Tensor:
         """Norms ||grad_theta sum_k f_k(x)|| that features are divided by.

@@ -9,12 +9,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ...common.features.ntk.scattering import GAIN, POOL, STRIDE, Front, Pixels, Scattering
+from ...common.features.ntk.responses import BLOCK, Responses, among_zeros
+from ...common.features.ntk.scattering import GAIN, POOL, Front, Pixels, Scattering
 
 _SMOOTHING = 1e-6
 """Keeps the root's slope finite where there is nothing to see."""
-_BLOCK = STRIDE * POOL
-"""Pixels from one local mean to the next."""
 
 
 class SmoothFront:
@@ -51,60 +50,36 @@ class SmoothFront:
         return torch.cat([records, local.reshape(*records.shape[:-1], -1)], dim=-1)
 
 
-class _Filters:
-    """Complex filters at every `STRIDE`-th place, as products of matrices, and their way back.
+class _Filters(Responses):
+    """Filters, and the way back from what they respond.
 
-    All places of one local mean are looked at together, in windows that hold what they see: a
-    processor is far from its speed at convolutions with few channels on one side. The way back is a
-    convolution whose channels are blocks of pixels; that is faster although most of what is
-    multiplied there is zeros.
+    That is a convolution whose channels are blocks of pixels; it is faster so although most of what
+    is multiplied there is zeros.
 
     Args:
-        filters: (2 k, size, size), the real parts before the imaginary ones.
-        side: height and width of an image.
-
-    Attributes:
-        means: how many local means there are along a side.
+        filters: see `Responses`.
+        side: likewise.
     """
 
     def __init__(self, filters: Tensor, side: int) -> None:
-        self._each, size = len(filters) // 2, filters.shape[-1]
-        self.means = ((side - 1) // STRIDE + 1) // POOL  # places that are left over belong to none
-        self._image = slice(size // 2, size // 2 + side)
-        window = size + STRIDE * (POOL - 1)
-        places = range(0, STRIDE * POOL, STRIDE)
-        moved = [_moved(filters, x, y, window) for y in places for x in places]
-        by_place = torch.stack(moved).unflatten(1, (2, self._each)).transpose(0, 1).flatten(0, 2)
-        self._window, self._padded = window, _BLOCK * (self.means - 1) + window
-        self._there = by_place.flatten(1).T.contiguous()
-        in_blocks = _moved(by_place, 0, 0, window + -window % _BLOCK)[:, None]
-        blocks = functional.pixel_unshuffle(in_blocks, _BLOCK)
+        super().__init__(filters, side)
+        self._image = slice(filters.shape[-1] // 2, filters.shape[-1] // 2 + side)
+        window = self.taps.shape[-1]
+        in_blocks = among_zeros(self.taps, 0, 0, window + -window % BLOCK)[:, None]
+        blocks = functional.pixel_unshuffle(in_blocks, BLOCK)
         back = blocks.transpose(0, 1).flip(2, 3)
         self._back = back.contiguous(memory_format=torch.channels_last)  # as slopes are
-
-    def __call__(self, images: Tensor) -> Tensor:
-        """Responses to images (n, side, side): (n * means * means, 2, places of a mean, k)."""
-        before, side = self._image.start, images.shape[-1]
-        after = self._padded - side - before  # negative where pixels are left over
-        images = functional.pad(images, (before, after, before, after))
-        windows = images.unfold(1, self._window, _BLOCK).unfold(2, self._window, _BLOCK)
-        found: Tensor = windows.reshape(-1, self._window**2) @ self._there
-        return found.view(-1, 2, POOL**2, self._each)
 
     def back(self, slopes: Tensor) -> Tensor:
         """Slopes of the images from those of the responses."""
         channels = slopes.view(-1, self.means, self.means, self._back.shape[1]).movedim(-1, 1)
-        found = functional.conv2d(channels, self._back, padding=self._back.shape[-1] - 1)
-        found = functional.pixel_shuffle(found, _BLOCK)[:, 0]
+        # In single precision as everything else: a card's library would take less for enough.
+        with torch.backends.cudnn.flags(allow_tf32=False):
+            found = functional.conv2d(channels, self._back, padding=self._back.shape[-1] - 1)
+        found = functional.pixel_shuffle(found, BLOCK)[:, 0]
         missing = max(0, self._image.stop - found.shape[-1])
         images: Tensor = functional.pad(found, (0, missing, 0, missing))
         return images[:, self._image][..., self._image]
-
-
-def _moved(filters: Tensor, x: int, y: int, room: int) -> Tensor:
-    """Filters (..., size, size) among zeros, (..., room, room)."""
-    size = filters.shape[-1]
-    return functional.pad(filters, (x, room - size - x, y, room - size - y))
 
 
 class _LocalMeans(torch.autograd.Function):

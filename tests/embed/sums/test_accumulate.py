@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +21,12 @@ from dpntk.embed.exact.tangent import (
     DenseFeatures,
     ExactTangentFeatures,
     IntegerFeatures,
+    Products,
 )
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.conftest import CLASSES, draw_records
+
+CPU = torch.device("cpu")
 
 
 def sums_of(
@@ -147,7 +151,7 @@ def test_integer_features_of_any_two_records_do_not_oppose(
 def test_a_full_chunk_of_the_same_record_is_that_many_times_its_feature(grid: Grid) -> None:
     """Double precision holds the largest sums that a chunk can make."""
     feature_map = TangentFeatures.draw(Pixels(64), fc_1l(2), outputs=1, levels=255, seed=1)
-    size = ExactTangentFeatures(feature_map, grid, torch.device("cpu")).chunk_size
+    size = ExactTangentFeatures(feature_map, grid, CPU).chunk_size
     records = np.zeros((64, 64), dtype=np.uint8)
     np.fill_diagonal(records, 255)  # one bright pixel makes the largest coordinates
     for record in records:
@@ -156,6 +160,26 @@ def test_a_full_chunk_of_the_same_record_is_that_many_times_its_feature(grid: Gr
         many = sums_of(feature_map, grid, np.tile(record, (size, 1)), label.repeat(size), size)
         assert np.array_equal(many, once * size)
         assert int(np.abs(once[feature_map.blocks["weight_1"]]).max()) * size < 2**53
+
+
+def test_no_more_are_summed_at_a_time_than_double_precision_holds(
+    feature_map: TangentFeatures, grid: Grid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A card's chunks are larger."""
+    records, _ = draw_records(50)
+    made = ExactTangentFeatures(feature_map, grid, CPU).features(torch.from_numpy(records).double())
+    at_once, in_parts = torch.zeros((2, feature_map.dimension), dtype=torch.int64)
+    made.add_to(at_once, slice(5, 40))
+    summed, add_up = [], Products.add_up
+
+    def watched(column: torch.Tensor, some: Sequence[tuple[Products, slice]]) -> None:
+        summed.append(sum(rows.stop - rows.start for _, rows in some))
+        add_up(column, some)
+
+    monkeypatch.setattr(Products, "add_up", staticmethod(watched))
+    replace(made, summable=8).add_to(in_parts, slice(5, 40))
+    assert torch.equal(in_parts, at_once)
+    assert summed == [8, 8, 8, 8, 3]
 
 
 def test_more_records_than_the_grid_holds_are_refused(feature_map: TangentFeatures) -> None:
@@ -197,7 +221,7 @@ def test_a_feature_longer_than_its_bound_is_refused(
 def test_norms_are_those_of_the_integers(feature_map: TangentFeatures, grid: Grid) -> None:
     records, _ = draw_records(20)
     exact = torch.from_numpy(records).double()
-    features_of_all = ExactTangentFeatures(feature_map, grid, torch.device("cpu")).features(exact)
+    features_of_all = ExactTangentFeatures(feature_map, grid, CPU).features(exact)
     for record, norm in zip(records, features_of_all.norms().tolist(), strict=True):
         feature = sums_of(feature_map, grid, record[None], np.zeros(1, dtype=np.int64), chunk=1)
         squared = sum(value * value for value in feature.ravel().tolist())

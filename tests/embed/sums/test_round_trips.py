@@ -54,7 +54,7 @@ def test_records_go_to_the_card_as_bytes_and_nothing_comes_back(name: str) -> No
     with Traffic() as traffic:
         for _ in range(3):
             sums.add(records, labels)
-    assert traffic.sent == [records.nbytes] * 3
+    assert traffic.sent == [records.nbytes, labels.nbytes] * 3  # and their order
     with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
         _ = sums.totals
 
