@@ -72,6 +72,7 @@ TITLE: Final = "DPImageBench's protocol"
 """Of the published figures, in published.toml."""
 MEAN: Final = "mean of three"
 _AT_ONCE = 1_000
+Many = tuple[Tensor, ...] | list[Tensor]
 
 
 @dataclass(frozen=True)
@@ -178,11 +179,9 @@ def averaged(network: nn.Module, decay: float) -> AveragedModel:
     for 1 - d, where d is (1 + t) / (10 + t), but at most the decay. Statistics of normalisations
     are not averaged: they are those of the network now.
     """
-    steps = itertools.count(
-        1
-    )  # those that torch counts lie on the card, and it would be waited for
+    steps = itertools.count(1)  # torch counts on the card, which would be waited for
 
-    def move(so_far: list[Tensor], now: list[Tensor], _: Tensor | int) -> None:
+    def move(so_far: Many, now: Many, _: Tensor | int) -> None:
         step = next(steps)
         share = min(decay, (1 + step) / (10 + step))
         torch._foreach_lerp_(so_far, now, 1 - share)  # all at once, as torch's own averages do
