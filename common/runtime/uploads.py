@@ -15,7 +15,7 @@ on the card, however much faster they are read than computed with."""
 
 
 class Uploads:
-    """Copies arrays to a device, one after the other.
+    """Copies arrays to a device, some at a time.
 
     To a card from pinned memory, on a stream of its own: the caller does not wait for a copy, nor
     a copy for what the card is computing.
@@ -31,7 +31,8 @@ class Uploads:
 
     def __call__(self, *arrays: NDArray[Any]) -> list[Tensor]:
         """Copies there; on a processor, the arrays themselves."""
-        here = [torch.from_numpy(array) for array in arrays]
+        # Torch warns of memory that it may not write to, though nobody does.
+        here = [torch.from_numpy(each if each.flags.writeable else each.copy()) for each in arrays]
         if self._copying is None:
             return [each.to(self._device) for each in here]
         computing = torch.cuda.current_stream(self._device)

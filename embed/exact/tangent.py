@@ -58,20 +58,22 @@ class DenseFeatures(Outlined):
 
     Attributes:
         values: float64 (b, k), integers.
+        times: what they are to be multiplied by.
     """
 
     values: Tensor
+    times: int = 1
 
     def norms(self) -> Tensor:
         """Norms in grid units, float64 (b,)."""
         norms: Tensor = torch.linalg.vector_norm(self.values, dim=1)
-        return norms
+        return norms * self.times
 
     @staticmethod
     def add_up(column: Tensor, some: Sequence[tuple[DenseFeatures, slice]]) -> None:
         """Add rows of several such parts to the sums of a class, int64 (k,)."""
         for part, rows in some:
-            column += part.values[rows].to(torch.int64).sum(dim=0)
+            column.add_(part.values[rows].to(torch.int64).sum(dim=0), alpha=part.times)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +88,9 @@ class Products(Outlined):
 
     def norms(self) -> Tensor:
         """Norms in grid units: ||sum_k u_k w_k^T||^2 = sum_kl <u_k, u_l> <w_k, w_l>."""
+        if len(self.pairs) == 1:
+            left, right = (torch.linalg.vector_norm(each, dim=1) for each in self.pairs[0])
+            return left * right
         squared = torch.zeros_like(self.pairs[0][0][:, 0])
         for one, other in itertools.combinations_with_replacement(self.pairs, 2):
             left, right = ((one[k] * other[k]).sum(dim=1) for k in (0, 1))
@@ -259,8 +264,11 @@ class ExactTangentFeatures:
                 pair = affine.gradient(values, delta)
                 squared_norm = squared_norm + sum(map(sum_of_squares, pair))
             else:
-                scale = 1.0 if number else 1.0 / self.grid.levels**2
-                pair = sum_of_squares(values) * scale + 1.0, sum_of_squares(delta)
+                if number:
+                    length = sum_of_squares(values)
+                else:  # whole numbers
+                    length = values.square().sum(1).mul_(1.0 / self.grid.levels**2)
+                pair = length + 1.0, sum_of_squares(delta)
                 squared_norm = squared_norm + pair[0] * pair[1]
             pairs.append(pair)
         return found, pairs, squared_norm
@@ -277,7 +285,7 @@ class ExactTangentFeatures:
                 parts += [DenseFeatures((gradient * units).trunc_()) for gradient in pair]
             elif number == 0:
                 delta = (delta * (units * (1.0 / self.grid.levels))).trunc_()
-                parts += [Products(((delta, values),)), DenseFeatures(delta * self.grid.levels)]
+                parts += [Products(((delta, values),)), DenseFeatures(delta, self.grid.levels)]
             else:
                 size = square_root(pair[0])[:, None]
                 products = _products_of_integers(delta * (units * size), values / size, self.grid)

@@ -162,6 +162,16 @@ def test_a_full_chunk_of_the_same_record_is_that_many_times_its_feature(grid: Gr
         assert int(np.abs(once[feature_map.blocks["weight_1"]]).max()) * size < 2**53
 
 
+def test_records_in_memory_that_nobody_may_write_to(
+    feature_map: TangentFeatures, grid: Grid
+) -> None:
+    """A file that is mapped into memory, for instance; torch would warn."""
+    records, labels = draw_records(50)
+    expected = sums_of(feature_map, grid, records, labels, chunk=50)
+    records.flags.writeable = False
+    assert np.array_equal(sums_of(feature_map, grid, records, labels, chunk=50), expected)
+
+
 def test_no_more_are_summed_at_a_time_than_double_precision_holds(
     feature_map: TangentFeatures, grid: Grid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
