@@ -45,7 +45,7 @@ _AT_MOST: Final = 1 << 22
 """Values of the widest layer of `_FEW` records, at most (32 MiB)."""
 _CHUNK_VALUES: Final = 1 << 26
 """Numbers that a chunk's features are made of, at most (512 MiB)."""
-_LARGEST_CUDA_CHUNK: Final = 1 << 15
+_LARGEST_CUDA_CHUNK: Final = 1 << 16
 """A card has its orders sooner than its work done only if there is much to do for each of them."""
 _CHUNK_SHARE, _AT_ONCE_SHARE = 8, 64
 """Into how many parts a card's memory is divided, of which a chunk's features take one at most, and
@@ -89,7 +89,7 @@ class Products(Outlined):
     def norms(self) -> Tensor:
         """Norms in grid units: ||sum_k u_k w_k^T||^2 = sum_kl <u_k, u_l> <w_k, w_l>."""
         if len(self.pairs) == 1:
-            left, right = (torch.linalg.vector_norm(each, dim=1) for each in self.pairs[0])
+            left, right = (DenseFeatures(each).norms() for each in self.pairs[0])
             return left * right
         squared = torch.zeros_like(self.pairs[0][0][:, 0])
         for one, other in itertools.combinations_with_replacement(self.pairs, 2):

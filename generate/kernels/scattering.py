@@ -53,8 +53,9 @@ class SmoothFront:
 class _Filters(Responses):
     """Filters, and the way back from what they respond.
 
-    That is a convolution whose channels are blocks of pixels; it is faster so although most of what
-    is multiplied there is zeros.
+    On a processor that is a convolution whose channels are blocks of pixels, which is faster so
+    although most of what is multiplied there is zeros. A card's library would take a rough kind of
+    number for it, or long; there it is a product and sums over windows, as the way there.
 
     Args:
         filters: see `Responses`.
@@ -72,14 +73,17 @@ class _Filters(Responses):
 
     def back(self, slopes: Tensor) -> Tensor:
         """Slopes of the images from those of the responses."""
-        channels = slopes.view(-1, self.means, self.means, self._back.shape[1]).movedim(-1, 1)
-        # In single precision as everything else: a card's library would take less for enough.
-        with torch.backends.cudnn.flags(allow_tf32=False):
-            found = functional.conv2d(channels, self._back, padding=self._back.shape[-1] - 1)
-        found = functional.pixel_shuffle(found, BLOCK)[:, 0]
+        found = (
+            self._by_convolution(slopes) if slopes.device.type == "cpu" else self.transposed(slopes)
+        )
         missing = max(0, self._image.stop - found.shape[-1])
         images: Tensor = functional.pad(found, (0, missing, 0, missing))
         return images[:, self._image][..., self._image]
+
+    def _by_convolution(self, slopes: Tensor) -> Tensor:
+        channels = slopes.view(-1, self.means, self.means, self._back.shape[1]).movedim(-1, 1)
+        found = functional.conv2d(channels, self._back, padding=self._back.shape[-1] - 1)
+        return functional.pixel_shuffle(found, BLOCK)[:, 0]
 
 
 class _LocalMeans(torch.autograd.Function):

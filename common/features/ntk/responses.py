@@ -49,6 +49,13 @@ class Responses:
         found: Tensor = windows.reshape(-1, self._window**2) @ self._there
         return found.view(-1, 2, POOL**2, self._each)
 
+    def transposed(self, slopes: Tensor) -> Tensor:
+        """The transposed map: responses to images (n, side, side) with all that windows see."""
+        windows = (slopes.flatten(1) @ self._there.T).view(-1, self.means**2, self._window**2)
+        sides = self._padded, self._padded
+        found = functional.fold(windows.mT, sides, self._window, stride=BLOCK)
+        return found[:, 0]
+
 
 def among_zeros(filters: Tensor, x: int, y: int, room: int) -> Tensor:
     """Filters (..., size, size) in a larger window, (..., room, room)."""
