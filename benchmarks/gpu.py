@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -104,9 +105,14 @@ class Device:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def rate(self, action: Callable[[], int], most: int | None = None) -> float:
+    def rate(
+        self,
+        action: Callable[[], int],
+        most: int | None = None,
+        warm_up: Callable[[], object] | None = None,
+    ) -> float:
         """Records a second of something that is done again and again, and says of how many."""
-        action()
+        (warm_up or action)()
         self.finish()
         start, done = time.perf_counter(), 0
         while time.perf_counter() - start < self.seconds and (most is None or done < most):
@@ -140,14 +146,16 @@ def rates_of(name: str, on: Device, counts: tuple[int, ...]) -> Rates:
     labels = random.integers(0, CLASSES, size)
     embedding = {}
     for count in counts:
-        sums, some = ClassSums(feature_map, CLASSES, grid, on.device), chunks(records, size)
+        some = chunks(records, size)
 
-        def add(sums: ClassSums = sums, some: Iterator[NDArray[np.uint8]] = some) -> int:
+        def add(sums: ClassSums, some: Iterator[NDArray[np.uint8]] = some) -> int:
             chunk = next(some)
             sums.add(chunk, labels[: len(chunk)])
             return len(chunk)
 
-        embedding[count] = on.rate(add, count)
+        # Not the same sums: all together may be more than they hold.
+        first, sums = (ClassSums(feature_map, CLASSES, grid, on.device) for _ in range(2))
+        embedding[count] = on.rate(partial(add, sums), count, partial(add, first))
     peak = on.peak()
     values = torch.from_numpy(records[:size]).to(on.device, torch.float64) / LEVELS
     run, upload, some = plain_pass(feature_map, values), Uploads(on.device), chunks(records, size)
