@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..common.errors import SchemaError
+from ..common.features.marginals import MarginalFeatures
 from ..common.features.moments import MomentFeatures
 from ..common.schema.encoding import blocks_of
 from ..common.schema.table import TableSchema
 
 WORDS: Final = ("all", "triples", "none")
 _MOST_PAIRS: Final = 1 << 11
-_MOST_CELLS: Final = 1 << 18
-"""So many pairs that a release may choose among are counted at most, and cells of them: 2 MiB for
+_MOST_CELLS: Final = 1 << 21
+"""So many pairs that a release may choose among are counted at most, and cells of them: 16 MiB for
 each class."""
 
 
@@ -72,9 +73,10 @@ def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[
 
     If there are too many, those with the target, and then those with the fewest cells.
     """
+    columns = MarginalFeatures.of(schema).columns
     cells = {
-        block.column.name: block.shares.stop - block.shares.start
-        for block in blocks_of(schema)
+        block.column.name: column.dimension
+        for block, column in zip(blocks_of(schema), columns, strict=True)
         if block.first in moments.places
     }
     pairs = itertools.combinations(cells, 2)

@@ -15,7 +15,7 @@ from ..schema import Schema
 from ..schema.table import TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS, FeatureMap
-from .marginals import MarginalFeatures, MarginalGroup
+from .marginals import MarginalColumn, MarginalFeatures, MarginalGroup
 from .moments import MomentFeatures
 from .ntk.map import TangentFeatures
 from .rff import RandomFourierFeatures
@@ -145,19 +145,25 @@ class JointFeatures:
         """The other weight, a."""
         return math.sqrt(1 - self.weight**2 - self.moment_weight**2)
 
-    def choosing(self, chosen: Sequence[int], length: float) -> JointFeatures:
+    def choosing(
+        self,
+        chosen: Sequence[int],
+        length: float,
+        merging: Mapping[MarginalColumn, MarginalColumn] | None = None,
+    ) -> JointFeatures:
         """The same map with some of the groups that it leaves undecided.
 
         Args:
             chosen: their numbers among them.
             length: of their part of the feature, above 0 and below 1, if there are any; the square
                 of what is left is divided among the other parts as before.
+            merging: sides of groups with merged cells in place of others.
         """
         if not chosen:
             return replace(self, marginals=self.marginals.choosing((), None))
         left = math.sqrt(1 - length**2)
         weight = math.hypot(left * self.weight, length)
-        marginals = self.marginals.choosing(chosen, length / weight)
+        marginals = self.marginals.choosing(chosen, length / weight, merging)
         return replace(
             self, marginals=marginals, weight=weight, moment_weight=left * self.moment_weight
         )

@@ -7,6 +7,7 @@ noise, and stage three knows how often each value is.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,17 +46,20 @@ class MarginalColumn:
         cells: of a numeric column: at how many equally spaced points of its scale a cell lies; a
             value belongs to the nearest one. 0 for categories, which are cells.
         missing: place of the value that says that a number is missing; -1 if there is none.
+        merged: of a numeric column in a group, if neighbouring cells are one there: the first cell
+            of each. Not that of missing values, which stays by itself.
     """
 
     start: int
     count: int
     cells: int
     missing: int
+    merged: tuple[int, ...] = ()
 
     @property
     def dimension(self) -> int:
         """Number of cells, that of missing values (the last one) included."""
-        return (self.cells or self.count) + (self.missing >= 0)
+        return (len(self.merged) or self.cells or self.count) + (self.missing >= 0)
 
     def cell(self, records: Tensor) -> Tensor:
         """The cell of each record.
@@ -69,17 +73,27 @@ class MarginalColumn:
         if not self.cells:
             return first_largest(records[:, self.start : self.start + self.count])
         nearest = (2 * records[:, self.start] * (self.cells - 1) + LEVELS) // (2 * LEVELS)
+        if self.merged:
+            firsts = torch.tensor(self.merged, device=nearest.device)
+            nearest = torch.bucketize(nearest, firsts, right=True) - 1
         if self.missing >= 0:
-            nearest = torch.where(records[:, self.missing] > 0, self.cells, nearest)
+            last = self.dimension - 1
+            nearest = torch.where(records[:, self.missing] > 0, last, nearest)
         return nearest
+
+    @property
+    def unmerged(self) -> MarginalColumn:
+        """With the cells that it has by itself."""
+        return replace(self, merged=())
 
 
 @dataclass(frozen=True)
 class MarginalGroup:
-    """Two or three columns whose cells are looked at together: numbers by their nearest soft bin.
+    """Two or three columns whose cells are looked at together.
 
     Attributes:
-        sides: the columns; their `cells` are 0.
+        sides: the columns. Numbers have the cells that they have by themselves, some of them
+            merged perhaps; or they lie in the nearest of their soft bins, and `cells` are 0.
     """
 
     sides: tuple[MarginalColumn, ...]
@@ -135,7 +149,17 @@ class MarginalFeatures:
         if not self.columns or self.levels != LEVELS or not 0 < self.record_size <= _LARGEST:
             raise wrong
         sides = [side for group in self.groups for side in group.sides]
-        if any(side.cells for side in sides) or len(set(self.groups)) < len(self.groups):
+        if len(set(self.groups)) < len(self.groups):
+            raise wrong
+        for side in sides:
+            if side.cells and side.unmerged not in self.columns:
+                raise wrong
+            firsts = side.merged
+            if firsts and not (firsts[0] == 0 and firsts[-1] < side.cells):
+                raise wrong
+            if any(before >= after for before, after in itertools.pairwise(firsts)):
+                raise wrong
+        if any(column.merged for column in self.columns):
             raise wrong
         if not all(len(set(group.sides)) == len(group.sides) in _SIDES for group in self.groups):
             raise wrong
@@ -165,6 +189,7 @@ class MarginalFeatures:
         *,
         numbers: bool = True,
         groups: Sequence[tuple[str, ...]] = (),
+        fine: bool = False,
     ) -> MarginalFeatures:
         """The marginals of the columns of a table but the label, which has its counts.
 
@@ -173,6 +198,8 @@ class MarginalFeatures:
             usual: cells of a numeric column, unless it is of few integers.
             numbers: whether numeric columns are among them, or categories alone.
             groups: names of two or three columns each, in any order; none is the label.
+            fine: whether numbers have as many cells in groups as by themselves, where a release
+                merges some; otherwise they lie in their soft bins.
 
         Raises:
             SchemaError: there are no such columns, a group is there twice, or has too many cells.
@@ -190,7 +217,8 @@ class MarginalFeatures:
             cells = usual if values is None or values > MOST_CELLS else values
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
-        return cls(tuple(columns), schema.record_size, _groups_of(schema, groups))
+        sides = columns if fine else [_shares(block) for block in blocks_of(schema)]
+        return cls(tuple(columns), schema.record_size, _groups_of(schema, groups, sides))
 
     @property
     def tables(self) -> tuple[MarginalColumn | MarginalGroup, ...]:
@@ -231,14 +259,30 @@ class MarginalFeatures:
         sizes = [len(self.columns), len(self.groups)]
         return np.repeat([self.entry, self.group_entry], sizes)
 
-    def choosing(self, chosen: Sequence[int], group_length: float | None) -> MarginalFeatures:
+    @property
+    def unmerged(self) -> MarginalFeatures:
+        """With the cells in groups that columns have by themselves."""
+        groups = (tuple(side.unmerged for side in group.sides) for group in self.groups)
+        return replace(self, groups=tuple(map(MarginalGroup, groups)))
+
+    def choosing(
+        self,
+        chosen: Sequence[int],
+        group_length: float | None,
+        merging: Mapping[MarginalColumn, MarginalColumn] | None = None,
+    ) -> MarginalFeatures:
         """The same columns with some of the groups.
 
         Args:
             chosen: their numbers.
             group_length: of their part of the feature; None if there are none.
+            merging: sides with merged cells in place of others.
         """
-        groups = tuple(self.groups[number] for number in chosen)
+        merging = merging or {}
+        groups = tuple(
+            MarginalGroup(tuple(merging.get(side, side) for side in self.groups[number].sides))
+            for number in chosen
+        )
         return replace(self, groups=groups, group_length=group_length, undecided=False)
 
     @property
@@ -273,9 +317,12 @@ class MarginalFeatures:
         Raises:
             SchemaError: the schema has no such columns.
         """
-        names = {_shares(block): block.column.name for block in blocks_of(schema)}
+        blocks = blocks_of(schema)
+        names = {_shares(block): block.column.name for block in blocks}
+        of_start = {block.first: block.column.name for block in blocks}
+        names |= {column: of_start[column.start] for column in self.columns if column.cells}
         try:
-            return [tuple(names[side] for side in group.sides) for group in self.groups]
+            return [tuple(names[side.unmerged] for side in group.sides) for group in self.groups]
         except KeyError as error:
             raise SchemaError("feature map: pairs of columns that there are not") from error
 
@@ -289,12 +336,15 @@ class MarginalFeatures:
             [number for side in group.sides for number in (side.start, side.count)]
             for group in self.groups
         ]
+        merged = {side.start: side.merged for group in self.groups for side in group.sides}
+        merging = [[start, *firsts] for start, firsts in sorted(merged.items()) if firsts]
         return {
             "features": "marginals",
             "inputs": self.record_size,
             "levels": self.levels,
             "columns": [[c.start, c.count, c.cells, c.missing] for c in self.columns],
             **({"pairs": pairs} if pairs else {}),
+            **({"pairs_merged": merging} if merging else {}),
             **({"pairs_length": self.group_length} if self.group_length is not None else {}),
             **({"pairs_undecided": True} if self.undecided else {}),
         }
@@ -314,32 +364,41 @@ class MarginalFeatures:
         """
         wrong = SchemaError("feature map: not marginals that this dpntk knows")
         rows, pairs = spec.get("columns"), spec.get("pairs", [])
+        merging = spec.get("pairs_merged", [])
         inputs, levels = spec.get("inputs"), spec.get("levels")
         if weights or not isinstance(rows, list) or type(inputs) is not int or levels != LEVELS:
             raise wrong
-        if not isinstance(pairs, list):
+        if not isinstance(pairs, list) or not isinstance(merging, list):
             raise wrong
         length = spec.get("pairs_length")
         if not isinstance(length, float | None):
             raise wrong
         lengths = {2 * sides for sides in _SIDES}
-        for row, known in (*((row, {4}) for row in rows), *((row, lengths) for row in pairs)):
+        for row, known in (
+            *((row, {4}) for row in rows),
+            *((row, lengths) for row in pairs),
+            *((row, range(2, MOST_CELLS + 2)) for row in merging),
+        ):
             if not isinstance(row, list) or len(row) not in known:
                 raise wrong
             if not all(type(number) is int and -1 <= number <= _LARGEST for number in row):
                 raise wrong
+        columns = tuple(MarginalColumn(*row) for row in rows)
+        firsts = {start: tuple(cells) for start, *cells in merging}
+        numbers = {
+            (each.start, each.count): replace(each, merged=firsts.get(each.start, ()))
+            for each in columns
+            if each.cells
+        }
+
+        def side(start: int, count: int) -> MarginalColumn:
+            return numbers.get((start, count)) or MarginalColumn(start, count, 0, -1)
+
+        groups = [itertools.starmap(side, zip(row[::2], row[1::2], strict=True)) for row in pairs]
         rebuilt = cls(
-            tuple(MarginalColumn(*row) for row in rows),
+            columns,
             inputs,
-            tuple(
-                MarginalGroup(
-                    tuple(
-                        MarginalColumn(start, count, 0, -1)
-                        for start, count in zip(row[::2], row[1::2], strict=True)
-                    )
-                )
-                for row in pairs
-            ),
+            tuple(MarginalGroup(tuple(sides)) for sides in groups),
             group_length=length,
             undecided=spec.get("pairs_undecided") is True,
         )
@@ -353,15 +412,21 @@ def _shares(block: Block) -> MarginalColumn:
     return MarginalColumn(block.shares.start, block.shares.stop - block.shares.start, 0, -1)
 
 
-def _groups_of(schema: TableSchema, names: Sequence[tuple[str, ...]]) -> tuple[MarginalGroup, ...]:
+def _groups_of(
+    schema: TableSchema, names: Sequence[tuple[str, ...]], sides: Sequence[MarginalColumn]
+) -> tuple[MarginalGroup, ...]:
     """Groups of columns, in the order of the columns.
+
+    Args:
+        schema: of the table.
+        names: of the columns of each.
+        sides: what each column of the schema is in a group.
 
     Raises:
         SchemaError: a name is not one of a column but the label, a group is there twice, or they
             have too many cells together.
     """
-    blocks = blocks_of(schema)
-    order = {block.column.name: number for number, block in enumerate(blocks)}
+    order = {block.column.name: number for number, block in enumerate(blocks_of(schema))}
     found: dict[tuple[int, ...], MarginalGroup] = {}
     for group in names:
         said = " and ".join(group)
@@ -370,7 +435,7 @@ def _groups_of(schema: TableSchema, names: Sequence[tuple[str, ...]]) -> tuple[M
         key = tuple(sorted(order[name] for name in group))
         if key in found:
             raise SchemaError(f"marginals: {said} are there twice")
-        found[key] = MarginalGroup(tuple(_shares(blocks[number]) for number in key))
+        found[key] = MarginalGroup(tuple(sides[number] for number in key))
     cells = sum(group.dimension for group in found.values())
     if cells > _LARGEST:
         raise SchemaError(

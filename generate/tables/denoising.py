@@ -26,6 +26,9 @@ _FACTOR: Final = 4.0
 """Between one order of magnitude and the next."""
 _LEAST: Final = 0.25
 """The smallest of them, in standard deviations of the noise."""
+_FAINTEST: Final = 2.0**-10
+"""That in a table of several columns."""
+_EM_STEPS: Final = 100
 _NEXT: Final = 0.25
 """How likely a cell has the next order of magnitude to the last cell's, as against that one."""
 _JUMP: Final = 0.02
@@ -114,9 +117,39 @@ def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -
     return _adding_up(given, noisy, deviation)
 
 
-def _magnitudes(noise: float) -> Shares:
+def table_shares(noisy: Shares, noise: float) -> Shares:
+    """Shares of the cells of a table of several columns; none is 0.
+
+    There are many, and where columns go together most have next to nothing; what noise leaves above
+    0 in these, added up, would be rows in which they do not. So how frequent each order of
+    magnitude is, is learnt from the table itself (nonparametric maximum likelihood by the EM
+    algorithm, Laird 1978; empirical Bayes).
+
+    Args:
+        noisy: (cells,).
+        noise: standard deviation of the noise.
+
+    Returns:
+        float64 (cells,), positive, of sum 1.
+    """
+    deviation = max(noise, _EXACT)
+    means = np.tile(_magnitudes(deviation, _FAINTEST), (len(noisy), 1))
+
+    def given(shifted: Shares) -> Shares:
+        logs, found = _exponential(shifted, deviation, means)
+        chances = _chances(logs)
+        frequent = np.full(means.shape[1], 1 / means.shape[1])
+        for _ in range(_EM_STEPS):
+            frequent = _share_out(chances * frequent).mean(axis=0)
+        shares: Shares = (_share_out(chances * frequent) * found).sum(axis=1)
+        return shares
+
+    return _adding_up(given, noisy, deviation)
+
+
+def _magnitudes(noise: float, smallest: float = _LEAST) -> Shares:
     """Orders of magnitude that a share may have, from a part of the noise to 1, (orders,)."""
-    least = noise * _LEAST
+    least = noise * smallest
     orders = 1 + max(0, math.ceil(-math.log(least, _FACTOR)))
     means: Shares = np.minimum(least * _FACTOR ** np.arange(orders), 1.0)
     return means

@@ -111,6 +111,8 @@ class PairMarginal:
 def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal, ...]:
     """The two-way marginals that a release of a table holds, nothing if it holds none.
 
+    Those of categories and soft bins: what a network makes is differentiable with respect to these.
+
     Args:
         mean: mean features of each class.
         feature_map: of the release.
@@ -128,7 +130,7 @@ def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal
             (noisy[place] / size).T.reshape(-1, *(side.count for side in group.sides)),
         )
         for group, place in zip(marginals.groups, places, strict=True)
-        if len(group.sides) == _PAIR
+        if len(group.sides) == _PAIR and not any(side.cells for side in group.sides)
     )
 
 

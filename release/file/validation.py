@@ -176,13 +176,17 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
     try:
         groups = marginals.names_of_groups(schema)
         known = [
-            replace(MarginalFeatures.of(schema, groups=groups), group_length=marginals.group_length)
+            replace(
+                MarginalFeatures.of(schema, groups=groups, fine=fine),
+                group_length=marginals.group_length,
+            )
+            for fine in (False, True)
         ]
         if not groups and any(not column.kind.numeric for column in schema.features):
             known.append(MarginalFeatures.of(schema, numbers=False))
     except SchemaError as error:
         raise wrong from error
-    if marginals not in known:
+    if marginals.unmerged not in known:
         raise wrong
     moments = parts_of(feature_map).moments
     # Which number is the target, and how much larger it is, is the owner's choice.

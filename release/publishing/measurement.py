@@ -9,6 +9,7 @@ from ...common.features.joint import parts_of
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise
+from .merging import merged_cells
 from .selection import select_pairs
 from .weighing import CHOSEN, Weighed, is_undecided, with_pairs
 
@@ -21,7 +22,8 @@ def measure(
     Guarantee:
         With noise that is calibrated for the embedding's map it satisfies what that promises. Where
         an embedding leaves open which pairs of columns are measured, this follows from what has its
-        noise already, and the noise on pairs is the same whichever they are.
+        noise already, and so do the cells that numbers have in them; the noise on pairs is the same
+        whatever is chosen.
         (docs/privacy/proofs.md, statement 23.)
 
     Args:
@@ -47,9 +49,10 @@ def measure(
     products = _within(first, parts.moment_place)
     noise = float(first.noise()[products].max()) if private else 0.0
     chosen = select_pairs(parts, schema, noisy.sums[products].astype(float), noise, CHOSEN)
-    whole = with_pairs(feature_map, uniform, chosen)
+    shares = noisy.sums[_within(first, parts.marginal_place)].sum(axis=1)
+    whole = with_pairs(feature_map, uniform, chosen, merged_cells(feature_map.marginals, shares))
     later = _within(whole, of_pairs)
-    sums = np.empty((len(whole.rows), len(schema.classes)), dtype=np.int64)
+    sums = np.empty((whole.dimension, len(schema.classes)), dtype=np.int64)
     sums[~later] = noisy.sums
     sums[later] = _noisy(embedding, whole.where(later), None, private=private).sums
     return whole, NoisySums(sums, noisy.counts)
@@ -57,14 +60,15 @@ def measure(
 
 def _within(released: Weighed, place: slice) -> NDArray[np.bool_]:
     """Which rows of a release are from a place in the sums of its embedding."""
-    inside: NDArray[np.bool_] = (released.rows >= place.start) & (released.rows < place.stop)
+    rows = released.first_rows
+    inside: NDArray[np.bool_] = (rows >= place.start) & (rows < place.stop)
     return inside
 
 
 def _noisy(
     embedding: Embedding, released: Weighed, counts: NDArray[np.int64] | None, *, private: bool
 ) -> NoisySums:
-    sums, scale = embedding.sums[released.rows], released.scale
+    sums, scale = released.sums(embedding.sums), released.scale
     if private:
         return add_noise(sums, counts, scale)
     weight = scale.count_weight

@@ -80,7 +80,11 @@ def select_pairs(
         left += weight * (apart**2 - of_apart) / size**2
         doubt += 2 * (weight * of_apart / size**2) ** 2
     by_chance = NormalDist().inv_cdf(1 - min(count / len(marginals.groups), 0.5))
-    place_of = {block.shares.start: moments.places.get(block.first) for block in blocks_of(schema)}
+    place_of = {
+        start: moments.places.get(block.first)
+        for block in blocks_of(schema)
+        for start in (block.first, block.shares.start)  # of its number, or of its soft bins
+    }
     scores = []
     for group in marginals.groups:
         one, other = (place_of[side.start] for side in group.sides)

@@ -7,7 +7,7 @@ and which pairs of a table's columns are worth a measurement of their own, once 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeGuard
 
@@ -18,6 +18,7 @@ from ...common.adjacency import Adjacency
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.joint_image import JointImageFeatures
+from ...common.features.marginals import MarginalColumn, MarginalGroup
 from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
@@ -41,22 +42,58 @@ class Weighed:
 
     Attributes:
         feature_map: of the release.
-        rows: which rows of the embedding's sums are released, in this order, int64 (d,).
-        scale: of the noise on these.
+        rows: which rows of the embedding's sums are released, int64 (n,).
+        into: which row of the release each of these is added to, int64 (n,), in rising order; where
+            cells are merged, one row is the sum of several.
+        scale: of the noise on the rows of the release.
     """
 
     feature_map: FeatureMap
     rows: NDArray[np.int64]
+    into: NDArray[np.int64]
     scale: NoiseScale
 
     def noise(self) -> NDArray[np.int64]:
-        """Standard deviation of the noise on each row, int64 (d,)."""
-        return self.scale.sigmas(len(self.rows))
+        """Standard deviation of the noise on each row of the release, int64 (d,)."""
+        return self.scale.sigmas(self.dimension)
+
+    @property
+    def dimension(self) -> int:
+        """Of the release, d."""
+        return int(self.into[-1]) + 1
+
+    @property
+    def first_rows(self) -> NDArray[np.int64]:
+        """Of each row of the release, the first of the embedding's that is in it, int64 (d,)."""
+        return self.rows[np.searchsorted(self.into, np.arange(self.dimension))]
+
+    def sums(self, exact: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What is released, before there is noise on it.
+
+        Args:
+            exact: sums of an embedding, int64 (D, c).
+
+        Returns:
+            int64 (d, c).
+        """
+        added = np.zeros((self.dimension, exact.shape[1]), dtype=np.int64)
+        np.add.at(added, self.into, exact[self.rows])
+        return added
 
     def where(self, chosen: NDArray[np.bool_]) -> Weighed:
-        """Some of the rows, of the same map, with the noise that they have among all."""
-        numbers = np.flatnonzero(chosen)
-        return replace(self, rows=self.rows[numbers], scale=self.scale.of_rows(numbers))
+        """Some rows of the release, of the same map, with the noise that they have among all.
+
+        Args:
+            chosen: bool (d,).
+        """
+        numbers = np.cumsum(chosen) - 1
+        kept = chosen[self.into]
+        return replace(
+            self,
+            rows=self.rows[kept],
+            into=numbers[self.into[kept]],
+            scale=self.scale.of_rows(np.flatnonzero(chosen)),
+        )
 
 
 def weighed(embedding: Embedding, scale: NoiseScale, adjacency: Adjacency) -> Weighed:
@@ -103,7 +140,7 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
         return with_pairs(feature_map, scale, range(min(CHOSEN, groups) if clear else 0))
     every = np.arange(feature_map.dimension)
     if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
-        return Weighed(feature_map, every, scale)
+        return Weighed(feature_map, every, every, scale)
     of_main, of_pixels = feature_map.weights_of_parts
     border = feature_map.main.dimension
     # Beside a network whose features may be opposite the noise is for more than pixels need.
@@ -113,7 +150,8 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
         if dim
         else (feature_map.main, every[:border], of_main)
     )
-    found = Weighed(part, rows, replace(scale, factors=np.full(len(rows), 1 / weight)))
+    factors = np.full(len(rows), 1 / weight)
+    found = Weighed(part, rows, np.arange(len(rows)), replace(scale, factors=factors))
     found.noise()
     return found
 
@@ -123,29 +161,66 @@ def is_undecided(feature_map: FeatureMap) -> TypeGuard[JointFeatures]:
     return isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided
 
 
-def with_pairs(feature_map: JointFeatures, scale: NoiseScale, chosen: Sequence[int]) -> Weighed:
+def with_pairs(
+    feature_map: JointFeatures,
+    scale: NoiseScale,
+    chosen: Sequence[int],
+    merging: Mapping[MarginalColumn, MarginalColumn] | None = None,
+) -> Weighed:
     """What a release is made of that has these of the pairs that an embedding holds.
 
     Args:
         feature_map: of the embedding.
         scale: of the noise on the map's features, whatever its parts weigh.
         chosen: the pairs' numbers, in the order of the map.
+        merging: columns with merged cells in place of those that pairs have; none are merged if
+            None.
 
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
     """
-    released = feature_map.choosing(chosen, _LENGTH)
+    released = feature_map.choosing(chosen, _LENGTH, merging)
     before, after = parts_of(feature_map), parts_of(released)
-    tables = list(zip(feature_map.marginals.entries, feature_map.marginals.places, strict=True))
-    columns = len(feature_map.marginals.columns)
-    kept = [*tables[:columns], *(tables[columns + number] for number in chosen)]
-    rows = [np.arange(before.split)]
-    factors = [np.full(before.split, after.main_weight / before.main_weight)]
-    for (entry, place), new in zip(kept, released.marginals.entries, strict=True):
-        rows.append(before.marginal_place.start + np.arange(place.start, place.stop))
-        factors.append(np.full(len(rows[-1]), after.weight * new / (before.weight * entry)))
+    marginals, left = feature_map.marginals, released.marginals
+    columns = len(marginals.columns)
+    numbers = [*range(columns), *(columns + number for number in chosen)]
+    rows, factors = [np.arange(before.split)], [after.main_weight / before.main_weight]
+    into = [rows[0]]
+    for number, table, new in zip(numbers, left.tables, left.entries, strict=True):
+        place, entry = marginals.places[number], marginals.entries[number]
+        cells = np.arange(place.stop - place.start)
+        rows.append(before.marginal_place.start + place.start + cells)
+        group = marginals.tables[number]
+        if isinstance(group, MarginalGroup) and isinstance(table, MarginalGroup):
+            cells = _merged(group, table)
+        into.append(cells)
+        factors.append(after.weight * new / (before.weight * entry))
     rows.append(np.arange(before.moment_place.start, before.moment_place.stop))
-    factors.append(np.full(len(rows[-1]), after.moment_weight / before.moment_weight))
-    found = Weighed(released, np.concatenate(rows), replace(scale, factors=np.concatenate(factors)))
+    into.append(np.arange(len(rows[-1])))
+    factors.append(after.moment_weight / before.moment_weight)
+    sizes = [before.split, *(table.dimension for table in left.tables), len(rows[-1])]
+    starts = np.cumsum([0, *sizes[:-1]])
+    order = [np.argsort(cells, kind="stable") for cells in into]
+    found = Weighed(
+        released,
+        np.concatenate([each[sorted_] for each, sorted_ in zip(rows, order, strict=True)]),
+        np.concatenate(
+            [start + cells[by] for start, cells, by in zip(starts, into, order, strict=True)]
+        ),
+        replace(scale, factors=np.repeat(factors, sizes)),
+    )
     found.noise()
+    return found
+
+
+def _merged(before: MarginalGroup, after: MarginalGroup) -> NDArray[np.int64]:
+    """Which cell of a group with merged cells each cell of the group is in."""
+    found = np.zeros(1, dtype=np.int64)
+    for one, other in zip(before.sides, after.sides, strict=True):
+        cells = np.arange(one.dimension)
+        if other.merged:
+            cells = np.searchsorted(other.merged, cells, side="right") - 1
+            if one.missing >= 0:
+                cells[-1] = other.dimension - 1
+        found = np.add.outer(found * other.dimension, cells).flatten()
     return found

@@ -11,12 +11,14 @@ is what the other features make it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from ....common.features.joint import Parts
@@ -102,9 +104,16 @@ class Correlations:
     Args:
         released: of the class.
         records: rows with the columns that all rows will have, (n, record size).
+        counted: pairs of columns that the release says more of, by where a record has their numbers
+            or categories: products say nothing of these.
     """
 
-    def __init__(self, released: ReleasedMoments, records: Tensor) -> None:
+    def __init__(
+        self,
+        released: ReleasedMoments,
+        records: Tensor,
+        counted: Collection[tuple[int, int]] = (),
+    ) -> None:
         self._released = released
         z = released.factors(records).double()
         self._mean, self._scale = z.mean(dim=0), z.std(dim=0, correction=0)
@@ -115,10 +124,10 @@ class Correlations:
         self._weight = float((1 / z.square().sum(dim=1)).mean())
         column = released.columns()
         self._free = torch.outer(varies, varies) & (column[:, None] != column)
-        # Released products are of columns with the means of the class, of which the rows' are one
-        # estimate and the released ones another: half of what these say of a mean is believed.
+        # About the rows' means, by the released products with the constant, too: where columns go
+        # together, these are others than the rows', because |z|^2 is.
         centre = torch.eye(len(z[0]), dtype=torch.float64)
-        centre[1:, 0] = -self._mean[1:] / CONSTANT / 2
+        centre[1:, 0] = -self._mean[1:] / CONSTANT
         size = torch.outer(self._scale, self._scale) * self._weight
         lacking = centre @ (torch.from_numpy(released.products) - _products(z, z)) @ centre.T
         lacking = (lacking / size).clamp(-1, 1)
@@ -140,7 +149,8 @@ class Correlations:
         believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + self._ridge)
         among = self._free & is_number[:, None] & is_number
         likely = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
-        self._theta = torch.where(among, -torch.linalg.inv(likely), 0.0)
+        joined = _joined(released.features.places, counted, len(column))
+        self._theta = torch.where(among & ~joined, -torch.linalg.inv(likely), 0.0)
 
     def _standard(self, z: Tensor) -> Tensor:
         """What products of standardised numbers and indicators are, weighed as released ones."""
@@ -162,6 +172,25 @@ class Correlations:
         """What exchanges between the first half of some rows and the other one change."""
         places = self._released.features.places
         return ProductPull(self.standardised(records), self._theta.float(), places)
+
+
+def _of_pairs(
+    places: Mapping[int, slice], counted: Collection[tuple[int, int]], size: int
+) -> Tensor:
+    """Which products are of such a pair, bool (size, size)."""
+    found = torch.zeros((size, size), dtype=torch.bool)
+    for pair in counted:
+        if all(start in places for start in pair):
+            one, other = (places[start] for start in pair)
+            found[one, other] = found[other, one] = True
+    return found
+
+
+def _joined(places: Mapping[int, slice], counted: Collection[tuple[int, int]], size: int) -> Tensor:
+    """Which products are of two columns that such pairs lead from one to the other of."""
+    _, component = connected_components(_of_pairs(places, counted, size).numpy(), directed=False)
+    one = torch.from_numpy(component)
+    return one[:, None] == one
 
 
 class ProductPull:

@@ -7,26 +7,36 @@ log-linear model, or Markov random field). A coefficient is held back by a ridge
 the noise over that of how cells of its table differ from independent columns, which is what the
 released shares leave when noise is taken off (empirical Bayes). Of a table in which nothing goes
 together, so, nothing is believed, and of cells that hardly any row has, little.
+
+Columns that determine one another hardly get together by chance, exchange by exchange: rows begin
+as the pairs along a tree say (Chow and Liu 1968, "Approximating Discrete Probability Distributions
+with Dependence Trees"), the pairs that say most, and so do the coefficients.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from torch import Tensor
 
 from ....common.features.joint import Parts
-from ....common.features.marginals import MarginalFeatures
+from ....common.features.marginals import MarginalColumn, MarginalFeatures, MarginalGroup
 from ....common.schema.encoding import Block
+from ..denoising import table_shares
 
 _RATE: Final = 0.2
 _BATCH: Final = 2_000
 _EXACT: Final = 1e-9
 """Shares of cells, and variances of what goes together, are at least that."""
+_TINY: Final = 1e-300
+_FITTING_STEPS: Final = 20
+_PAIR: Final = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +99,21 @@ class Counts:
                 of_table = torch.outer(alone[place], of_table).flatten()
                 stride *= side.dimension
             expected.append(of_table)
-        self._wanted = torch.from_numpy(released.shares)
-        self._scale = torch.cat(expected).clamp(min=_EXACT).sqrt()
+        self._tables = [
+            _Table(table, _likely(noisy, released.noise, [alone[place] for place in of]), start)
+            for table, noisy, of, start in zip(
+                tables,
+                np.split(released.shares, sizes.cumsum(0)[:-1]),
+                [[self._sides.index(side) for side in table.sides] for table in tables],
+                self._start.tolist(),
+                strict=True,
+            )
+        ]
+        self._wanted = torch.cat([table.shares.flatten() for table in self._tables])
+        self._expected = torch.cat(expected).clamp(min=_EXACT)
+        self._scale = self._expected.sqrt()
         # In these units shares of independent rows have a variance that is alike in all cells.
-        lacking = (self._wanted - torch.cat(expected)) / self._scale
+        lacking = (torch.from_numpy(released.shares) - torch.cat(expected)) / self._scale
         noise = (released.noise / self._scale).square()
         weights = self._scale**4
         left, doubt, total = (
@@ -106,6 +127,67 @@ class Counts:
             side.start: (place, self._stride[place].nonzero()[:, 0])
             for place, side in enumerate(self._sides)
         }
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The columns of the tables of two, by where a record has their numbers or categories."""
+        groups = (table.group for table in self._tables)
+        starts = (tuple(side.start for side in group.sides) for group in groups)
+        return [pair for pair in starts if len(pair) == _PAIR]
+
+    def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
+        """Put rows together as pairs along a tree say, and let the energy ask for that.
+
+        Every column keeps its values.
+
+        Args:
+            records: (n, record size), changed in place.
+            blocks: the columns.
+            random: breaks ties.
+        """
+        place_of = {
+            start: block.place for block in blocks for start in (block.first, block.shares.start)
+        }
+        codes = self.codes(records).numpy()
+        for parent, child, table in self._tree():
+            cells = slice(table.start, table.start + table.group.dimension)
+            ratio = (table.shares.flatten() + _EXACT) / self._expected[cells]
+            self._theta[cells] = self._scale[cells] * ratio.log()
+            one, other = (self._sides.index(side) for side in (parent, child))
+            shares = table.shares if table.group.sides[0] == parent else table.shares.T
+            likely = shares.cumsum(dim=1).numpy()
+            drawn = random.random(len(codes)) * likely[codes[:, one], -1]
+            wanted = (likely[codes[:, one]] < drawn[:, None]).sum(axis=1)
+            # Who wants a cell gets a value from it, or from one near by if there are none left.
+            rows, values = (
+                torch.from_numpy(np.lexsort((random.random(len(codes)), cells)))
+                for cells in (wanted, codes[:, other])
+            )
+            place = place_of[child.start]
+            records[rows, place] = records[values, place]
+            codes[rows, other] = codes[values, other]
+
+    def _tree(self) -> list[tuple[MarginalColumn, MarginalColumn, _Table]]:
+        """Pairs without a circle, parents first, whose mutual information is largest in all."""
+        pairs = [table for table in self._tables if len(table.group.sides) == _PAIR]
+        weights = np.zeros((len(self._sides), len(self._sides)))
+        between = {}
+        for table in pairs:
+            one, other = sorted(self._sides.index(side) for side in table.group.sides)
+            weights[one, other] = -max(table.information, _EXACT)
+            between[one, other] = table
+        tree = minimum_spanning_tree(weights)
+        found, seen = [], set()
+        for root in range(len(self._sides)):
+            if root in seen:
+                continue
+            order, before = breadth_first_order(tree, root, directed=False)
+            seen.update(order.tolist())
+            for child in order[1:]:
+                parent = int(before[child])
+                table = between[min(parent, child), max(parent, child)]
+                found.append((self._sides[parent], self._sides[child], table))
+        return found
 
     @property
     def coefficients(self) -> Tensor:
@@ -143,6 +225,47 @@ class Counts:
         return CountPull(codes, cells, self.coefficients, self._stride, self._tables_of)
 
 
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Columns together.
+
+    Attributes:
+        group: which.
+        shares: likely ones, float64 (cells of the first column, of the second, and so on).
+        start: of its cells among those of all tables.
+    """
+
+    group: MarginalGroup
+    shares: Tensor
+    start: int
+
+    @property
+    def information(self) -> float:
+        """Mutual information of two columns, in nats."""
+        alone = torch.outer(self.shares.sum(dim=1), self.shares.sum(dim=0))
+        return float(torch.special.xlogy(self.shares, self.shares / alone.clamp(min=_TINY)).sum())
+
+
+def _likely(noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]) -> Tensor:
+    """Shares of a table's cells as they are likely to be, and of columns as rows have them.
+
+    Args:
+        noisy: of all cells, (cells,).
+        noise: standard deviation on each.
+        alone: shares of the cells of each column, (cells of that,).
+
+    Returns:
+        float64 (cells of the first column, of the second, and so on).
+    """
+    shares = torch.from_numpy(table_shares(noisy, noise)).view([len(each) for each in alone])
+    for _ in range(_FITTING_STEPS):  # iterative proportional fitting (Deming and Stephan 1940)
+        for axis, each in enumerate(alone):
+            others = [other for other in range(shares.dim()) if other != axis]
+            ratio = each / shares.sum(dim=others).clamp(min=_TINY)
+            shares = shares * ratio.view([-1 if at == axis else 1 for at in range(shares.dim())])
+    return shares
+
+
 class CountPull:
     """By how much the energy grows if two rows exchange their values of a column.
 
@@ -169,9 +292,9 @@ class CountPull:
 
     def gain(self, block: Block) -> Tensor | float:
         """Of each pair of rows, if they exchange their values of a column, (n,)."""
-        if block.shares.start not in self._tables_of:
+        if (found := self._of(block)) is None:
             return 0.0
-        side, tables = self._tables_of[block.shares.start]
+        side, tables = found
         one, other = self._cells[:, tables].split(self._half)
         moved = self._moved(side, tables)
         now = self._energy[one] + self._energy[other]
@@ -180,14 +303,19 @@ class CountPull:
 
     def exchanged(self, block: Block, chosen: Tensor) -> None:
         """Some pairs, int64 (m,), have exchanged their values of a column."""
-        if block.shares.start not in self._tables_of:
+        if (found := self._of(block)) is None:
             return
-        side, tables = self._tables_of[block.shares.start]
+        side, tables = found
         moved = self._moved(side, tables)[chosen]
         self._cells[chosen[:, None], tables] += moved
         self._cells[chosen[:, None] + self._half, tables] -= moved
         both = torch.stack([chosen, chosen + self._half])
         self._codes[both, side] = self._codes[both.flip(0), side]
+
+    def _of(self, block: Block) -> tuple[int, Tensor] | None:
+        """Which side a column is, and of which tables: by its number, or by its soft bins."""
+        found = self._tables_of.get(block.first)
+        return found or self._tables_of.get(block.shares.start)
 
     def _moved(self, side: int, tables: Tensor) -> Tensor:
         """How far cells of tables move in rows of the first half, (n, tables)."""

@@ -66,10 +66,13 @@ class SwapMoves:
             records: (n, record size), values 0..1, changed in place.
             advance: is told how near the mean features are.
         """
+        counts = None if self._goal.counts is None else Counts(self._goal.counts, records)
+        if counts is not None:
+            counts.begin(records, self._goal.blocks, self._random)
+            self._energies.append(counts)
         if self._goal.moments is not None:
-            self._energies.append(Correlations(self._goal.moments, records))
-        if self._goal.counts is not None:
-            self._energies.append(Counts(self._goal.counts, records))
+            counted = () if counts is None else counts.pairs
+            self._energies.append(Correlations(self._goal.moments, records, counted))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW

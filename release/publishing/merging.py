@@ -1,0 +1,53 @@
+"""Which cells a number has in a pair of columns: about as many records in each.
+
+Between wide bounds, or where numbers are skewed, as money is, most records lie in a few of equally
+spaced cells, and a pair says next to nothing of how they go together. What is released of each
+column by itself says where records lie, so neighbouring cells are merged by that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.features.marginals import MarginalColumn, MarginalFeatures
+
+MOST: Final = 16
+"""A merged cell has at most one in so many records, unless it is one cell."""
+
+
+def merged_cells(
+    marginals: MarginalFeatures, noisy: NDArray[np.int64]
+) -> dict[MarginalColumn, MarginalColumn]:
+    """Numeric columns with merged cells, in place of those that they have by themselves.
+
+    Guarantee:
+        A function of its arguments, of which `noisy` has its noise already.
+        (docs/privacy/proofs.md, statement 23.)
+
+    Args:
+        marginals: of an embedding's map.
+        noisy: sums over all classes of the cells of its columns with noise, int64 (cells,), or
+            more, of which the others are behind.
+    """
+    return {
+        column: _merged(column, noisy[place].astype(np.float64))
+        for column, place in zip(marginals.columns, marginals.places, strict=False)
+        if column.cells
+    }
+
+
+def _merged(column: MarginalColumn, noisy: NDArray[np.float64]) -> MarginalColumn:
+    shares = noisy[: column.cells].clip(0)
+    most = shares.sum() / MOST
+    firsts, so_far = [0], 0.0
+    for cell, share in enumerate(shares):
+        # What many records have in common is a cell by itself.
+        if cell > firsts[-1] and (so_far + share > most or share >= most):
+            firsts.append(cell)
+            so_far = 0.0
+        so_far += share
+    return replace(column, merged=tuple(firsts))
