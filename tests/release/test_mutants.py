@@ -27,8 +27,8 @@ from dpntk.common.errors import BudgetError, DpntkError
 from dpntk.common.features import base as feature_maps
 from dpntk.common.features import infinite_ntk as relu_kernel
 from dpntk.common.features.base import FeatureMap
-from dpntk.common.features.joint import Parts
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.joint import Parts, parts_of
+from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry, Ledger
 from dpntk.common.schema import privacy_unit
@@ -57,6 +57,7 @@ from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
 from dpntk.release.publishing import measurement, parameters, weighing
 from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing.merging import merged_cells
 from dpntk.release.publishing.selection import select_pairs
 from dpntk.release.publishing.weighing import Weighed
 from tests.common.features import test_infinite_ntk as test_relu_kernel
@@ -290,6 +291,24 @@ def pairs_chosen_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
             return select_pairs(parts, schema, exact, 0.0, count)
 
         monkeypatch.setattr(measurement, "select_pairs", peeking)
+        return right(embedding, released, uniform, private=private)
+
+    everywhere(monkeypatch, right, measure)
+
+
+def cells_merged_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measurement.measure
+
+    def measure(
+        embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
+    ) -> tuple[Weighed, NoisySums]:
+        def peeking(
+            marginals: MarginalFeatures, noisy: Integers
+        ) -> dict[MarginalColumn, MarginalColumn]:
+            place = parts_of(embedding.feature_map).marginal_place
+            return merged_cells(marginals, embedding.sums[place].sum(axis=1))
+
+        monkeypatch.setattr(measurement, "merged_cells", peeking)
         return right(embedding, released, uniform, private=private)
 
     everywhere(monkeypatch, right, measure)
@@ -629,6 +648,10 @@ MUTANTS = [
     ),
     Mutant(
         pairs_chosen_by_exact_sums,
+        test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
+    ),
+    Mutant(
+        cells_merged_by_exact_sums,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
     ),
     Mutant(

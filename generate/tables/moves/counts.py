@@ -99,17 +99,14 @@ class Counts:
                 of_table = torch.outer(alone[place], of_table).flatten()
                 stride *= side.dimension
             expected.append(of_table)
-        self._tables = [
-            _Table(table, _likely(noisy, released.noise, [alone[place] for place in of]), start)
-            for table, noisy, of, start in zip(
-                tables,
-                np.split(released.shares, sizes.cumsum(0)[:-1]),
-                [[self._sides.index(side) for side in table.sides] for table in tables],
-                self._start.tolist(),
-                strict=True,
+        noisy = np.split(released.shares, sizes.cumsum(0)[:-1])
+        likely = [
+            _likely(
+                shares, released.noise, [alone[self._sides.index(side)] for side in table.sides]
             )
+            for table, shares in zip(tables, noisy, strict=True)
         ]
-        self._wanted = torch.cat([table.shares.flatten() for table in self._tables])
+        self._wanted = torch.cat(likely)
         self._expected = torch.cat(expected).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
         # In these units shares of independent rows have a variance that is alike in all cells.
@@ -123,6 +120,13 @@ class Counts:
         variance = ((left - doubt.sqrt()) / total).clamp(_EXACT, 1.0)
         self._ridge = noise / variance.repeat_interleave(sizes)
         self._theta = torch.zeros_like(self._wanted)
+        believed = self._expected + (self._wanted - self._expected) / (1 + self._ridge)
+        self._tables = [
+            _Table(table, shares.view([side.dimension for side in table.sides]), start)
+            for table, shares, start in zip(
+                tables, believed.split(sizes.tolist()), self._start.tolist(), strict=True
+            )
+        ]
         self._tables_of = {
             side.start: (place, self._stride[place].nonzero()[:, 0])
             for place, side in enumerate(self._sides)
@@ -151,7 +155,7 @@ class Counts:
         codes = self.codes(records).numpy()
         for parent, child, table in self._tree():
             cells = slice(table.start, table.start + table.group.dimension)
-            ratio = (table.shares.flatten() + _EXACT) / self._expected[cells]
+            ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
             self._theta[cells] = self._scale[cells] * ratio.log()
             one, other = (self._sides.index(side) for side in (parent, child))
             shares = table.shares if table.group.sides[0] == parent else table.shares.T
@@ -231,7 +235,8 @@ class _Table:
 
     Attributes:
         group: which.
-        shares: likely ones, float64 (cells of the first column, of the second, and so on).
+        shares: what is believed of them, float64 (cells of the first column, of the second, and so
+            on), positive.
         start: of its cells among those of all tables.
     """
 
@@ -255,7 +260,7 @@ def _likely(noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]) -
         alone: shares of the cells of each column, (cells of that,).
 
     Returns:
-        float64 (cells of the first column, of the second, and so on).
+        float64 (cells,).
     """
     shares = torch.from_numpy(table_shares(noisy, noise)).view([len(each) for each in alone])
     for _ in range(_FITTING_STEPS):  # iterative proportional fitting (Deming and Stephan 1940)
@@ -263,7 +268,7 @@ def _likely(noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]) -
             others = [other for other in range(shares.dim()) if other != axis]
             ratio = each / shares.sum(dim=others).clamp(min=_TINY)
             shares = shares * ratio.view([-1 if at == axis else 1 for at in range(shares.dim())])
-    return shares
+    return shares.flatten()
 
 
 class CountPull:

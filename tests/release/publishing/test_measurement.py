@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,9 @@ import torch
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SchemaError
 from dpntk.common.features.joint import JointFeatures, parts_of
+from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures
 from dpntk.common.features.registry import feature_map_from_spec
+from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed
 from dpntk.embed.exact.joint import ExactMarginals
@@ -36,16 +39,23 @@ CLEAR = PrivacyParameters(100.0, 1e-5)
 """So little noise that 400 rows are enough to choose pairs."""
 
 
-def embedded(folder: Path, count: int = 400) -> Embedding:
+def embedded(folder: Path, count: int = 400, missing: float = 0.0) -> Embedding:
     """Of rows in which the town follows from the grade, and nothing else from anything."""
     random = np.random.default_rng(0)
     lines = [HEADER]
     for number in range(count):
         grade, town = (("low", "Ulm"), ("mid", "Bonn"), ("high", "other"))[random.integers(3)]
         age, pay, ill = random.integers(100), random.uniform(0, 1000), random.choice(["no", "yes"])
-        lines.append(f"{number},{age},{pay:.2f},{grade},{town},{ill}")
+        known = "" if missing and random.random() < missing else f"{pay:.2f}"
+        lines.append(f"{number},{age},{known},{grade},{town},{ill}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
     return embed(folder / "rows.csv", OPTIONS, SourceOptions(schema=PEOPLE))
+
+
+def merged(marginals: MarginalFeatures, every: int) -> dict[MarginalColumn, MarginalColumn]:
+    """So many cells of a number are one."""
+    numbers = (column for column in marginals.columns if column.cells)
+    return {each: replace(each, merged=tuple(range(0, each.cells, every))) for each in numbers}
 
 
 def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
@@ -108,8 +118,10 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
         sums.add(record[None], np.zeros(1, dtype=np.int64))
         added.append(sums.sums[:, 0])
     most = 1 / Fraction(uniform.noise_multiplier) ** 2
-    for chosen in ([0], [1, 4], [0, 1, 2, 3, 4, 5]):
-        released = with_pairs(feature_map, uniform, chosen)
+    ways = itertools.product(([0], [1, 4], [0, 1, 2, 3, 4, 5]), (None, 1, 7, 1000))
+    for chosen, every in ways:
+        merging = every and merged(feature_map.marginals, every)
+        released = with_pairs(feature_map, uniform, chosen, merging or None)
         variances = [Fraction(int(s) ** 2) - Fraction(SMOOTHING) ** 2 for s in released.noise()]
         of_count = Fraction(uniform.count_weight**2) / Fraction(uniform.sigma**2 - 9)
 
@@ -117,7 +129,7 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
             whole = (int(value) ** 2 for value in change)
             return sum((v / s for v, s in zip(whole, variances, strict=True)), Fraction(0))
 
-        for one, other in combinations([row[released.rows] for row in added], 2):
+        for one, other in combinations([released.sums(row[:, None])[:, 0] for row in added], 2):
             if adjacency is Adjacency.ADD_REMOVE:
                 assert over_noise(one) + of_count <= most
                 continue
@@ -125,12 +137,15 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
             assert over_noise(one) + over_noise(other) + 2 * of_count <= most
 
 
-def test_chosen_pairs_have_the_noise_that_the_release_says(tmp_path: Path) -> None:
+def test_chosen_pairs_have_the_noise_that_the_release_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Chances are below 1e-9 that the noise of a part is off by six standard errors."""
     embedding = embedded(tmp_path)
+    monkeypatch.setattr(measurement, "merged_cells", lambda of, noisy: merged(of, 9))
     exact = unrecorded_release(embedding, EXACT)
     made = unrecorded_release(embedding, CLEAR)
-    # All six pairs are chosen in both.
+    # All six pairs are chosen in both, and cells are merged alike.
     assert made.feature_map.spec() == exact.feature_map.spec()
     noise = (made.embedding - exact.embedding) / made.noise_per_coordinate
     parts = parts_of(made.feature_map)
@@ -138,6 +153,35 @@ def test_chosen_pairs_have_the_noise_that_the_release_says(tmp_path: Path) -> No
     for place in (slice(0, parts.split), parts.group_place, parts.moment_place):
         part = noise[place].astype(float)
         assert np.mean(part**2) == pytest.approx(1, abs=6.2 * (2 / part.size) ** 0.5)
+
+
+@pytest.mark.parametrize("every", [1, 5, 64])
+def test_pairs_with_merged_cells_are_contingency_tables_of_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    """Counted from the rows by their cells, one by one; that of missing values stays by itself."""
+    embedding = embedded(tmp_path, missing=0.3)
+    monkeypatch.setattr(measurement, "merged_cells", lambda of, noisy: merged(of, every))
+    made = unrecorded_release(embedding, EXACT)
+    parts = parts_of(made.feature_map)
+    assert parts.marginals is not None
+    names = parts.marginals.names_of_groups(PEOPLE)
+    group = parts.marginals.groups[names.index(("age", "pay"))]
+    age, pay = group.sides
+    assert pay.dimension == -(-pay.cells // every) + 1
+    size = parts.weight * parts.marginals.group_entry
+    place = parts.marginals.places[len(parts.marginals.columns) + names.index(("age", "pay"))]
+    sums = made.embedding[parts.marginal_place][place].sum(axis=1) * 400 / size
+    source = open_source(tmp_path / "rows.csv", SourceOptions(schema=PEOPLE))
+    records = torch.from_numpy(np.concatenate([batch.records for batch in source.batches(400)]))
+    expected = np.zeros(group.dimension)
+    for record in records.long():
+        of_age = int(2 * record[age.start] * (age.cells - 1) + 255) // 510 // every
+        of_pay = int(2 * record[pay.start] * (pay.cells - 1) + 255) // 510 // every
+        if record[pay.missing] > 0:
+            of_pay = pay.dimension - 1
+        expected[of_age * pay.dimension + of_pay] += 1
+    assert sums == pytest.approx(expected, abs=1e-3)
 
 
 def test_released_pairs_are_contingency_tables(

@@ -1,0 +1,111 @@
+"""Cells of a number in a pair of columns follow from what is released of the column."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from dpntk.common.errors import SchemaError
+from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures, MarginalGroup
+from dpntk.release.publishing.merging import MOST, merged_cells
+
+NUMBER = MarginalColumn(0, 1, 64, -1)
+OTHER = MarginalColumn(1, 1, 30, 5)
+WORDS = MarginalColumn(2, 3, 0, -1)
+MARGINALS = MarginalFeatures((NUMBER, OTHER, WORDS), 6)
+
+
+def shares_of(number: list[float]) -> list[int]:
+    rest = [0] * (MARGINALS.dimension - len(number))
+    return [round(1e9 * share) for share in number] + rest
+
+
+def firsts(number: list[float]) -> tuple[int, ...]:
+    return merged_cells(MARGINALS, np.array(shares_of(number)))[NUMBER].merged
+
+
+def test_cells_hold_about_as_many_records_each() -> None:
+    """As money is: nearly all between the first few of 64 points between the bounds."""
+    shares = np.exp(-np.arange(64) / 6)
+    shares /= shares.sum()
+    found = firsts(shares.tolist())
+    assert len(found) < 30
+    sums = [shares[one:other].sum() for one, other in pairwise((*found, 64))]
+    for size, (one, other) in zip(sums, pairwise((*found, 64)), strict=True):
+        assert size <= 1 / MOST or other == one + 1
+    for one, other in pairwise(sums):  # else they were one
+        assert one + other > 1 / MOST
+
+
+def test_what_many_have_in_common_is_a_cell_by_itself() -> None:
+    shares = [0.5 / 63] * 64
+    shares[40] = 0.5
+    found = firsts(shares)
+    assert {40, 41} <= set(found)
+
+
+def test_noise_below_zero_counts_for_nothing() -> None:
+    shares = [-1.0] * 64
+    shares[7] = 1.0
+    assert firsts(shares) == (0, 7, 8)
+    assert firsts([-1.0] * 64) == tuple(range(64))  # nothing is known: nothing is merged
+
+
+def test_words_and_missing_values_stay_as_they_are() -> None:
+    found = merged_cells(MARGINALS, np.array(shares_of([1 / 64] * 64)))
+    assert set(found) == {NUMBER, OTHER}
+    assert found[OTHER].dimension == len(found[OTHER].merged) + 1
+
+
+def test_every_value_has_one_cell_that_holds_its_neighbours() -> None:
+    merged = MarginalColumn(1, 1, 30, 5, (0, 3, 4, 20))
+    records = torch.zeros((257, 6), dtype=torch.int64)
+    records[:256, 1] = torch.arange(256)
+    records[256, 5] = 255
+    before, after = OTHER.cell(records), merged.cell(records)
+    expected = [[0] * 3, [1], [2] * 16, [3] * 10, [4]]  # of the 30 cells and that of missing values
+    flat = [cell for part in expected for cell in part]
+    assert after.tolist() == [flat[cell] for cell in before.tolist()]
+    assert int(after.max()) == merged.dimension - 1
+
+
+def grouped(*sides: MarginalColumn) -> MarginalFeatures:
+    return MarginalFeatures(MARGINALS.columns, 6, (MarginalGroup(sides),))
+
+
+def test_a_map_with_merged_cells_is_rebuilt() -> None:
+    merged = MarginalColumn(1, 1, 30, 5, (0, 3, 4, 20))
+    made = grouped(merged, WORDS)
+    again = MarginalFeatures.from_spec(made.spec(), {})
+    assert again == made
+    assert again.unmerged == grouped(OTHER, WORDS)
+    records = torch.randint(0, 256, (50, 6), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(again.hits(records), made.hits(records))
+
+
+@pytest.mark.parametrize("firsts", [(1, 2), (0, 3, 3), (0, 4, 2), (0, 30)])
+def test_cells_that_cannot_be_merged_so_are_refused(firsts: tuple[int, ...]) -> None:
+    with pytest.raises(SchemaError):
+        grouped(MarginalColumn(1, 1, 30, 5, firsts), WORDS)
+    spec = grouped(MarginalColumn(1, 1, 30, 5, (0, 3)), WORDS).spec()
+    with pytest.raises(SchemaError):
+        MarginalFeatures.from_spec({**spec, "pairs_merged": [[1, *firsts]]}, {})
+
+
+@pytest.mark.parametrize(
+    "merging", [[[3, 0, 1]], [[1, 0, 3], [2, 0, 1]], [["1", 0]], [1], {}, [[1]]]
+)
+def test_merged_cells_of_what_is_in_no_pair_are_refused(merging: object) -> None:
+    spec = grouped(MarginalColumn(1, 1, 30, 5, (0, 3)), WORDS).spec()
+    with pytest.raises(SchemaError):
+        MarginalFeatures.from_spec({**spec, "pairs_merged": merging}, {})
+
+
+def test_a_side_is_a_column_of_the_table() -> None:
+    with pytest.raises(SchemaError):
+        grouped(MarginalColumn(1, 1, 29, 5), WORDS)
+    with pytest.raises(SchemaError):
+        MarginalFeatures((MarginalColumn(0, 1, 64, -1, (0, 5)),), 6)
