@@ -11,6 +11,7 @@ is what the other features make it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,8 @@ _SQUARES: Final = 0.3
 _LEAST_SQUARE: Final = 0.2
 """and what it is at least."""
 _EXACT: Final = 1e-12
+_SURE: Final = 2.0
+"""So many standard deviations of the noise are more than that explains."""
 _LIKE_OTHERS: Final = 8.0
 """Pairs of columns with so many products are half like all pairs, half like themselves."""
 
@@ -104,8 +107,8 @@ class Correlations:
     Args:
         released: of the class.
         records: rows with the columns that all rows will have, (n, record size).
-        counted: pairs of columns that the release says more of, by where a record has their numbers
-            or categories: products say nothing of these.
+        counted: pairs of columns of which rows have tables already, by where a record has their
+            numbers or categories: the energy begins without what these bring about.
     """
 
     def __init__(
@@ -125,11 +128,14 @@ class Correlations:
         column = released.columns()
         self._free = torch.outer(varies, varies) & (column[:, None] != column)
         # About the rows' means, by the released products with the constant, too: where columns go
-        # together, these are others than the rows', because |z|^2 is.
+        # together, these are others than the rows', as |z|^2 is. Where that is no more than noise
+        # explains, half of it is believed: much noise would come with it.
+        apart = torch.from_numpy(released.products) - _products(z, z)
+        explained = _SURE**2 * released.noise**2 / apart[0].square().clamp(min=_EXACT**2)
         centre = torch.eye(len(z[0]), dtype=torch.float64)
-        centre[1:, 0] = -self._mean[1:] / CONSTANT
+        centre[1:, 0] = -self._mean[1:] / CONSTANT * (1 - explained[1:]).clamp(min=0.5)
         size = torch.outer(self._scale, self._scale) * self._weight
-        lacking = centre @ (torch.from_numpy(released.products) - _products(z, z)) @ centre.T
+        lacking = centre @ apart @ centre.T
         lacking = (lacking / size).clamp(-1, 1)
         here = self._standard(z)
         self._seen = here + lacking
@@ -149,7 +155,8 @@ class Correlations:
         believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + self._ridge)
         among = self._free & is_number[:, None] & is_number
         likely = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
-        joined = _joined(released.features.places, counted, len(column))
+        numbers_of = dict(itertools.islice(released.features.places.items(), int(is_number.sum())))
+        joined = _joined(numbers_of, counted, len(column))
         self._theta = torch.where(among & ~joined, -torch.linalg.inv(likely), 0.0)
 
     def _standard(self, z: Tensor) -> Tensor:
@@ -174,23 +181,16 @@ class Correlations:
         return ProductPull(self.standardised(records), self._theta.float(), places)
 
 
-def _of_pairs(
-    places: Mapping[int, slice], counted: Collection[tuple[int, int]], size: int
-) -> Tensor:
-    """Which products are of such a pair, bool (size, size)."""
-    found = torch.zeros((size, size), dtype=torch.bool)
+def _joined(places: Mapping[int, slice], counted: Collection[tuple[int, int]], size: int) -> Tensor:
+    """Which products are of two columns that pairs lead from one to the other of, bool (k, k)."""
+    pairs = np.zeros((size, size), dtype=bool)
     for pair in counted:
         if all(start in places for start in pair):
             one, other = (places[start] for start in pair)
-            found[one, other] = found[other, one] = True
-    return found
-
-
-def _joined(places: Mapping[int, slice], counted: Collection[tuple[int, int]], size: int) -> Tensor:
-    """Which products are of two columns that such pairs lead from one to the other of."""
-    _, component = connected_components(_of_pairs(places, counted, size).numpy(), directed=False)
-    one = torch.from_numpy(component)
-    return one[:, None] == one
+            pairs[one, other] = True
+    _, component = connected_components(pairs, directed=False)
+    found = torch.from_numpy(component)
+    return found[:, None] == found
 
 
 class ProductPull:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dpntk.generate.tables.denoising import Shares, category_shares, number_shares
+from dpntk.generate.tables.denoising import Shares, category_shares, number_shares, table_shares
 from dpntk.generate.tables.marginal_matching import to_simplex
 
 GRID = np.geomspace(1e-10, 2, 20_001)
@@ -122,3 +122,23 @@ def test_what_all_classes_have_is_expected_of_one() -> None:
     often = category_shares(noisy, 0.03, np.array([0.6, 0.3, 0.1]))
     seldom = category_shares(noisy, 0.03, np.array([0.6, 0.399, 0.001]))
     assert often[2] > 0.01 > 0.003 > seldom[2] > 0
+
+
+def test_empty_cells_of_a_table_stay_next_to_empty() -> None:
+    """Columns that determine one another: a band of cells, and hundreds with nothing but noise."""
+    true = np.zeros((18, 18))
+    for cell in range(18):
+        true[cell, max(0, cell - 1) : cell + 2] = 1
+    true /= true.sum()
+    noisy = true + np.random.default_rng(0).normal(0, 0.0013, true.shape)
+    found = table_shares(noisy.flatten(), 0.0013).reshape(true.shape)
+    assert noisy[true == 0].clip(0).sum() > 0.1  # what would be there if it were cut off at 0
+    assert found[true == 0].sum() < 0.02
+    assert found.min() > 0
+    assert found.sum() == pytest.approx(1)
+    assert np.abs(found - true).sum() < np.abs(noisy - true).sum() / 3
+
+
+def test_cells_of_a_table_without_noise_are_as_they_are() -> None:
+    shares = np.random.default_rng(0).dirichlet(np.full(50, 0.3))
+    assert table_shares(shares, 0.0) == pytest.approx(shares, abs=1e-6)

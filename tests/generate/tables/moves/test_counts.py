@@ -126,3 +126,94 @@ def test_shares_are_those_of_the_release(tmp_path: Path) -> None:
     code = values[:, [0, 2, 3]] @ np.array([4, 2, 1])
     assert made.shares == pytest.approx(np.bincount(code, minlength=8) / ROWS, abs=2e-3)
     assert parts_of(refinement.feature_map).marginals is made.features
+
+
+SIZES = TableSchema(
+    tuple(
+        Column.continuous(name, 0.0, upper)
+        for name, upper in (
+            ("weight", 60.0),
+            ("price", 60_000.0),
+            ("length", 40.0),
+            ("width", 60.0),
+        )
+    ),
+    None,
+)
+
+
+def sizes(count: int) -> NDArray[np.float64]:
+    """Of things that are mostly small: all follow from one another, far from the upper bounds."""
+    random = np.random.default_rng(0)
+    length = np.exp(random.normal(1.0, 0.3, count))
+    weight = length**3 / 25 * np.exp(random.normal(0, 0.03, count))
+    price = 800 * weight**1.6 * np.exp(random.normal(0, 0.15, count))
+    width = length * np.exp(random.normal(0, 0.02, count))
+    return np.stack([weight, price, length, width], axis=1)
+
+
+def encoded_sizes(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    columns = [block.encode(values[:, n]) for n, block in enumerate(blocks_of(SIZES))]
+    return (np.concatenate(columns, axis=1) / np.float32(255)).astype(np.float32)
+
+
+def rank_correlations(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    numbers = [rows[:, block.first] for block in blocks_of(SIZES)]
+    ranks = np.argsort(np.argsort(numbers, axis=1), axis=1)
+    found: NDArray[np.float64] = np.corrcoef(ranks)[np.triu_indices(4, 1)]
+    return found
+
+
+def test_skewed_numbers_between_wide_bounds_come_back_together(tmp_path: Path) -> None:
+    """Nearly all of each lies in one or two of twenty equal parts of its range."""
+    values = sizes(20_000)
+    lines = ["weight,price,length,width", *(",".join(f"{x:.4f}" for x in row) for row in values)]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    made = embed(tmp_path / "a.csv", FeatureOptions(width=20), SourceOptions(schema=SIZES))
+    refinement = refinement_of(unrecorded_release(made, PrivacyParameters(1.0, 1e-5)))
+    assert refinement is not None
+    rows = encoded_sizes(values)
+    assert rank_correlations(rows).min() > 0.9
+    random = np.random.default_rng(1)
+    apart = encoded_sizes(random.permuted(values, axis=0))
+    assert np.abs(rank_correlations(apart)).max() < 0.05
+    drawn = refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random)
+    assert rank_correlations(drawn).min() > 0.85
+
+
+def test_rows_begin_as_pairs_along_a_tree_say() -> None:
+    """Of three columns in a circle the two pairs that say most; columns keep their values."""
+    features = MarginalFeatures.of(
+        PEOPLE, groups=[("age", "pay"), ("pay", "grade"), ("age", "grade")]
+    )
+    random = np.random.default_rng(0)
+    grade = random.integers(0, 3, 4000)
+    age, pay = (
+        20 + 25 * grade + random.integers(0, 5, 4000),
+        10.0 ** (grade + random.random(4000) / 5),
+    )
+    columns = {"age": age, "pay": pay, "grade": grade, "town": random.integers(0, 3, 4000)}
+    blocks = blocks_of(PEOPLE)
+    encoded_ = [block.encode(columns[block.column.name]) for block in blocks]
+    true = torch.from_numpy(np.concatenate(encoded_, axis=1)).float() / 255
+    shares = np.zeros(features.dimension)
+    np.add.at(shares, features.hits((true * 255).round()).numpy(), 1 / 4000)
+    tables = features.places[len(features.columns)].start
+    apart = true.clone()
+    for block in blocks:
+        apart[:, block.place] = true[torch.from_numpy(random.permutation(4000))][:, block.place]
+    energy = Counts(ReleasedCounts(features, shares[tables:], 1e-6), apart)
+    rows = apart.clone()
+    energy.begin(rows, blocks, random)
+    for block in blocks:
+        before, after = (each[:, block.place].sum(dim=1).sort().values for each in (apart, rows))
+        assert torch.equal(before, after)
+    wanted = torch.from_numpy(shares[tables:])
+    off = (energy.shares(rows) - wanted).abs()
+    before_ = (energy.shares(apart) - wanted).abs().sum()
+    assert float(before_) > 2.0
+    assert float(off.sum()) < 0.3
+    # The town is in no pair, and stays where it was.
+    town = blocks[3].place
+    assert torch.equal(rows[:, town], apart[:, town])
+    assert float(energy.coefficients.abs().max()) < 100
