@@ -160,7 +160,8 @@ def encoded_sizes(values: NDArray[np.float64]) -> NDArray[np.float32]:
 def rank_correlations(rows: NDArray[np.float32]) -> NDArray[np.float64]:
     numbers = [rows[:, block.first] for block in blocks_of(SIZES)]
     ranks = np.argsort(np.argsort(numbers, axis=1), axis=1)
-    found: NDArray[np.float64] = np.corrcoef(ranks)[np.triu_indices(4, 1)]
+    every = np.asarray(np.corrcoef(ranks), dtype=np.float64)
+    found: NDArray[np.float64] = every[np.triu_indices(4, 1)]
     return found
 
 
