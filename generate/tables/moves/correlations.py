@@ -11,15 +11,12 @@ is what the other features make it.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from ....common.features.joint import Parts
@@ -107,16 +104,9 @@ class Correlations:
     Args:
         released: of the class.
         records: rows with the columns that all rows will have, (n, record size).
-        counted: pairs of columns of which rows have tables already, by where a record has their
-            numbers or categories: the energy begins without what these bring about.
     """
 
-    def __init__(
-        self,
-        released: ReleasedMoments,
-        records: Tensor,
-        counted: Collection[tuple[int, int]] = (),
-    ) -> None:
+    def __init__(self, released: ReleasedMoments, records: Tensor) -> None:
         self._released = released
         z = released.factors(records).double()
         self._mean, self._scale = z.mean(dim=0), z.std(dim=0, correction=0)
@@ -155,9 +145,7 @@ class Correlations:
         believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + self._ridge)
         among = self._free & is_number[:, None] & is_number
         likely = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
-        numbers_of = dict(itertools.islice(released.features.places.items(), int(is_number.sum())))
-        joined = _joined(numbers_of, counted, len(column))
-        self._theta = torch.where(among & ~joined, -torch.linalg.inv(likely), 0.0)
+        self._theta = torch.where(among, -torch.linalg.inv(likely), 0.0)
 
     def _standard(self, z: Tensor) -> Tensor:
         """What products of standardised numbers and indicators are, weighed as released ones."""
@@ -179,18 +167,6 @@ class Correlations:
         """What exchanges between the first half of some rows and the other one change."""
         places = self._released.features.places
         return ProductPull(self.standardised(records), self._theta.float(), places)
-
-
-def _joined(places: Mapping[int, slice], counted: Collection[tuple[int, int]], size: int) -> Tensor:
-    """Which products are of two columns that pairs lead from one to the other of, bool (k, k)."""
-    pairs = np.zeros((size, size), dtype=bool)
-    for pair in counted:
-        if all(start in places for start in pair):
-            one, other = (places[start] for start in pair)
-            pairs[one, other] = True
-    _, component = connected_components(pairs, directed=False)
-    found = torch.from_numpy(component)
-    return found[:, None] == found
 
 
 class ProductPull:

@@ -132,13 +132,6 @@ class Counts:
             for place, side in enumerate(self._sides)
         }
 
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The columns of the tables of two, by where a record has their numbers or categories."""
-        groups = (table.group for table in self._tables)
-        starts = (tuple(side.start for side in group.sides) for group in groups)
-        return [pair for pair in starts if len(pair) == _PAIR]
-
     def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
         """Put rows together as pairs along a tree say, and let the energy ask for that.
 

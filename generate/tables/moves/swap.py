@@ -71,8 +71,7 @@ class SwapMoves:
             counts.begin(records, self._goal.blocks, self._random)
             self._energies.append(counts)
         if self._goal.moments is not None:
-            counted = () if counts is None else counts.pairs
-            self._energies.append(Correlations(self._goal.moments, records, counted))
+            self._energies.append(Correlations(self._goal.moments, records))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
