@@ -22,6 +22,7 @@ from ...common.features.marginals import MarginalColumn, MarginalGroup
 from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
+from .merging import merged_cells
 
 DIM: Final = 0.009
 """With more noise than this on a class's mean feature, in any one direction, a release of images is
@@ -120,7 +121,8 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     """The map of a release, and the noise on an embedding's sums that makes it one of this map.
 
     Of a map that leaves open which pairs of columns it has, the first ones stand for those that are
-    chosen later, by `with_pairs`: what the noise is on everything does not depend on them.
+    chosen later, by `with_pairs`, as if values were evenly frequent: what the noise is on each row
+    does not depend on that.
 
     Guarantee:
         The squares of the factors times those of the parts' lengths add up to 1, up to roundings of
@@ -136,8 +138,10 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     """
     if is_undecided(feature_map):
         clear = blur is not None and blur <= FAINT
-        groups = len(feature_map.marginals.groups)
-        return with_pairs(feature_map, scale, range(min(CHOSEN, groups) if clear else 0))
+        marginals = feature_map.marginals
+        count = min(CHOSEN, len(marginals.groups)) if clear else 0
+        evenly = merged_cells(marginals, np.ones(marginals.dimension, dtype=np.int64))
+        return with_pairs(feature_map, scale, range(count), evenly)
     every = np.arange(feature_map.dimension)
     if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
         return Weighed(feature_map, every, every, scale)
