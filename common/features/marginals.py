@@ -73,13 +73,17 @@ class MarginalColumn:
         if not self.cells:
             return first_largest(records[:, self.start : self.start + self.count])
         nearest = (2 * records[:, self.start] * (self.cells - 1) + LEVELS) // (2 * LEVELS)
-        if self.merged:
-            firsts = torch.tensor(self.merged, device=nearest.device)
-            nearest = torch.bucketize(nearest, firsts, right=True) - 1
         if self.missing >= 0:
-            last = self.dimension - 1
-            nearest = torch.where(records[:, self.missing] > 0, last, nearest)
-        return nearest
+            nearest = torch.where(records[:, self.missing] > 0, self.cells, nearest)
+        return self.merge(nearest)
+
+    def merge(self, cells: Tensor) -> Tensor:
+        """What cells that it has by itself are merged to, int64 both."""
+        if not self.merged:
+            return cells
+        # That of missing values comes after all others, and begins a cell of its own.
+        firsts = torch.tensor([*self.merged, self.cells], device=cells.device)
+        return torch.bucketize(cells, firsts, right=True) - 1
 
     @property
     def unmerged(self) -> MarginalColumn:

@@ -225,6 +225,11 @@ class Block:
         found: int = (self.place if self.column.kind.numeric else self.shares).start
         return found
 
+    @property
+    def starts(self) -> tuple[int, int]:
+        """Where a marginal of several columns may begin to read it: at its number, or its bins."""
+        return self.first, self.shares.start
+
 
 def blocks_of(schema: TableSchema) -> tuple[Block, ...]:
     """Where each column but the label lies in a record, in the order of the columns."""

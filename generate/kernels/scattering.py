@@ -64,7 +64,7 @@ class _Filters(Responses):
 
     def __init__(self, filters: Tensor, side: int) -> None:
         super().__init__(filters, side)
-        self._image = slice(filters.shape[-1] // 2, filters.shape[-1] // 2 + side)
+        self._image = slice(self._before, self._before + side)
         window = self.taps.shape[-1]
         in_blocks = among_zeros(self.taps, 0, 0, window + -window % BLOCK)[:, None]
         blocks = functional.pixel_unshuffle(in_blocks, BLOCK)

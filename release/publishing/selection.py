@@ -83,7 +83,7 @@ def select_pairs(
     place_of = {
         start: moments.places.get(block.first)
         for block in blocks_of(schema)
-        for start in (block.first, block.shares.start)  # of its number, or of its soft bins
+        for start in block.starts
     }
     scores = []
     for group in marginals.groups:

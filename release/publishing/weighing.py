@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeGuard
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
@@ -66,7 +67,11 @@ class Weighed:
     @property
     def first_rows(self) -> NDArray[np.int64]:
         """Of each row of the release, the first of the embedding's that is in it, int64 (d,)."""
-        return self.rows[np.searchsorted(self.into, np.arange(self.dimension))]
+        return self.rows[self._starts]
+
+    @property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.searchsorted(self.into, np.arange(self.dimension))
 
     def sums(self, exact: NDArray[np.int64]) -> NDArray[np.int64]:
         """What is released, before there is noise on it.
@@ -77,8 +82,7 @@ class Weighed:
         Returns:
             int64 (d, c).
         """
-        added = np.zeros((self.dimension, exact.shape[1]), dtype=np.int64)
-        np.add.at(added, self.into, exact[self.rows])
+        added: NDArray[np.int64] = np.add.reduceat(exact[self.rows], self._starts, axis=0)
         return added
 
     def where(self, chosen: NDArray[np.bool_]) -> Weighed:
@@ -219,12 +223,9 @@ def with_pairs(
 
 def _merged(before: MarginalGroup, after: MarginalGroup) -> NDArray[np.int64]:
     """Which cell of a group with merged cells each cell of the group is in."""
-    found = np.zeros(1, dtype=np.int64)
-    for one, other in zip(before.sides, after.sides, strict=True):
-        cells = np.arange(one.dimension)
-        if other.merged:
-            cells = np.searchsorted(other.merged, cells, side="right") - 1
-            if one.missing >= 0:
-                cells[-1] = other.dimension - 1
-        found = np.add.outer(found * other.dimension, cells).flatten()
-    return found
+    sides = zip(before.sides, after.sides, strict=True)
+    cells = torch.meshgrid(
+        *(merged.merge(torch.arange(side.dimension)) for side, merged in sides), indexing="ij"
+    )
+    found: NDArray[np.int64] = after.cell_among(dict(zip(after.sides, cells, strict=True))).numpy()
+    return found.flatten()

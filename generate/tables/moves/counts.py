@@ -142,9 +142,7 @@ class Counts:
             blocks: the columns.
             random: breaks ties.
         """
-        place_of = {
-            start: block.place for block in blocks for start in (block.first, block.shares.start)
-        }
+        place_of = {start: block.place for block in blocks for start in block.starts}
         codes = self.codes(records).numpy()
         for parent, child, table in self._tree():
             cells = slice(table.start, table.start + table.group.dimension)
@@ -311,9 +309,8 @@ class CountPull:
         self._codes[both, side] = self._codes[both.flip(0), side]
 
     def _of(self, block: Block) -> tuple[int, Tensor] | None:
-        """Which side a column is, and of which tables: by its number, or by its soft bins."""
-        found = self._tables_of.get(block.first)
-        return found or self._tables_of.get(block.shares.start)
+        """Which side a column is, and of which tables; None if it is of none."""
+        return next((self._tables_of[at] for at in block.starts if at in self._tables_of), None)
 
     def _moved(self, side: int, tables: Tensor) -> Tensor:
         """How far cells of tables move in rows of the first half, (n, tables)."""
