@@ -59,7 +59,7 @@ def shares(embedding: Embedding, epsilon: float, draws: int) -> list[float]:
     parameters = PrivacyParameters(epsilon, delta_for(embedding.records))
     released = weighed(embedding, noise_for(embedding, parameters), Adjacency.REPLACE_ONE)
     place = parts.moment_place
-    products = (released.rows >= place.start) & (released.rows < place.stop)
+    products = (released.first_rows >= place.start) & (released.first_rows < place.stop)
     noise, exact = float(released.noise()[products].max()), embedding.sums[place].astype(float)
     of_pairs, random = apart(embedding), np.random.default_rng(SEED)
     best = float(np.sort(of_pairs)[-CHOSEN:].sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from ..schema import Schema
 from ..schema.table import TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS, FeatureMap
-from .marginals import MarginalColumn, MarginalFeatures, MarginalGroup
+from .marginals import GroupChoice, MarginalFeatures, MarginalGroup
 from .moments import MomentFeatures
 from .ntk.map import TangentFeatures
 from .rff import RandomFourierFeatures
@@ -68,6 +68,13 @@ class Parts:
         """Where the coordinates of these are."""
         stop = self.marginal_place.stop
         return slice(stop - sum(group.dimension for group in self.groups), stop)
+
+    @property
+    def coarse_place(self) -> slice:
+        """Where those of pairs of numbers in few cells are."""
+        coarse = () if self.marginals is None else self.marginals.coarse
+        stop = self.group_place.start
+        return slice(stop - sum(group.dimension for group in coarse), stop)
 
     @property
     def moment_place(self) -> slice:
@@ -146,24 +153,25 @@ class JointFeatures:
         return math.sqrt(1 - self.weight**2 - self.moment_weight**2)
 
     def choosing(
-        self,
-        chosen: Sequence[int],
-        length: float,
-        merging: Mapping[MarginalColumn, MarginalColumn] | None = None,
+        self, chosen: GroupChoice | None, coarse: GroupChoice | None = None
     ) -> JointFeatures:
         """The same map with some of the groups that it leaves undecided.
 
+        The square of the length that they leave is divided among the other parts as before.
+
         Args:
-            chosen: their numbers among them.
-            length: of their part of the feature, above 0 and below 1, if there are any; the square
-                of what is left is divided among the other parts as before.
-            merging: sides of groups with merged cells in place of others.
+            chosen: which, and their length in the whole feature; None for none.
+            coarse: likewise, of those that are there in few cells, too.
         """
-        if not chosen:
-            return replace(self, marginals=self.marginals.choosing((), None))
-        left = math.sqrt(1 - length**2)
-        weight = math.hypot(left * self.weight, length)
-        marginals = self.marginals.choosing(chosen, length / weight, merging)
+        if chosen is None or not chosen.numbers:
+            return replace(self, marginals=self.marginals.choosing(None))
+        lengths = [choice.length for choice in (chosen, coarse) if choice and choice.numbers]
+        left = math.sqrt(1 - sum(length**2 for length in lengths))
+        weight = math.hypot(left * self.weight, *lengths)
+        marginals = self.marginals.choosing(
+            replace(chosen, length=chosen.length / weight),
+            coarse and replace(coarse, length=coarse.length / weight),
+        )
         return replace(
             self, marginals=marginals, weight=weight, moment_weight=left * self.moment_weight
         )
@@ -220,12 +228,17 @@ class JointFeatures:
         counts = [counted(sizes.count(k), kind) for k, kind in kinds.items() if k in sizes]
         groups, length = " and ".join(counts), marginals.group_length
         if length is not None:
-            of_columns = self.weight * math.sqrt(1 - length**2)
-            parts = [
-                f"marginals of weight {of_columns:.3g}",
+            of_columns = self.weight * marginals.entry * math.sqrt(len(marginals.columns))
+            parts = [f"marginals of weight {of_columns:.3g}"]
+            if marginals.coarse_length is not None:
+                parts.append(
+                    f"{counted(len(marginals.coarse), 'pair')} of numbers in few cells of weight "
+                    f"{self.weight * marginals.coarse_length:.3g}"
+                )
+            parts.append(
                 f"{groups} of columns, chosen by what the rest shows, of weight "
-                f"{self.weight * length:.3g}",
-            ]
+                f"{self.weight * length:.3g}"
+            )
         else:
             which = "to choose among" if marginals.undecided else "among them"
             several = f" ({groups} of columns {which})" if groups else ""

@@ -1,8 +1,8 @@
 """Marginals of a table as a feature map: in which cell of each column a record lies.
 
 The class-wise mean of these features is a histogram of every column, and of those pairs of columns
-that were asked for. Beside the features of a network (`dpntk.common.features.joint`) they share its
-noise, and stage three knows how often each value is.
+that were asked for, or that a release chooses. Beside the features of a network
+(`dpntk.common.features.joint`) they share its noise, and stage three knows how often each value is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CELLS: Final = 64
 MOST_CELLS: Final = 128
 """Integers that are no more have a cell each."""
 _LARGEST: Final = 1 << 24
-_SIDES: Final = (2, 3)
+_PAIR: Final = 2
+_SIDES: Final = (_PAIR, 3)
 """Columns in a group."""
 
 
@@ -119,6 +120,21 @@ class MarginalGroup:
         return found
 
 
+@dataclass(frozen=True)
+class GroupChoice:
+    """Some of the groups that an embedding counts, as a release has them.
+
+    Attributes:
+        numbers: which, in the order of the embedding's map.
+        length: of their part of the feature, above 0 and below 1.
+        merging: sides with merged cells in place of others.
+    """
+
+    numbers: Sequence[int]
+    length: float
+    merging: Mapping[MarginalColumn, MarginalColumn]
+
+
 @FEATURE_MAPS.add("marginals")
 @dataclass(frozen=True)
 class MarginalFeatures:
@@ -134,6 +150,9 @@ class MarginalFeatures:
         group_length: of the part of the feature that is groups', above 0 and below 1; None if all
             columns and groups have the same number.
         undecided: whether a release of this embedding is to choose among the groups.
+        coarse: pairs of numbers in few cells, most of them merged, whether or not they are among
+            the groups; in the feature between columns and groups.
+        coarse_length: of the part of the feature that is theirs; None if there are none.
 
     Guarantee:
         norm_bound: one entry for each column and group, whatever the record is, and their squares
@@ -147,13 +166,18 @@ class MarginalFeatures:
     levels: int = LEVELS
     group_length: float | None = None
     undecided: bool = False
+    coarse: tuple[MarginalGroup, ...] = ()
+    coarse_length: float | None = None
 
     def __post_init__(self) -> None:
         wrong = SchemaError("feature map: marginals of columns that a record does not have")
         if not self.columns or self.levels != LEVELS or not 0 < self.record_size <= _LARGEST:
             raise wrong
-        sides = [side for group in self.groups for side in group.sides]
-        if len(set(self.groups)) < len(self.groups):
+        several = (*self.coarse, *self.groups)
+        sides = [side for group in several for side in group.sides]
+        if any(len(set(kind)) < len(kind) for kind in (self.coarse, self.groups)):
+            raise wrong
+        if not all(side.cells for group in self.coarse for side in group.sides):
             raise wrong
         for side in sides:
             if side.cells and side.unmerged not in self.columns:
@@ -165,7 +189,7 @@ class MarginalFeatures:
                 raise wrong
         if any(column.merged for column in self.columns):
             raise wrong
-        if not all(len(set(group.sides)) == len(group.sides) in _SIDES for group in self.groups):
+        if not all(len(set(group.sides)) == len(group.sides) in _SIDES for group in several):
             raise wrong
         for column in (*self.columns, *sides):
             if column.start < 0 or column.count < 1 or not 0 <= column.cells <= MOST_CELLS:
@@ -180,7 +204,12 @@ class MarginalFeatures:
                 raise wrong
         if self.dimension > _LARGEST:
             raise wrong
-        if self.group_length is not None and not (self.groups and 0 < self.group_length < 1):
+        for kind, length in ((self.groups, self.group_length), (self.coarse, self.coarse_length)):
+            if length is not None and not (kind and 0 < length < 1):
+                raise wrong
+        if self.coarse and (self.coarse_length is None or self.group_length is None):
+            raise wrong
+        if self._of_several >= 1:
             raise wrong
         if self.undecided and (not self.groups or self.group_length is not None):
             raise wrong
@@ -227,11 +256,11 @@ class MarginalFeatures:
     @property
     def tables(self) -> tuple[MarginalColumn | MarginalGroup, ...]:
         """All that have cells of their own, in the order of the feature."""
-        return *self.columns, *self.groups
+        return *self.columns, *self.coarse, *self.groups
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
-        """Where each column's cells lie in a feature, and then each group's."""
+        """Where the cells of each of these lie in a feature."""
         found, start = [], 0
         for table in self.tables:
             found.append(slice(start, start + table.dimension))
@@ -240,7 +269,7 @@ class MarginalFeatures:
 
     @property
     def dimension(self) -> int:
-        """Number of cells of all columns and groups."""
+        """Number of cells of all of them."""
         return sum(table.dimension for table in self.tables)
 
     @property
@@ -248,7 +277,12 @@ class MarginalFeatures:
         """What stands at a record's cells of columns."""
         if self.group_length is None:
             return 1 / math.sqrt(len(self.tables))
-        return math.sqrt((1 - self.group_length**2) / len(self.columns))
+        return math.sqrt((1 - self._of_several) / len(self.columns))
+
+    @property
+    def _of_several(self) -> float:
+        """Which part of the feature's square is that of pairs and triples with a length."""
+        return (self.group_length or 0.0) ** 2 + (self.coarse_length or 0.0) ** 2
 
     @property
     def group_entry(self) -> float:
@@ -259,35 +293,54 @@ class MarginalFeatures:
 
     @property
     def entries(self) -> NDArray[np.float64]:
-        """What stands at a record's cells, float64 (columns + groups,)."""
-        sizes = [len(self.columns), len(self.groups)]
-        return np.repeat([self.entry, self.group_entry], sizes)
+        """What stands at a record's cells, float64 (columns + coarse pairs + groups,)."""
+        coarse = (self.coarse_length or 0.0) / math.sqrt(len(self.coarse) or 1)
+        sizes = [len(self.columns), len(self.coarse), len(self.groups)]
+        return np.repeat([self.entry, coarse, self.group_entry], sizes)
 
     @property
     def unmerged(self) -> MarginalFeatures:
-        """With the cells in groups that columns have by themselves."""
+        """With the cells in groups that columns have by themselves, and without coarse pairs."""
         groups = (tuple(side.unmerged for side in group.sides) for group in self.groups)
-        return replace(self, groups=tuple(map(MarginalGroup, groups)))
+        return replace(
+            self, groups=tuple(map(MarginalGroup, groups)), coarse=(), coarse_length=None
+        )
 
     def choosing(
-        self,
-        chosen: Sequence[int],
-        group_length: float | None,
-        merging: Mapping[MarginalColumn, MarginalColumn] | None = None,
+        self, chosen: GroupChoice | None, coarse: GroupChoice | None = None
     ) -> MarginalFeatures:
         """The same columns with some of the groups.
 
         Args:
-            chosen: their numbers.
-            group_length: of their part of the feature; None if there are none.
-            merging: sides with merged cells in place of others.
+            chosen: which; None for none.
+            coarse: which are there in few cells, too; None for none.
         """
-        merging = merging or {}
-        groups = tuple(
-            MarginalGroup(tuple(merging.get(side, side) for side in self.groups[number].sides))
-            for number in chosen
+        groups, group_length = self._chosen(chosen)
+        rough, coarse_length = self._chosen(coarse)
+        return replace(
+            self,
+            groups=groups,
+            group_length=group_length,
+            undecided=False,
+            coarse=rough,
+            coarse_length=coarse_length,
         )
-        return replace(self, groups=groups, group_length=group_length, undecided=False)
+
+    def _chosen(self, choice: GroupChoice | None) -> tuple[tuple[MarginalGroup, ...], float | None]:
+        if choice is None or not choice.numbers:
+            return (), None
+        groups = (self.groups[number].sides for number in choice.numbers)
+        merged = (tuple(choice.merging.get(side, side) for side in sides) for sides in groups)
+        return tuple(map(MarginalGroup, merged)), choice.length
+
+    @property
+    def pairs_of_numbers(self) -> list[int]:
+        """Which of the groups are of two columns of numbers."""
+        return [
+            number
+            for number, group in enumerate(self.groups)
+            if len(group.sides) == _PAIR and all(side.cells for side in group.sides)
+        ]
 
     @property
     def norm_bound(self) -> float:
@@ -306,12 +359,13 @@ class MarginalFeatures:
             records: whole numbers 0..levels, of any type, (b, record size).
 
         Returns:
-            int64 (b, columns + groups).
+            int64 (b, columns + coarse pairs + groups).
         """
         whole = records.to(torch.int64)
         found = [column.cell(whole) for column in self.columns]
-        cell_of = {side: side.cell(whole) for group in self.groups for side in group.sides}
-        found += [group.cell_among(cell_of) for group in self.groups]
+        several = (*self.coarse, *self.groups)
+        cell_of = {side: side.cell(whole) for group in several for side in group.sides}
+        found += [group.cell_among(cell_of) for group in several]
         starts = (place.start for place in self.places)
         return torch.stack([start + cell for start, cell in zip(starts, found, strict=True)], dim=1)
 
@@ -336,12 +390,8 @@ class MarginalFeatures:
 
     def spec(self) -> dict[str, Any]:
         """All that there is to it, as plain JSON."""
-        pairs = [
-            [number for side in group.sides for number in (side.start, side.count)]
-            for group in self.groups
-        ]
-        merged = {side.start: side.merged for group in self.groups for side in group.sides}
-        merging = [[start, *firsts] for start, firsts in sorted(merged.items()) if firsts]
+        pairs, merging = _rows_of(self.groups)
+        coarse, coarsely = _rows_of(self.coarse)
         return {
             "features": "marginals",
             "inputs": self.record_size,
@@ -351,6 +401,9 @@ class MarginalFeatures:
             **({"pairs_merged": merging} if merging else {}),
             **({"pairs_length": self.group_length} if self.group_length is not None else {}),
             **({"pairs_undecided": True} if self.undecided else {}),
+            **({"coarse": coarse} if coarse else {}),
+            **({"coarse_merged": coarsely} if coarsely else {}),
+            **({"coarse_length": self.coarse_length} if self.coarse_length is not None else {}),
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -367,48 +420,68 @@ class MarginalFeatures:
             SchemaError: it does not describe such a map.
         """
         wrong = SchemaError("feature map: not marginals that this dpntk knows")
-        rows, pairs = spec.get("columns"), spec.get("pairs", [])
-        merging = spec.get("pairs_merged", [])
+        rows, pairs, coarse = spec.get("columns"), spec.get("pairs", []), spec.get("coarse", [])
+        merging, coarsely = spec.get("pairs_merged", []), spec.get("coarse_merged", [])
         inputs, levels = spec.get("inputs"), spec.get("levels")
         if weights or not isinstance(rows, list) or type(inputs) is not int or levels != LEVELS:
             raise wrong
-        if not isinstance(pairs, list) or not isinstance(merging, list):
+        if not all(isinstance(each, list) for each in (pairs, coarse, merging, coarsely)):
             raise wrong
-        length = spec.get("pairs_length")
-        if not isinstance(length, float | None):
+        length, coarse_length = spec.get("pairs_length"), spec.get("coarse_length")
+        if not isinstance(length, float | None) or not isinstance(coarse_length, float | None):
             raise wrong
         lengths = {2 * sides for sides in _SIDES}
         for row, known in (
             *((row, {4}) for row in rows),
             *((row, lengths) for row in pairs),
-            *((row, range(2, MOST_CELLS + 2)) for row in merging),
+            *((row, {2 * _PAIR}) for row in coarse),
+            *((row, range(2, MOST_CELLS + 2)) for row in (*merging, *coarsely)),
         ):
             if not isinstance(row, list) or len(row) not in known:
                 raise wrong
             if not all(type(number) is int and -1 <= number <= _LARGEST for number in row):
                 raise wrong
         columns = tuple(MarginalColumn(*row) for row in rows)
-        firsts = {start: tuple(cells) for start, *cells in merging}
-        numbers = {
-            (each.start, each.count): replace(each, merged=firsts.get(each.start, ()))
-            for each in columns
-            if each.cells
-        }
-
-        def side(start: int, count: int) -> MarginalColumn:
-            return numbers.get((start, count)) or MarginalColumn(start, count, 0, -1)
-
-        groups = [itertools.starmap(side, zip(row[::2], row[1::2], strict=True)) for row in pairs]
         rebuilt = cls(
             columns,
             inputs,
-            tuple(MarginalGroup(tuple(sides)) for sides in groups),
+            _groups_from(pairs, columns, merging),
             group_length=length,
             undecided=spec.get("pairs_undecided") is True,
+            coarse=_groups_from(coarse, columns, coarsely),
+            coarse_length=coarse_length,
         )
         if rebuilt.spec() != dict(spec):
             raise wrong
         return rebuilt
+
+
+def _rows_of(groups: Sequence[MarginalGroup]) -> tuple[list[list[int]], list[list[int]]]:
+    """Groups in a `spec`: the sides of each, and the first cells of every side that has merged."""
+    sides = [group.sides for group in groups]
+    rows = [[number for side in each for number in (side.start, side.count)] for each in sides]
+    merged = {side.start: side.merged for each in sides for side in each}
+    return rows, [[start, *firsts] for start, firsts in sorted(merged.items()) if firsts]
+
+
+def _groups_from(
+    rows: Sequence[Sequence[int]],
+    columns: Sequence[MarginalColumn],
+    merging: Sequence[Sequence[int]],
+) -> tuple[MarginalGroup, ...]:
+    """Groups as they are in a `spec`, of columns that have cells of their own or soft bins."""
+    firsts = {start: tuple(cells) for start, *cells in merging}
+    numbers = {
+        (each.start, each.count): replace(each, merged=firsts.get(each.start, ()))
+        for each in columns
+        if each.cells
+    }
+
+    def side(start: int, count: int) -> MarginalColumn:
+        return numbers.get((start, count)) or MarginalColumn(start, count, 0, -1)
+
+    sides = (itertools.starmap(side, zip(row[::2], row[1::2], strict=True)) for row in rows)
+    return tuple(MarginalGroup(tuple(each)) for each in sides)
 
 
 def _shares(block: Block) -> MarginalColumn:

@@ -75,7 +75,7 @@ class ExactMarginals:
     def __init__(
         self, feature_map: MarginalFeatures, grid: Grid, device: torch.device, size: float = 1.0
     ) -> None:
-        if feature_map.group_length is not None:
+        if feature_map.group_length is not None or feature_map.coarse:
             raise SchemaError("feature map: its pairs of columns are those of a release already")
         self._map = feature_map
         self._entry = int(SAFETY * size * grid.units_per_one * feature_map.entry)

@@ -28,6 +28,8 @@ _LEAST: Final = 0.25
 """The smallest of them, in standard deviations of the noise."""
 _FAINTEST: Final = 2.0**-10
 """That in a table of several columns."""
+_ORDERS_OFF_LAW: Final = 1
+"""By so many factors a cell's share may be off what a law of the table says."""
 _EM_STEPS: Final = 100
 _NEXT: Final = 0.25
 """How likely a cell has the next order of magnitude to the last cell's, as against that one."""
@@ -117,28 +119,38 @@ def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -
     return _adding_up(given, noisy, deviation)
 
 
-def table_shares(noisy: Shares, noise: float) -> Shares:
+def table_shares(noisy: Shares, noise: float, likely: Shares | None = None) -> Shares:
     """Shares of the cells of a table of several columns; none is 0.
 
     There are many, and where columns go together most have next to nothing; what noise leaves above
     0 in these, added up, would be rows in which they do not. So how frequent each order of
     magnitude is, is learnt from the table itself (nonparametric maximum likelihood by the EM
-    algorithm, Laird 1978; empirical Bayes).
+    algorithm, Laird 1978; empirical Bayes). So is, where the table looks like some law, how often a
+    cell's share is what this says, or about that.
 
     Args:
         noisy: (cells,).
         noise: standard deviation of the noise.
+        likely: shares by such a law, (cells,), positive; None if there is none.
 
     Returns:
         float64 (cells,), positive, of sum 1.
     """
     deviation = max(noise, _EXACT)
     means = np.tile(_magnitudes(deviation, _FAINTEST), (len(noisy), 1))
+    if likely is not None:
+        off = np.arange(-_ORDERS_OFF_LAW, _ORDERS_OFF_LAW + 1)
+        about = np.clip(likely[:, None] * _FACTOR**off, _EXACT**2, 1.0)
+        means = np.hstack([means, about])
 
     def given(shifted: Shares) -> Shares:
         logs, found = _exponential(shifted, deviation, means)
+        if likely is not None:
+            apart = (shifted - likely) / deviation
+            exact = -0.5 * apart**2 - math.log(deviation * math.sqrt(2 * math.pi))
+            logs, found = np.c_[logs, exact], np.c_[found, likely]
         chances = _chances(logs)
-        frequent = np.full(means.shape[1], 1 / means.shape[1])
+        frequent = np.full(logs.shape[1], 1 / logs.shape[1])
         for _ in range(_EM_STEPS):
             frequent = _share_out(chances * frequent).mean(axis=0)
         shares: Shares = (_share_out(chances * frequent) * found).sum(axis=1)

@@ -122,7 +122,7 @@ def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal
         return ()
     marginals, noisy, of_columns = found
     size = of_columns * marginals.group_entry / marginals.entry
-    places = marginals.places[len(marginals.columns) :]
+    places = marginals.places[len(marginals.tables) - len(marginals.groups) :]
     return tuple(
         PairMarginal(
             _place(group.sides[0]),

@@ -2,7 +2,8 @@
 
 Between wide bounds, or where numbers are skewed, as money is, most records lie in a few of equally
 spaced cells, and a pair says next to nothing of how they go together. What is released of each
-column by itself says where records lie, so neighbouring cells are merged by that.
+column by itself says where records lie, so neighbouring cells are merged by that: into many for the
+few pairs that a release chooses, and into few, which have less noise in all, for all others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST: Final = 16
 
 
 def merged_cells(
-    marginals: MarginalFeatures, noisy: NDArray[np.int64]
+    marginals: MarginalFeatures, noisy: NDArray[np.int64], parts: int | None = None
 ) -> dict[MarginalColumn, MarginalColumn]:
     """Numeric columns with merged cells, in place of those that they have by themselves.
 
@@ -32,22 +33,30 @@ def merged_cells(
         marginals: of an embedding's map.
         noisy: sums over all classes of the cells of its columns with noise, int64 (cells,), or
             more, of which the others are behind.
+        parts: how many cells there are to be, at most; if None, as few as can be of which none has
+            more than one in `MOST` records.
     """
     return {
-        column: _merged(column, noisy[place].astype(np.float64))
+        column: _merged(column, noisy[place][: column.cells].clip(0).astype(np.float64), parts)
         for column, place in zip(marginals.columns, marginals.places, strict=False)
         if column.cells
     }
 
 
-def _merged(column: MarginalColumn, noisy: NDArray[np.float64]) -> MarginalColumn:
-    shares = noisy[: column.cells].clip(0)
+def _merged(
+    column: MarginalColumn, shares: NDArray[np.float64], parts: int | None
+) -> MarginalColumn:
+    if parts is not None:
+        so_far = np.concatenate([[0.0], shares.cumsum()])
+        equal = np.arange(parts) * so_far[-1] / parts
+        nearest = np.abs(so_far[:-1] - equal[:, None]).argmin(axis=1)
+        return replace(column, merged=tuple(np.unique([0, *nearest]).tolist()))
     most = shares.sum() / MOST
-    firsts, so_far = [0], 0.0
+    firsts, held = [0], 0.0
     for cell, share in enumerate(shares):
         # What many records have in common is a cell by itself.
-        if cell > firsts[-1] and (so_far + share > most or share >= most):
+        if cell > firsts[-1] and (held + share > most or share >= most):
             firsts.append(cell)
-            so_far = 0.0
-        so_far += share
+            held = 0.0
+        held += share
     return replace(column, merged=tuple(firsts))

@@ -1,12 +1,15 @@
 """Which pairs of columns get a measurement of their own: those that the rest points to.
 
 Products of columns (`dpntk.common.features.moments`) show of every pair how much it departs from
-independent columns, with noise. What is to be chosen follows from noisy products alone, so it costs
-nothing; and the noise on what is then measured does not depend on it.
+independent columns, with noise; and where noise is small, so do tables of few cells for all pairs
+of numbers, be these skewed or far within their bounds. What is to be chosen follows from what is
+noisy already, so it costs nothing; and the noise on what is then measured does not depend on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
@@ -14,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.features.joint import Parts
+from ...common.features.marginals import MarginalGroup
 from ...common.features.moments import CONSTANT, INDICATOR, MomentFeatures
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
@@ -27,8 +31,57 @@ _LEAST_DEVIATION: Final = 0.5
 """Numbers that vary less, in steps, are as good as constant."""
 
 
+_LEAST_SHARE: Final = 0.25
+"""Of a cell, if columns were independent, as a part of what it had if all were equally frequent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """How far two columns are from independent ones in each class.
+
+    Attributes:
+        squares: an estimate of the sum of (share - expected share)^2 / expected share over the
+            cells of a table (Pearson's phi^2), float64 (c,).
+        variances: of it, as noise makes it, (c,).
+    """
+
+    squares: NDArray[np.float64]
+    variances: NDArray[np.float64]
+
+
+def dependences(
+    tables: Sequence[MarginalGroup], cells: NDArray[np.int64], noise: float
+) -> Iterator[Dependence]:
+    """That of pairs of columns, from tables of them.
+
+    Args:
+        tables: of two columns each.
+        cells: sums over the records of each class with noise, of the cells of all tables, int64
+            (cells, c), in any unit.
+        noise: standard deviation of that on each, in this unit; 0 if there is none.
+    """
+    sizes = np.cumsum([table.dimension for table in tables])
+    for table, sums in zip(tables, np.split(cells, sizes[:-1]), strict=True):
+        of_class = sums.sum(axis=0).clip(max(noise * len(sums) ** 0.5, 1.0))
+        shares = (sums / of_class).reshape(*(side.dimension for side in table.sides), -1)
+        rows, columns = (shares.sum(axis=axis, keepdims=True) for axis in (1, 0))
+        expected = (rows * columns).clip(_LEAST_SHARE / len(sums))
+        # What rows and columns add up to has the noise of the cells, too.
+        freedom = (1 - rows.clip(0, 1)) * (1 - columns.clip(0, 1))
+        variance = (noise / of_class) ** 2
+        apart = ((shares - rows * columns) ** 2 / expected).sum(axis=(0, 1))
+        by_noise = variance * (freedom / expected).sum(axis=(0, 1))
+        doubt = 2 * variance**2 * (freedom / expected**2).sum(axis=(0, 1))
+        yield Dependence(apart - by_noise, doubt)
+
+
 def select_pairs(
-    parts: Parts, schema: TableSchema, products: NDArray[np.float64], noise: float, count: int
+    parts: Parts,
+    schema: TableSchema,
+    products: NDArray[np.float64],
+    noise: float,
+    count: int,
+    together: Mapping[int, Dependence] | None = None,
 ) -> list[int]:
     """The pairs whose columns depart most from independent ones, class by class.
 
@@ -39,8 +92,8 @@ def select_pairs(
     best of so many pairs would reach by chance.
 
     Guarantee:
-        A function of its arguments, of which `products` have their noise already.
-        (docs/privacy/proofs.md, statement 23.)
+        A function of its arguments, of which `products` and what `together` is an estimate from
+        have their noise already. (docs/privacy/proofs.md, statement 23.)
 
     Args:
         parts: of an embedding's map, which leaves pairs undecided.
@@ -48,6 +101,8 @@ def select_pairs(
         products: sums over the records of each class with noise, float64 (k^2, c), in any unit.
         noise: standard deviation of that on each, in this unit; 0 if there is none.
         count: how many pairs to choose.
+        together: how far some pairs are from independent ones, by their numbers, where that is
+            known better than from products.
 
     Returns:
         The pairs' numbers in rising order, at most `count`.
@@ -64,8 +119,9 @@ def select_pairs(
     numbers = np.arange(k) - 1 < len(moments.numbers)
     least_deviation = _LEAST_DEVIATION * moments.times.numpy()
     left, doubt = np.zeros((k, k)), np.zeros((k, k))
-    for matrix, weight in zip(matrices, weights, strict=True):
-        if weight < enough or not weight:
+    counted = np.where(weights >= enough, weights, 0.0)
+    for matrix, weight in zip(matrices, counted, strict=True):
+        if not weight:
             continue
         seen = (matrix + matrix.T) / 2
         mean = seen[0] / (CONSTANT * weight)
@@ -86,7 +142,12 @@ def select_pairs(
         for start in block.starts
     }
     scores = []
-    for group in marginals.groups:
+    for number, group in enumerate(marginals.groups):
+        if together and (seen_together := together.get(number)) is not None:
+            known = counted @ seen_together.squares
+            known -= by_chance * np.sqrt(counted**2 @ seen_together.variances)
+            scores.append(known)
+            continue
         one, other = (place_of[side.start] for side in group.sides)
         known = left[one, other].sum() - by_chance * np.sqrt(doubt[one, other].sum())
         scores.append(known * left[one, other].size)

@@ -7,6 +7,7 @@ and which pairs of a table's columns are worth a measurement of their own, once 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeGuard
@@ -19,7 +20,12 @@ from ...common.adjacency import Adjacency
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.joint_image import JointImageFeatures
-from ...common.features.marginals import MarginalColumn, MarginalGroup
+from ...common.features.marginals import (
+    GroupChoice,
+    MarginalColumn,
+    MarginalFeatures,
+    MarginalGroup,
+)
 from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
@@ -36,6 +42,14 @@ _LENGTH: Final = 0.3
 FAINT: Final = 0.002
 """but with more noise than this on a class's mean feature, in any one direction, there are none:
 they would be noise, and nothing is to spare."""
+_COARSE_LENGTH: Final = 0.15
+"""Beside chosen pairs, all pairs of numbers are there in few cells; their part is so long."""
+_ABOVE_NOISE: Final = 10.0
+"""Of these cells, the share that each has if they are equally frequent is so many times the noise
+on it,"""
+_FEWEST_PARTS: Final = 2
+_MOST_PARTS: Final = 8
+"""and each number is cut into so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +62,15 @@ class Weighed:
         into: which row of the release each of these is added to, int64 (n,), in rising order; where
             cells are merged, one row is the sum of several.
         scale: of the noise on the rows of the release.
+        parts: into how many parts numbers are cut where all pairs of them are there; 0 if they are
+            not.
     """
 
     feature_map: FeatureMap
     rows: NDArray[np.int64]
     into: NDArray[np.int64]
     scale: NoiseScale
+    parts: int = 0
 
     def noise(self) -> NDArray[np.int64]:
         """Standard deviation of the noise on each row of the release, int64 (d,)."""
@@ -144,8 +161,13 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
         clear = blur is not None and blur <= FAINT
         marginals = feature_map.marginals
         count = min(CHOSEN, len(marginals.groups)) if clear else 0
-        evenly = merged_cells(marginals, np.ones(marginals.dimension, dtype=np.int64))
-        return with_pairs(feature_map, scale, range(count), evenly)
+        if not count:
+            return with_pairs(feature_map, scale, None)
+        evenly = np.ones(marginals.dimension, dtype=np.int64)
+        parts = parts_of_numbers(marginals, blur)
+        fine = fine_pairs(range(count), merged_cells(marginals, evenly))
+        coarse = coarse_pairs(marginals, merged_cells(marginals, evenly, parts)) if parts else None
+        return replace(with_pairs(feature_map, scale, fine, coarse), parts=parts)
     every = np.arange(feature_map.dimension)
     if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
         return Weighed(feature_map, every, every, scale)
@@ -169,29 +191,63 @@ def is_undecided(feature_map: FeatureMap) -> TypeGuard[JointFeatures]:
     return isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided
 
 
+def parts_of_numbers(marginals: MarginalFeatures, blur: float | None) -> int:
+    """Into how many parts numbers are cut where all pairs of them are looked at.
+
+    The more, the more is seen of how two go together; and the more noise there is in all.
+
+    Args:
+        marginals: of an embedding's map, which leaves pairs undecided.
+        blur: see `blur_of`; None if it is not public.
+
+    Returns:
+        From 2 to 8; 0 if noise leaves nothing to be seen, or there are no pairs of numbers.
+    """
+    pairs = len(marginals.pairs_of_numbers)
+    if not pairs or blur is None or blur > FAINT:
+        return 0
+    noise = blur * math.sqrt(pairs) / _COARSE_LENGTH
+    parts = math.floor(1 / math.sqrt(_ABOVE_NOISE * noise)) if noise else _MOST_PARTS
+    return min(parts, _MOST_PARTS) if parts >= _FEWEST_PARTS else 0
+
+
+def fine_pairs(
+    numbers: Sequence[int], merging: Mapping[MarginalColumn, MarginalColumn]
+) -> GroupChoice:
+    """Pairs that are chosen, by their numbers in the order of an embedding's map."""
+    return GroupChoice(numbers, _LENGTH, merging)
+
+
+def coarse_pairs(
+    marginals: MarginalFeatures, merging: Mapping[MarginalColumn, MarginalColumn]
+) -> GroupChoice:
+    """All pairs of numbers, in few cells."""
+    return GroupChoice(marginals.pairs_of_numbers, _COARSE_LENGTH, merging)
+
+
 def with_pairs(
     feature_map: JointFeatures,
     scale: NoiseScale,
-    chosen: Sequence[int],
-    merging: Mapping[MarginalColumn, MarginalColumn] | None = None,
+    fine: GroupChoice | None,
+    coarse: GroupChoice | None = None,
 ) -> Weighed:
-    """What a release is made of that has these of the pairs that an embedding holds.
+    """What a release is made of that has some of the pairs that an embedding holds.
 
     Args:
         feature_map: of the embedding.
         scale: of the noise on the map's features, whatever its parts weigh.
-        chosen: the pairs' numbers, in the order of the map.
-        merging: columns with merged cells in place of those that pairs have; none are merged if
-            None.
+        fine: the chosen pairs; None if there are none, nor any others.
+        coarse: pairs that are there in few cells, too.
 
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
     """
-    released = feature_map.choosing(chosen, _LENGTH, merging)
+    released = feature_map.choosing(fine, coarse)
     before, after = parts_of(feature_map), parts_of(released)
     marginals, left = feature_map.marginals, released.marginals
     columns = len(marginals.columns)
-    numbers = [*range(columns), *(columns + number for number in chosen)]
+    several = [number for choice in (coarse, fine) if choice for number in choice.numbers]
+    numbers = [*range(columns), *(columns + number for number in several)]
     rows, factors = [np.arange(before.split)], [after.main_weight / before.main_weight]
     into = [rows[0]]
     for number, table, new in zip(numbers, left.tables, left.entries, strict=True):

@@ -11,7 +11,7 @@ import inspect
 import math
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -28,7 +28,7 @@ from dpntk.common.features import base as feature_maps
 from dpntk.common.features import infinite_ntk as relu_kernel
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.joint import Parts, parts_of
-from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures
+from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures, MarginalGroup
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry, Ledger
 from dpntk.common.schema import privacy_unit
@@ -58,7 +58,7 @@ from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
 from dpntk.release.publishing import measurement, parameters, weighing
 from dpntk.release.publishing import pipeline as publishing
 from dpntk.release.publishing.merging import merged_cells
-from dpntk.release.publishing.selection import select_pairs
+from dpntk.release.publishing.selection import Dependence, dependences, select_pairs
 from dpntk.release.publishing.weighing import Weighed
 from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
@@ -285,10 +285,15 @@ def pairs_chosen_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
         embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
     ) -> tuple[Weighed, NoisySums]:
         def peeking(
-            parts: Parts, schema: TableSchema, products: Floats, noise: float, count: int
+            parts: Parts,
+            schema: TableSchema,
+            products: Floats,
+            noise: float,
+            count: int,
+            together: Mapping[int, Dependence],
         ) -> list[int]:
             exact = embedding.sums[parts.moment_place].astype(np.float64)
-            return select_pairs(parts, schema, exact, 0.0, count)
+            return select_pairs(parts, schema, exact, 0.0, count, together)
 
         monkeypatch.setattr(measurement, "select_pairs", peeking)
         return right(embedding, released, uniform, private=private)
@@ -303,15 +308,54 @@ def cells_merged_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
         embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
     ) -> tuple[Weighed, NoisySums]:
         def peeking(
-            marginals: MarginalFeatures, noisy: Integers
+            marginals: MarginalFeatures, noisy: Integers, parts: int | None = None
         ) -> dict[MarginalColumn, MarginalColumn]:
             place = parts_of(embedding.feature_map).marginal_place
-            return merged_cells(marginals, embedding.sums[place].sum(axis=1))
+            return merged_cells(marginals, embedding.sums[place].sum(axis=1), parts)
 
         monkeypatch.setattr(measurement, "merged_cells", peeking)
         return right(embedding, released, uniform, private=private)
 
     everywhere(monkeypatch, right, measure)
+
+
+def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all pairs of numbers in few cells."""
+    right = measurement.measure
+
+    def measure(
+        embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
+    ) -> tuple[Weighed, NoisySums]:
+        def peeking(
+            tables: Sequence[MarginalGroup], cells: Integers, noise: float
+        ) -> Iterator[Dependence]:
+            parts = parts_of(embedding.feature_map)
+            assert parts.marginals is not None
+            place, exact, start = parts.marginal_place, np.zeros_like(cells), 0
+            for number, few in zip(parts.marginals.pairs_of_numbers, tables, strict=True):
+                group = parts.marginals.groups[number]
+                rows = parts.marginals.places[len(parts.marginals.columns) + number]
+                into = start + weighing._merged(group, few)
+                np.add.at(exact, into, embedding.sums[place][rows])
+                start += few.dimension
+            return dependences(tables, exact, 0.0)
+
+        monkeypatch.setattr(measurement, "dependences", peeking)
+        return right(embedding, released, uniform, private=private)
+
+    everywhere(monkeypatch, right, measure)
+
+
+def coarse_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice what their length leaves them."""
+    right = MarginalFeatures.entries.fget  # type: ignore[attr-defined]
+
+    def entries(self: MarginalFeatures) -> Floats:
+        found: Floats = right(self).copy()
+        found[len(self.columns) : len(self.columns) + len(self.coarse)] *= 2
+        return found
+
+    monkeypatch.setattr(MarginalFeatures, "entries", property(entries))
 
 
 def chosen_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -653,6 +697,15 @@ MUTANTS = [
     Mutant(
         cells_merged_by_exact_sums,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
+    ),
+    Mutant(
+        pairs_chosen_by_exact_tables,
+        test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
+    ),
+    Mutant(
+        coarse_pairs_longer_than_their_noise,
+        test_measurement.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
+        {"adjacency": Adjacency.ADD_REMOVE},
     ),
     Mutant(
         chosen_pairs_longer_than_their_noise,

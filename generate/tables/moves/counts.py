@@ -6,7 +6,9 @@ looked for whose logarithm has a coefficient for each cell, beside what other fe
 log-linear model, or Markov random field). A coefficient is held back by a ridge: the variance of
 the noise over that of how cells of its table differ from independent columns, which is what the
 released shares leave when noise is taken off (empirical Bayes). Of a table in which nothing goes
-together, so, nothing is believed, and of cells that hardly any row has, little.
+together, so, nothing is believed, and of cells that hardly any row has, little. Tables of two
+numbers are denoised by more: neighbouring cells are alike, as far as the two go together as
+Gaussian ones would (`copula`), and so they are held back less.
 
 Columns that determine one another hardly get together by chance, exchange by exchange: rows begin
 as the pairs along a tree say (Chow and Liu 1968, "Approximating Discrete Probability Distributions
@@ -26,8 +28,9 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from torch import Tensor
 
 from ....common.features.joint import Parts
-from ....common.features.marginals import MarginalColumn, MarginalFeatures, MarginalGroup
+from ....common.features.marginals import MarginalGroup
 from ....common.schema.encoding import Block
+from ..copula import copula_shares
 from ..denoising import table_shares
 
 _RATE: Final = 0.2
@@ -37,6 +40,8 @@ _EXACT: Final = 1e-9
 _TINY: Final = 1e-300
 _FITTING_STEPS: Final = 20
 _PAIR: Final = 2
+_SMOOTH: Final = 0.1
+"""So many times as much as others tables of two numbers are held back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +49,16 @@ class ReleasedCounts:
     """The released marginals of pairs and triples of columns of one class.
 
     Attributes:
-        features: of which they are the mean.
+        tables: the columns of each.
+        levels: records hold integers 0..levels.
         shares: noisy, float64 (cells of all of them,).
-        noise: standard deviation of the noise on each.
+        noise: standard deviation of the noise on those of each table, float64 (tables,).
     """
 
-    features: MarginalFeatures
+    tables: tuple[MarginalGroup, ...]
+    levels: int
     shares: NDArray[np.float64]
-    noise: float
+    noise: NDArray[np.float64]
 
     @classmethod
     def of(cls, parts: Parts, mean: NDArray[np.float32], noise: float) -> ReleasedCounts | None:
@@ -65,9 +72,11 @@ class ReleasedCounts:
         features = parts.marginals
         if features is None or not features.groups:
             return None
-        size = parts.weight * features.group_entry
-        noisy = mean[parts.group_place].astype(np.float64)
-        return cls(features, noisy / size, noise / size)
+        tables = (*features.coarse, *features.groups)
+        sizes = parts.weight * features.entries[len(features.columns) :]
+        cells = [table.dimension for table in tables]
+        noisy = mean[parts.coarse_place.start : parts.group_place.stop].astype(np.float64)
+        return cls(tables, features.levels, noisy / np.repeat(sizes, cells), noise / sizes)
 
 
 class Counts:
@@ -79,8 +88,7 @@ class Counts:
     """
 
     def __init__(self, released: ReleasedCounts, records: Tensor) -> None:
-        tables = released.features.groups
-        self._levels = released.features.levels
+        tables, self._levels = released.tables, released.levels
         self._sides = list(dict.fromkeys(side for table in tables for side in table.sides))
         sizes = torch.tensor([table.dimension for table in tables])
         self._start = sizes.cumsum(0) - sizes
@@ -101,24 +109,24 @@ class Counts:
             expected.append(of_table)
         noisy = np.split(released.shares, sizes.cumsum(0)[:-1])
         likely = [
-            _likely(
-                shares, released.noise, [alone[self._sides.index(side)] for side in table.sides]
-            )
-            for table, shares in zip(tables, noisy, strict=True)
+            _likely(table, shares, noise, [alone[self._sides.index(side)] for side in table.sides])
+            for table, shares, noise in zip(tables, noisy, released.noise, strict=True)
         ]
         self._wanted = torch.cat(likely)
         self._expected = torch.cat(expected).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
         # In these units shares of independent rows have a variance that is alike in all cells.
         lacking = (torch.from_numpy(released.shares) - torch.cat(expected)) / self._scale
-        noise = (released.noise / self._scale).square()
+        deviation = torch.from_numpy(released.noise).repeat_interleave(sizes)
+        noise = (deviation / self._scale).square()
         weights = self._scale**4
         left, doubt, total = (
             torch.stack([one.sum() for one in each.split(sizes.tolist())])
             for each in (weights * (lacking.square() - noise), 2 * (weights * noise) ** 2, weights)
         )
         variance = ((left - doubt.sqrt()) / total).clamp(_EXACT, 1.0)
-        self._ridge = noise / variance.repeat_interleave(sizes)
+        held = torch.tensor([_SMOOTH if _of_numbers(table) else 1.0 for table in tables])
+        self._ridge = noise * (held / variance).repeat_interleave(sizes)
         self._theta = torch.zeros_like(self._wanted)
         believed = self._expected + (self._wanted - self._expected) / (1 + self._ridge)
         self._tables = [
@@ -127,9 +135,13 @@ class Counts:
                 tables, believed.split(sizes.tolist()), self._start.tolist(), strict=True
             )
         ]
+        of_column: dict[int, list[tuple[int, int]]] = {}
+        for number, table in enumerate(tables):
+            for side in table.sides:
+                of_column.setdefault(side.start, []).append((self._sides.index(side), number))
         self._tables_of = {
-            side.start: (place, self._stride[place].nonzero()[:, 0])
-            for place, side in enumerate(self._sides)
+            start: (torch.tensor(pairs)[:, 0], torch.tensor(pairs)[:, 1])
+            for start, pairs in of_column.items()
         }
 
     def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
@@ -144,12 +156,14 @@ class Counts:
         """
         place_of = {start: block.place for block in blocks for start in block.starts}
         codes = self.codes(records).numpy()
-        for parent, child, table in self._tree():
+        for parent, table in self._tree():
             cells = slice(table.start, table.start + table.group.dimension)
             ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
             self._theta[cells] = self._scale[cells] * ratio.log()
-            one, other = (self._sides.index(side) for side in (parent, child))
-            shares = table.shares if table.group.sides[0] == parent else table.shares.T
+            first = table.group.sides[0].start == parent
+            of_parent, of_child = table.group.sides if first else table.group.sides[::-1]
+            one, other = (self._sides.index(side) for side in (of_parent, of_child))
+            shares = table.shares if first else table.shares.T
             likely = shares.cumsum(dim=1).numpy()
             drawn = random.random(len(codes)) * likely[codes[:, one], -1]
             wanted = (likely[codes[:, one]] < drawn[:, None]).sum(axis=1)
@@ -158,22 +172,30 @@ class Counts:
                 torch.from_numpy(np.lexsort((random.random(len(codes)), cells)))
                 for cells in (wanted, codes[:, other])
             )
-            place = place_of[child.start]
+            place = place_of[of_child.start]
             records[rows, place] = records[values, place]
-            codes[rows, other] = codes[values, other]
+            moved = [at for at, side in enumerate(self._sides) if side.start == of_child.start]
+            codes[rows[:, None], moved] = codes[values[:, None], moved]
 
-    def _tree(self) -> list[tuple[MarginalColumn, MarginalColumn, _Table]]:
-        """Pairs without a circle, parents first, whose mutual information is largest in all."""
-        pairs = [table for table in self._tables if len(table.group.sides) == _PAIR]
-        weights = np.zeros((len(self._sides), len(self._sides)))
+    def _tree(self) -> list[tuple[int, _Table]]:
+        """Pairs without a circle, parents first, whose mutual information is largest in all.
+
+        Returns:
+            Of each where the values of the parent begin in a record, and the table.
+        """
+        starts = list(dict.fromkeys(side.start for side in self._sides))
+        weights = np.zeros((len(starts), len(starts)))
         between = {}
-        for table in pairs:
-            one, other = sorted(self._sides.index(side) for side in table.group.sides)
-            weights[one, other] = -max(table.information, _EXACT)
-            between[one, other] = table
+        for table in self._tables:
+            if len(table.group.sides) != _PAIR:
+                continue
+            one, other = sorted(starts.index(side.start) for side in table.group.sides)
+            # Of two tables of the same columns, the one that says more.
+            if (information := -max(table.information, _EXACT)) < weights[one, other]:
+                weights[one, other], between[one, other] = information, table
         tree = minimum_spanning_tree(weights)
         found, seen = [], set()
-        for root in range(len(self._sides)):
+        for root in range(len(starts)):
             if root in seen:
                 continue
             order, before = breadth_first_order(tree, root, directed=False)
@@ -181,7 +203,7 @@ class Counts:
             for child in order[1:]:
                 parent = int(before[child])
                 table = between[min(parent, child), max(parent, child)]
-                found.append((self._sides[parent], self._sides[child], table))
+                found.append((starts[parent], table))
         return found
 
     @property
@@ -242,10 +264,17 @@ class _Table:
         return float(torch.special.xlogy(self.shares, self.shares / alone.clamp(min=_TINY)).sum())
 
 
-def _likely(noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]) -> Tensor:
+def _of_numbers(table: MarginalGroup) -> bool:
+    return len(table.sides) == _PAIR and all(side.cells for side in table.sides)
+
+
+def _likely(
+    table: MarginalGroup, noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]
+) -> Tensor:
     """Shares of a table's cells as they are likely to be, and of columns as rows have them.
 
     Args:
+        table: its columns.
         noisy: of all cells, (cells,).
         noise: standard deviation on each.
         alone: shares of the cells of each column, (cells of that,).
@@ -253,7 +282,18 @@ def _likely(noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]) -
     Returns:
         float64 (cells,).
     """
-    shares = torch.from_numpy(table_shares(noisy, noise)).view([len(each) for each in alone])
+    likely = None
+    if _of_numbers(table):
+        rows, columns = (each.numpy() for each in alone)
+        by_law = np.outer(rows, columns).clip(_EXACT)
+        # That a number is missing has no place among them.
+        known = tuple(slice(side.dimension - (side.missing >= 0)) for side in table.sides)
+        of_both = noisy.reshape(by_law.shape)[known]
+        if rows[known[0]].any() and columns[known[1]].any():
+            by_law[known] = copula_shares(of_both, rows[known[0]], columns[known[1]])
+        likely = by_law.flatten()
+    shares = torch.from_numpy(table_shares(noisy, noise, likely))
+    shares = shares.view([len(each) for each in alone])
     for _ in range(_FITTING_STEPS):  # iterative proportional fitting (Deming and Stephan 1940)
         for axis, each in enumerate(alone):
             others = [other for other in range(shares.dim()) if other != axis]
@@ -271,8 +311,8 @@ class CountPull:
         cells: of tables, int64 (2 n, tables), changed in place.
         energy: of each cell.
         stride: by how much the cell of a table moves with that of a side, int64 (sides, tables).
-        tables_of: by where the values of a side begin in a record, which one it is, and of which
-            tables.
+        tables_of: by where the values of a column begin in a record, of which tables it is, and
+            which side it is there, int64 (tables of it,) both.
     """
 
     def __init__(
@@ -281,7 +321,7 @@ class CountPull:
         cells: Tensor,
         energy: Tensor,
         stride: Tensor,
-        tables_of: dict[int, tuple[int, Tensor]],
+        tables_of: dict[int, tuple[Tensor, Tensor]],
     ) -> None:
         self._codes, self._cells, self._energy = codes, cells, energy
         self._stride, self._tables_of, self._half = stride, tables_of, len(codes) // 2
@@ -290,9 +330,9 @@ class CountPull:
         """Of each pair of rows, if they exchange their values of a column, (n,)."""
         if (found := self._of(block)) is None:
             return 0.0
-        side, tables = found
+        sides, tables = found
         one, other = self._cells[:, tables].split(self._half)
-        moved = self._moved(side, tables)
+        moved = self._moved(sides, tables)
         now = self._energy[one] + self._energy[other]
         gain: Tensor = (self._energy[one + moved] + self._energy[other - moved] - now).sum(dim=1)
         return gain
@@ -301,19 +341,19 @@ class CountPull:
         """Some pairs, int64 (m,), have exchanged their values of a column."""
         if (found := self._of(block)) is None:
             return
-        side, tables = found
-        moved = self._moved(side, tables)[chosen]
+        sides, tables = found
+        moved = self._moved(sides, tables)[chosen]
         self._cells[chosen[:, None], tables] += moved
         self._cells[chosen[:, None] + self._half, tables] -= moved
-        both = torch.stack([chosen, chosen + self._half])
-        self._codes[both, side] = self._codes[both.flip(0), side]
+        both, sides = torch.stack([chosen, chosen + self._half])[..., None], sides.unique()
+        self._codes[both, sides] = self._codes[both.flip(0), sides]
 
-    def _of(self, block: Block) -> tuple[int, Tensor] | None:
-        """Which side a column is, and of which tables; None if it is of none."""
+    def _of(self, block: Block) -> tuple[Tensor, Tensor] | None:
+        """Which sides a column is, and of which tables; None if it is of none."""
         return next((self._tables_of[at] for at in block.starts if at in self._tables_of), None)
 
-    def _moved(self, side: int, tables: Tensor) -> Tensor:
+    def _moved(self, sides: Tensor, tables: Tensor) -> Tensor:
         """How far cells of tables move in rows of the first half, (n, tables)."""
-        one, other = self._codes[:, side].split(self._half)
-        moved: Tensor = (other - one)[:, None] * self._stride[side, tables]
+        one, other = self._codes[:, sides].split(self._half)
+        moved: Tensor = (other - one) * self._stride[sides, tables]
         return moved

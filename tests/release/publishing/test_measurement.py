@@ -16,7 +16,12 @@ import torch
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SchemaError
 from dpntk.common.features.joint import JointFeatures, parts_of
-from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures
+from dpntk.common.features.marginals import (
+    GroupChoice,
+    MarginalColumn,
+    MarginalFeatures,
+    MarginalGroup,
+)
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
@@ -25,7 +30,7 @@ from dpntk.embed.exact.joint import ExactMarginals
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.release.file.validation import require_consistent
-from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale, NoisySums
+from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale, NoisySums, add_noise
 from dpntk.release.publishing import measurement
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -37,25 +42,46 @@ OPTIONS = FeatureOptions(width=5)
 EXACT = PrivacyParameters(math.inf, 1e-5, not_private=True)
 CLEAR = PrivacyParameters(100.0, 1e-5)
 """So little noise that 400 rows are enough to choose pairs."""
+FEW = 4
 
 
-def embedded(folder: Path, count: int = 400, missing: float = 0.0) -> Embedding:
-    """Of rows in which the town follows from the grade, and nothing else from anything."""
+def embedded(
+    folder: Path, count: int = 400, missing: float = 0.0, *, paid_by_age: bool = False
+) -> Embedding:
+    """Of rows in which the town follows from the grade, and perhaps the pay from the age."""
     random = np.random.default_rng(0)
     lines = [HEADER]
     for number in range(count):
         grade, town = (("low", "Ulm"), ("mid", "Bonn"), ("high", "other"))[random.integers(3)]
         age, pay, ill = random.integers(100), random.uniform(0, 1000), random.choice(["no", "yes"])
+        pay = 10.0 * age if paid_by_age else pay
         known = "" if missing and random.random() < missing else f"{pay:.2f}"
         lines.append(f"{number},{age},{known},{grade},{town},{ill}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
     return embed(folder / "rows.csv", OPTIONS, SourceOptions(schema=PEOPLE))
 
 
-def merged(marginals: MarginalFeatures, every: int) -> dict[MarginalColumn, MarginalColumn]:
-    """So many cells of a number are one."""
-    numbers = (column for column in marginals.columns if column.cells)
-    return {each: replace(each, merged=tuple(range(0, each.cells, every))) for each in numbers}
+def merged(
+    marginals: MarginalFeatures, every: int, parts: int | None = None
+) -> dict[MarginalColumn, MarginalColumn]:
+    """So many cells of a number are one, or as many as make so many parts."""
+    found = {}
+    for column in marginals.columns:
+        if column.cells:
+            step = every if parts is None else -(-column.cells // parts)
+            found[column] = replace(column, merged=tuple(range(0, column.cells, step)))
+    return found
+
+
+def merging_alike(every: int, patch: pytest.MonkeyPatch) -> None:
+    """Whatever is released of columns, and however much noise there is."""
+
+    def alike(
+        of: MarginalFeatures, noisy: Integers, parts: int | None = None
+    ) -> dict[MarginalColumn, MarginalColumn]:
+        return merged(of, every, None if parts is None else FEW)
+
+    patch.setattr(measurement, "merged_cells", alike)
 
 
 def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
@@ -77,27 +103,33 @@ def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
 def test_the_choice_is_a_function_of_what_has_its_noise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two data sets that differ in all ways, and the same noisy sums: the same pairs."""
+    """Of three data sets that differ in many ways, and the same noisy sums: the same pairs."""
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measurement, "CHOSEN", 2)
-    other = replace(
+    monkeypatch.setattr(measurement, "CHOSEN", 1)
+    mixed = replace(
         embedding,
         sums=np.random.default_rng(1).permuted(embedding.sums, axis=0),
         counts=embedding.counts[::-1].copy(),
     )
-    seen: list[int] = []
+    sets = (embedding, mixed, embedded(tmp_path, paid_by_age=True))
+    seen: list[NoisySums] = []
+    calls = itertools.count()
 
     def held(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
-        seen.append(len(sums))
-        random = np.random.default_rng(len(seen) % 2)
-        noise = random.integers(-(2**40), 2**40, sums.shape)
-        return NoisySums(noise, None if counts is None else np.full(len(counts), 2**40))
+        """What the first data set had gets the others as well, as it may by chance."""
+        if (call := next(calls)) < 3:
+            seen.append(add_noise(sums, counts, scale))
+        assert seen[call % 3].sums.shape == sums.shape
+        return seen[call % 3]
 
     monkeypatch.setattr(measurement, "add_noise", held)
-    one, two = (unrecorded_release(e, CLEAR) for e in (embedding, other))
-    assert one.feature_map.spec() == two.feature_map.spec()
-    assert np.array_equal(one.embedding, two.embedding)
-    assert len(seen) == 4
+    one, *others = (unrecorded_release(each, CLEAR) for each in sets)
+    for other in others:
+        assert one.feature_map.spec() == other.feature_map.spec()
+        assert np.array_equal(one.embedding, other.embedding)
+    assert "coarse" in one.feature_map.spec()["marginals"]
+    # All else, pairs of numbers in few cells, and chosen pairs.
+    assert next(calls) == 9
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -118,10 +150,18 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
         sums.add(record[None], np.zeros(1, dtype=np.int64))
         added.append(sums.sums[:, 0])
     most = 1 / Fraction(uniform.noise_multiplier) ** 2
-    ways = itertools.product(([0], [1, 4], [0, 1, 2, 3, 4, 5]), (None, 1, 7, 1000))
-    for chosen, every in ways:
-        merging = every and merged(feature_map.marginals, every)
-        released = with_pairs(feature_map, uniform, chosen, merging or None)
+    numbers = feature_map.marginals.pairs_of_numbers
+    assert len(numbers) == 1
+    ways = itertools.product(([0], [1, 4], [0, 1, 2, 3, 4, 5]), (None, 1, 7, 1000), (0, 2, 5))
+    for chosen, every, few in ways:
+        merging = merged(feature_map.marginals, every) if every else {}
+        fewer = merged(feature_map.marginals, 1, few) if few else {}
+        released = with_pairs(
+            feature_map,
+            uniform,
+            GroupChoice(chosen, 0.3, merging),
+            GroupChoice(numbers, 0.15, fewer) if few else None,
+        )
         variances = [Fraction(int(s) ** 2) - Fraction(SMOOTHING) ** 2 for s in released.noise()]
         of_count = Fraction(uniform.count_weight**2) / Fraction(uniform.sigma**2 - 9)
 
@@ -142,15 +182,17 @@ def test_chosen_pairs_have_the_noise_that_the_release_says(
 ) -> None:
     """Chances are below 1e-9 that the noise of a part is off by six standard errors."""
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measurement, "merged_cells", lambda of, noisy: merged(of, 9))
+    merging_alike(9, monkeypatch)
     exact = unrecorded_release(embedding, EXACT)
     made = unrecorded_release(embedding, CLEAR)
     # All six pairs are chosen in both, and cells are merged alike.
     assert made.feature_map.spec() == exact.feature_map.spec()
     noise = (made.embedding - exact.embedding) / made.noise_per_coordinate
     parts = parts_of(made.feature_map)
-    assert parts.group_place.start > parts.split
-    for place in (slice(0, parts.split), parts.group_place, parts.moment_place):
+    assert parts.group_place.start == parts.coarse_place.stop > parts.coarse_place.start
+    columns = slice(parts.split, parts.coarse_place.start)
+    others = (parts.coarse_place, parts.group_place, parts.moment_place)
+    for place in (slice(0, parts.split), columns, *others):
         part = noise[place].astype(float)
         assert np.mean(part**2) == pytest.approx(1, abs=6.2 * (2 / part.size) ** 0.5)
 
@@ -161,27 +203,33 @@ def test_pairs_with_merged_cells_are_contingency_tables_of_the_rows(
 ) -> None:
     """Counted from the rows by their cells, one by one; that of missing values stays by itself."""
     embedding = embedded(tmp_path, missing=0.3)
-    monkeypatch.setattr(measurement, "merged_cells", lambda of, noisy: merged(of, every))
+    merging_alike(every, monkeypatch)
     made = unrecorded_release(embedding, EXACT)
     parts = parts_of(made.feature_map)
-    assert parts.marginals is not None
-    names = parts.marginals.names_of_groups(PEOPLE)
-    group = parts.marginals.groups[names.index(("age", "pay"))]
-    age, pay = group.sides
-    assert pay.dimension == -(-pay.cells // every) + 1
-    size = parts.weight * parts.marginals.group_entry
-    place = parts.marginals.places[len(parts.marginals.columns) + names.index(("age", "pay"))]
-    sums = made.embedding[parts.marginal_place][place].sum(axis=1) * 400 / size
+    marginals = parts.marginals
+    assert marginals is not None
+    names = marginals.names_of_groups(PEOPLE)
     source = open_source(tmp_path / "rows.csv", SourceOptions(schema=PEOPLE))
     records = torch.from_numpy(np.concatenate([batch.records for batch in source.batches(400)]))
-    expected = np.zeros(group.dimension)
-    for record in records.long():
-        of_age = int(2 * record[age.start] * (age.cells - 1) + 255) // 510 // every
-        of_pay = int(2 * record[pay.start] * (pay.cells - 1) + 255) // 510 // every
-        if record[pay.missing] > 0:
-            of_pay = pay.dimension - 1
-        expected[of_age * pay.dimension + of_pay] += 1
-    assert sums == pytest.approx(expected, abs=1e-3)
+    chosen = len(marginals.columns) + len(marginals.coarse) + names.index(("age", "pay"))
+    # In few cells it is there as well, between columns and chosen pairs.
+    for number, merged_to in ((len(marginals.columns), -(-64 // FEW)), (chosen, every)):
+        group = marginals.tables[number]
+        assert isinstance(group, MarginalGroup)
+        age, pay = group.sides
+        assert pay.dimension == -(-pay.cells // merged_to) + 1
+        of_age = age.merged[1] if len(age.merged) > 1 else age.cells
+        size = parts.weight * marginals.entries[number]
+        place = marginals.places[number]
+        sums = made.embedding[parts.marginal_place][place].sum(axis=1) * 400 / size
+        expected = np.zeros(group.dimension)
+        for record in records.long():
+            row = int(2 * record[age.start] * (age.cells - 1) + 255) // 510 // of_age
+            cell = int(2 * record[pay.start] * (pay.cells - 1) + 255) // 510 // merged_to
+            if record[pay.missing] > 0:
+                cell = pay.dimension - 1
+            expected[row * pay.dimension + cell] += 1
+        assert sums == pytest.approx(expected, abs=1e-3)
 
 
 def test_released_pairs_are_contingency_tables(
@@ -213,6 +261,10 @@ def test_a_map_says_what_was_chosen_and_is_rebuilt(tmp_path: Path) -> None:
     squares += float((parts.marginals.entries**2).sum()) * parts.weight**2
     assert squares == pytest.approx(1)
     assert parts.marginals.group_entry * parts.weight * math.sqrt(6) == pytest.approx(0.3)
+    (coarse,) = parts.marginals.entries[len(parts.marginals.columns) :][:1]
+    assert coarse * parts.weight == pytest.approx(0.15)
+    described = made.feature_map.describe(PEOPLE)
+    assert "1 pair of numbers in few cells of weight 0.15" in described
     require_consistent(made.guarantee, made.feature_map, made.schema)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,12 @@ import pytest
 import torch
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures, MarginalGroup
+from dpntk.common.features.marginals import (
+    GroupChoice,
+    MarginalColumn,
+    MarginalFeatures,
+    MarginalGroup,
+)
 from dpntk.release.publishing.merging import MOST, merged_cells
 
 NUMBER = MarginalColumn(0, 1, 64, -1)
@@ -109,3 +115,78 @@ def test_a_side_is_a_column_of_the_table() -> None:
         grouped(MarginalColumn(1, 1, 29, 5), WORDS)
     with pytest.raises(SchemaError):
         MarginalFeatures((MarginalColumn(0, 1, 64, -1, (0, 5)),), 6)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 8])
+def test_few_cells_hold_equal_parts_as_nearly_as_cells_allow(parts: int) -> None:
+    """Skewed, between wide bounds, and with noise below 0 where there is nothing."""
+    shares = np.where(np.arange(64) < 40, np.exp(-np.arange(64) / 9), -0.01)
+    noisy = np.array(shares_of(shares.tolist()))
+    found = merged_cells(MARGINALS, noisy, parts)[NUMBER].merged
+    assert len(found) == parts
+    held = shares.clip(0)
+    so_far = np.concatenate([[0], held.cumsum()]) / held.sum()
+    for number, first in enumerate(found):
+        assert np.abs(so_far[first] - number / parts) == np.abs(so_far - number / parts).min()
+
+
+def test_what_most_have_in_common_leaves_fewer_cells() -> None:
+    shares = [0.9] + [0.1 / 63] * 63
+    assert merged_cells(MARGINALS, np.array(shares_of(shares)), 4)[NUMBER].merged == (0, 1)
+    nothing = np.zeros(MARGINALS.dimension, dtype=np.int64)
+    assert merged_cells(MARGINALS, nothing, 4)[NUMBER].merged == (0,)
+
+
+def both_ways() -> MarginalFeatures:
+    """A pair of numbers in many cells, and in few."""
+    few = {NUMBER: replace(NUMBER, merged=(0, 9)), OTHER: replace(OTHER, merged=(0, 4, 20))}
+    many = {OTHER: replace(OTHER, merged=(0, 1, 2, 9))}
+    pair = grouped(NUMBER, OTHER)
+    return pair.choosing(GroupChoice([0], 0.5, many), GroupChoice([0], 0.3, few))
+
+
+def test_a_map_with_pairs_in_few_cells_is_rebuilt_and_a_record_has_length_1() -> None:
+    made = both_ways()
+    again = MarginalFeatures.from_spec(made.spec(), {})
+    assert again == made
+    assert again.tables == (NUMBER, OTHER, WORDS, *made.coarse, *made.groups)
+    records = torch.randint(0, 256, (50, 6), generator=torch.Generator().manual_seed(0))
+    hits = made.hits(records)
+    assert torch.equal(again.hits(records), hits)
+    assert hits.shape == (50, 5)
+    for place, column in zip(made.places, hits.T, strict=True):
+        assert bool(((column >= place.start) & (column < place.stop)).all())
+    number, other = (side.cell(records) for side in made.coarse[0].sides)
+    assert torch.equal(hits[:, 3] - made.places[3].start, number * 4 + other)
+    assert float((made.entries**2).sum()) == pytest.approx(1)
+    assert made.entries[3:] == pytest.approx([0.3, 0.5])
+    assert made.unmerged == replace(grouped(NUMBER, OTHER), group_length=0.5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"coarse": [[0, 1]]},
+        {"coarse": [[0, 1, 2, 3]]},  # words
+        {"coarse": [[0, 1, 0, 1]]},
+        {"coarse": [[0, 1, 1, 1], [0, 1, 1, 1]]},
+        {"coarse": []},
+        {"coarse": None},
+        {"coarse_merged": [[0, 1]]},
+        {"coarse_merged": [[1, 0, 40]]},
+        {"coarse_length": 0.9},  # more than the chosen pairs leave
+        {"coarse_length": 0.0},
+        {"coarse_length": "0.3"},
+        {"coarse_length": None},
+    ],
+)
+def test_pairs_in_few_cells_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(SchemaError):
+        MarginalFeatures.from_spec({**both_ways().spec(), **wrong}, {})
+
+
+def test_pairs_in_few_cells_are_beside_chosen_ones() -> None:
+    spec = both_ways().spec()
+    alone = {name: value for name, value in spec.items() if not name.startswith("pairs")}
+    with pytest.raises(SchemaError):
+        MarginalFeatures.from_spec(alone, {})

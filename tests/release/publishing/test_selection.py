@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpntk.common.features.joint import Parts, parts_of
+from dpntk.common.features.marginals import MarginalColumn, MarginalGroup
 from dpntk.common.features.moments import CONSTANT, INDICATOR
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.table import TableSchema
@@ -18,7 +19,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.release.publishing import selection
-from dpntk.release.publishing.selection import select_pairs
+from dpntk.release.publishing.selection import Dependence, dependences, select_pairs
 
 Floats = NDArray[np.float64]
 WIDE, NARROW = 12, 4
@@ -116,3 +117,61 @@ def test_the_size_of_a_class_is_read_off_with_the_noise_that_is_said() -> None:
     assert np.mean(draws**2) / deviation**2 == pytest.approx(1, abs=6 * (2 / 1000) ** 0.5)
     alone = CONSTANT**-2  # if the constant with itself were all
     assert deviation < alone / 5
+
+
+SIDES = (MarginalColumn(0, 1, 3, -1), MarginalColumn(1, 1, 4, -1), MarginalColumn(2, 1, 3, 5))
+TABLES = [MarginalGroup((SIDES[0], SIDES[1])), MarginalGroup((SIDES[0], SIDES[2]))]
+
+
+def counts_of_tables(records: int) -> NDArray[np.int64]:
+    """Of two classes: columns of the first go together, those of the second do not."""
+    random = np.random.default_rng(0)
+    rows, columns = random.dirichlet(np.full(3, 9.0)), random.dirichlet(np.full(4, 9.0))
+    apart = np.outer(rows, columns)
+    together = apart.copy()
+    together[:2, :2] += 0.05 * np.array([[1, -1], [-1, 1]])
+    both = np.stack([together, apart], axis=-1).reshape(12, 2)
+    found: NDArray[np.int64] = np.rint(records * np.concatenate([both, both])).astype(np.int64)
+    return found
+
+
+def test_dependence_without_noise_is_that_of_the_table() -> None:
+    """Pearson's, as for any contingency table."""
+    cells = counts_of_tables(10**9)
+    table = cells[:12, 0].reshape(3, 4)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    phi = ((table - expected) ** 2 / expected).sum() / table.sum()
+    for found in dependences(TABLES, cells, 0.0):
+        assert found.squares == pytest.approx([phi, 0], abs=1e-6)
+        assert found.variances == pytest.approx([0, 0])
+
+
+def test_dependence_is_estimated_without_bias_and_doubted_as_noise_is() -> None:
+    """Of 2,000 draws, always the same."""
+    cells, noise = counts_of_tables(100_000).astype(np.float64), 1500.0
+    random = np.random.default_rng(1)
+    exact = [found.squares for found in dependences(TABLES, cells.astype(np.int64), 0.0)]
+    drawn, doubt = [], []
+    for _ in range(2000):
+        noisy = np.rint(cells + random.normal(0, noise, cells.shape)).astype(np.int64)
+        found = list(dependences(TABLES, noisy, noise))
+        drawn.append([each.squares for each in found])
+        doubt.append([each.variances for each in found])
+    means, deviations = np.mean(drawn, axis=0), np.std(drawn, axis=0)
+    # Expected shares have noise as well: of what it makes, a little is left.
+    by_noise = (1 - 1 / 3) * (1 - 1 / 4) * 144 * (noise / 100_000) ** 2
+    assert np.abs(means[:, 1]).max() < 0.08 * by_noise
+    assert means[:, 0] == pytest.approx(np.array(exact)[:, 0], rel=0.03)
+    of_none = np.sqrt(np.mean(doubt, axis=0))[:, 1]
+    assert of_none == pytest.approx(deviations[:, 1], rel=0.25)
+
+
+def test_tables_of_numbers_point_to_pairs_that_products_do_not_show() -> None:
+    parts, products = table()
+    other = PAIRS.index(("wide3", "wide7"))
+    nothing = Dependence(np.zeros(2), np.zeros(2))
+    much = Dependence(np.array([5.0, 5.0]), np.zeros(2))
+    for together, expected in (({other: much}, other), ({other: nothing}, TOGETHER)):
+        assert select_pairs(parts, SCHEMA, products, 0.0, 1, together) == [expected]
+    doubted = {other: Dependence(np.array([5.0, 5.0]), np.full(2, 100.0))}
+    assert select_pairs(parts, SCHEMA, products, 0.0, 1, doubted) == [TOGETHER]

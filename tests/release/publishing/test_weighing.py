@@ -13,6 +13,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.joint_image import JointImageFeatures
+from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures, MarginalGroup
 from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
@@ -25,7 +26,7 @@ from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import DIM, weigh, weighed
+from dpntk.release.publishing.weighing import DIM, FAINT, parts_of_numbers, weigh, weighed
 from tests.conftest import draw_records
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
@@ -156,3 +157,23 @@ def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> No
     scale = NoiseScale(1.0, 1, 2**63, 0)
     with pytest.raises(BudgetError, match="--capacity"):
         weigh(OPEN, scale, 0.05)
+
+
+def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None:
+    """Each of their cells has ten times the noise on it, at least, and no more parts would."""
+    columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
+    words = MarginalColumn(6, 3, 0, -1)
+    pairs = [MarginalGroup((columns[a], columns[b])) for a in range(6) for b in range(a)]
+    words_too = [MarginalGroup((words, columns[0]))]
+    marginals = MarginalFeatures((*columns, words), 9, (*pairs, *words_too), undecided=True)
+    assert marginals.pairs_of_numbers == list(range(15))
+    found = [parts_of_numbers(marginals, blur) for blur in np.geomspace(1e-5, FAINT, 60)]
+    assert found == sorted(found, reverse=True)
+    assert set(found) == {0, 2, 3, 4, 5, 6, 7, 8}
+    for blur in (1e-4, 2e-4, 3e-4):
+        parts = parts_of_numbers(marginals, blur)
+        on_cell = blur * 15**0.5 / 0.15
+        assert (parts + 1) ** -2 < 10 * on_cell <= parts**-2
+    assert parts_of_numbers(marginals, 0.0) == 8
+    assert parts_of_numbers(marginals, 2 * FAINT) == parts_of_numbers(marginals, None) == 0
+    assert parts_of_numbers(replace(marginals, groups=tuple(words_too)), 1e-4) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.joint import parts_of
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
@@ -78,23 +79,33 @@ def test_noise_alone_makes_nothing_go_together(tmp_path: Path) -> None:
     refinement = refined(values, tmp_path / "a.csv", ["a,c,d", "a,b"], 0.0005)
     counts = refinement.goal(0).counts
     assert counts is not None
-    assert counts.noise > 1
+    assert (counts.noise > 1).all()
     rows = torch.from_numpy(encoded(values))
     energy = Counts(counts, rows)
     for _ in range(20):
         energy.learn(rows)
     gains = [energy.pull(rows).gain(block) for block in blocks_of(PARITY)]
     # A coefficient is the noise over its variance: so small, and the less, the more noise there is.
-    assert max(float(torch.as_tensor(gain).abs().max()) for gain in gains) < 30 / counts.noise
+    assert max(float(torch.as_tensor(gain).abs().max()) for gain in gains) < 30 / counts.noise.min()
 
 
 def test_gains_are_differences_of_the_energy_and_cells_follow(tmp_path: Path) -> None:
-    """Against cells counted anew by the feature map, of numbers and categories, missing or not."""
-    features = MarginalFeatures.of(PEOPLE, groups=[("age", "pay"), ("town", "age", "grade")])
+    """Against cells counted anew by the feature map, of numbers and categories, missing or not.
+
+    A pair of numbers is there twice, its cells merged in two ways.
+    """
+    groups = [("age", "pay"), ("town", "age", "grade")]
+    features = MarginalFeatures.of(PEOPLE, groups=groups, fine=True)
+    numbers = [column for column in features.columns if column.cells]
+    coarse = GroupChoice([0], 0.3, {each: replace(each, merged=(0, 9, 40)) for each in numbers})
+    fine = GroupChoice([0, 1], 0.5, {numbers[1]: replace(numbers[1], merged=(0, 1, 30))})
+    features = features.choosing(fine, coarse)
     random = np.random.default_rng(0)
-    cells = sum(group.dimension for group in features.groups)
+    tables = (*features.coarse, *features.groups)
+    cells = sum(group.dimension for group in tables)
     rows = torch.from_numpy(random.random((12, PEOPLE.record_size), dtype=np.float32))
-    energy = Counts(ReleasedCounts(features, random.random(cells), 1e-3), rows)
+    released = ReleasedCounts(tables, 255, random.random(cells), np.array([1e-3, 2e-3, 3e-3]))
+    energy = Counts(released, rows)
     energy.learn(rows)
     pull = energy.pull(rows)
     columns = sum(column.dimension for column in features.columns)
@@ -125,7 +136,9 @@ def test_shares_are_those_of_the_release(tmp_path: Path) -> None:
     assert made is not None
     code = values[:, [0, 2, 3]] @ np.array([4, 2, 1])
     assert made.shares == pytest.approx(np.bincount(code, minlength=8) / ROWS, abs=2e-3)
-    assert parts_of(refinement.feature_map).marginals is made.features
+    marginals = parts_of(refinement.feature_map).marginals
+    assert marginals is not None
+    assert made.tables == marginals.groups
 
 
 SIZES = TableSchema(
@@ -203,7 +216,8 @@ def test_rows_begin_as_pairs_along_a_tree_say() -> None:
     apart = true.clone()
     for block in blocks:
         apart[:, block.place] = true[torch.from_numpy(random.permutation(4000))][:, block.place]
-    energy = Counts(ReleasedCounts(features, shares[tables:], 1e-6), apart)
+    released = ReleasedCounts(features.groups, 255, shares[tables:], np.full(3, 1e-6))
+    energy = Counts(released, apart)
     rows = apart.clone()
     energy.begin(rows, blocks, random)
     for block in blocks:
