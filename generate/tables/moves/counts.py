@@ -90,6 +90,7 @@ class Counts:
     def __init__(self, released: ReleasedCounts, records: Tensor) -> None:
         tables, self._levels = released.tables, released.levels
         self._sides = list(dict.fromkeys(side for table in tables for side in table.sides))
+        self._merging = [side.merge(torch.arange(side.unmerged.dimension)) for side in self._sides]
         sizes = torch.tensor([table.dimension for table in tables])
         self._start = sizes.cumsum(0) - sizes
         self._stride = torch.zeros(len(self._sides), len(tables), dtype=torch.int64)
@@ -214,7 +215,9 @@ class Counts:
     def codes(self, records: Tensor) -> Tensor:
         """The cell of each side in rows (n, record size) of values 0..1, as they would be read."""
         levels = (records.clamp(0, 1) * self._levels).round().to(torch.int64)
-        return torch.stack([side.cell(levels) for side in self._sides], dim=1)
+        own = {column: column.cell(levels) for column in {side.unmerged for side in self._sides}}
+        sides = zip(self._sides, self._merging, strict=True)
+        return torch.stack([merged[own[side.unmerged]] for side, merged in sides], dim=1)
 
     def cells(self, codes: Tensor) -> Tensor:
         """The cell of each table among those of all, int64 (n, tables)."""
