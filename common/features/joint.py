@@ -206,12 +206,17 @@ class JointFeatures:
         """In words, for whoever reads a release."""
         return f"{self.main.describe(schema)}, {self.beside_in(schema)}"
 
-    def beside_in(self, schema: Schema) -> str:
-        """What stands beside the main part, in words, with the names of columns in it."""
+    def beside_in(self, schema: Schema, *, planned: bool = False) -> str:
+        """What stands beside the main part, in words, with the names of columns in it.
+
+        Args:
+            schema: of the table.
+            planned: whether which pairs are chosen is still to be seen.
+        """
         if not isinstance(schema, TableSchema):
             return self.beside
         names = []
-        if self.marginals.group_length is not None:
+        if self.marginals.group_length is not None and not planned:
             pairs = (" and ".join(names) for names in self.marginals.names_of_groups(schema))
             names.append(f"the pairs are {', '.join(pairs)}")
         target = None if self.moments is None else self.moments.target_in(schema)

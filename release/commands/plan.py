@@ -299,7 +299,8 @@ def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
 
 def _features(feature_map: FeatureMap, schema: Schema) -> str:
     if isinstance(feature_map, JointFeatures):
-        return f"{feature_map.main.spec()['features']} features, {feature_map.beside_in(schema)}"
+        beside = feature_map.beside_in(schema, planned=True)
+        return f"{feature_map.main.spec()['features']} features, {beside}"
     if isinstance(feature_map, JointImageFeatures):
         return f"ntk features, {feature_map.beside}"
     if isinstance(feature_map, PixelFeatures):

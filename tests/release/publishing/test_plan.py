@@ -87,6 +87,27 @@ def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
     assert "marginals of weight 0.4" in one.stdout
 
 
+def test_a_plan_names_no_pairs_before_they_are_chosen(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(people(300))
+    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    parameters = ("embedding.h5", "--eps", 100, "--delta", 1e-3)
+    made = dpntk(
+        "embed", "people.csv", "--schema", "schema.toml", "--width", 13, "--pairs", "age,pay"
+    )
+    assert made.code == 0
+    assert "the pairs are" not in " ".join(dpntk("plan", *parameters).stdout.split())
+    made = dpntk("embed", "people.csv", "--schema", "schema.toml", "--width", 13, "--overwrite")
+    assert made.code == 0
+    planned = " ".join(dpntk("plan", *parameters).stdout.replace("\u2502", " ").split())
+    assert "6 pairs of columns, chosen by what the rest shows" in planned
+    assert "1 pair of numbers in few cells" in planned
+    assert "the pairs are" not in planned
+    assert dpntk("release", *parameters).code == 0
+    made_of = " ".join(dpntk("inspect", "release.h5").stdout.replace("\u2502", " ").split())
+    assert "1 pair of numbers in few cells" in made_of
+    assert "the pairs are age and pay" in made_of
+
+
 def test_a_release_of_noise_alone_is_called_so(dpntk: Command, embedding_file: Path) -> None:
     for epsilon, useless in ((2, False), (0.01, True)):
         release = ("release", embedding_file, "--eps", epsilon, "--compose", "--overwrite")
