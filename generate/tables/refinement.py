@@ -7,8 +7,8 @@ them at once for its state and is told what their mean feature still lacks.
 
 How depends on how much is known of a class. As a rule it has columns of its own (`columns`), and
 rows exchange values (`swap`). Of a rare class that noise has drowned, much less is known than of
-all together: columns are those of all classes, and what is particular to it has to come from the
-mean feature as a whole: values are replaced (`resample`).
+all together: columns, and what goes with what, are those of all classes, and what is particular to
+it has to come from the mean feature as a whole: values are replaced (`resample`).
 """
 
 from __future__ import annotations
@@ -134,21 +134,37 @@ class Refinement:
         return ShallowTangents(main)
 
     def goal(self, label: int) -> Goal:
-        """What the mean of the tangent features of a class should be."""
+        """What rows of a class should have."""
+        return self._goal(self.mean[label], float(self.noise[label]))
+
+    def goal_of_all(self) -> Goal:
+        """What rows of all classes together should have.
+
+        Noise on the mean of a class is that on its sum over how many records it has, so that the
+        noise tells which share of all they are. There has to be some.
+        """
+        shares = 1 / self.noise
+        noise = np.sqrt(len(shares)) / shares.sum()
+        return self._goal((shares @ self.mean / shares.sum()).astype(np.float32), float(noise))
+
+    def _goal(self, mean: NDArray[np.float32], noise: float) -> Goal:
+        """For a mean feature (d,), and the standard deviation of the noise on an entry of it."""
         parts = parts_of(self.feature_map)
-        mean = torch.from_numpy(self.mean[label, : parts.split] / np.float32(parts.main_weight))
-        noise = float(self.noise[label])
-        moments = ReleasedMoments.of(parts, self.mean[label], noise)
-        counts = ReleasedCounts.of(parts, self.mean[label], noise)
+        of_main = torch.from_numpy(mean[: parts.split] / np.float32(parts.main_weight))
+        moments = ReleasedMoments.of(parts, mean, noise)
+        counts = ReleasedCounts.of(parts, mean, noise)
         blocks = blocks_of(self.schema)
-        return Goal(self._tangents, blocks, mean, noise / parts.main_weight, moments, counts)
+        return Goal(self._tangents, blocks, of_main, noise / parts.main_weight, moments, counts)
 
     def _moves(
         self, label: int, goal: Goal, records: Tensor, random: np.random.Generator, each: Each
     ) -> Moves:
+        """What puts rows of a class together; of a drowned one, they are first as all rows are."""
         if self.swaps(label):
             return SwapMoves(goal, random, each)
-        return ResamplingMoves(goal, records.clone(), random, each)
+        of_all = SwapMoves(self.goal_of_all(), random, each)
+        of_all.begin(records, lambda units, remark: None)
+        return ResamplingMoves(goal, records.clone(), of_all.energies, random, each)
 
     def pool(
         self,

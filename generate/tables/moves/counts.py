@@ -238,6 +238,12 @@ class Counts:
         # The ridge counts at the new coefficients: else a large one would make the steps diverge.
         self._theta = (self._theta + _RATE * missing) / (1 + _RATE * self._ridge)
 
+    def take(self, records: Tensor, others: Tensor) -> CountTake:
+        """What changes if rows take values of others."""
+        codes = self.codes(records)
+        cells, new = self.cells(codes), self.codes(others)
+        return CountTake(codes, cells, new, self.coefficients, self._stride, self._tables_of)
+
     def pull(self, records: Tensor) -> CountPull:
         """What exchanges between the first half of some rows and the other one change."""
         codes = self.codes(records)
@@ -305,6 +311,52 @@ def _likely(
     return shares.flatten()
 
 
+class CountTake:
+    """By how much the energy grows if rows take values of others.
+
+    Args:
+        codes: cells of sides, int64 (n, sides), changed in place.
+        cells: of tables, int64 (n, tables), changed in place.
+        others: cells of sides in the other rows, int64 (k, sides).
+        energy: of each cell.
+        stride: by how much the cell of a table moves with that of a side, int64 (sides, tables).
+        tables_of: see `CountPull`.
+    """
+
+    def __init__(
+        self,
+        codes: Tensor,
+        cells: Tensor,
+        others: Tensor,
+        energy: Tensor,
+        stride: Tensor,
+        tables_of: dict[int, tuple[Tensor, Tensor]],
+    ) -> None:
+        self._codes, self._cells, self._others, self._energy = codes, cells, others, energy
+        self._stride, self._tables_of = stride, tables_of
+
+    def gain(self, block: Block, source: Tensor) -> Tensor | float:
+        """Of each row, if it takes a column's value of another one, (n,)."""
+        if (found := _tables_of(block, self._tables_of)) is None:
+            return 0.0
+        sides, tables = found
+        new = self._others[source[:, None], sides]
+        moved = (new - self._codes[:, sides]) * self._stride[sides, tables]
+        cells = self._cells[:, tables]
+        gain: Tensor = (self._energy[cells + moved] - self._energy[cells]).sum(dim=1)
+        return gain
+
+    def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
+        """Some of the rows, int64 (m,), have done so."""
+        if (found := _tables_of(block, self._tables_of)) is None:
+            return
+        sides, tables = found
+        rows, new = chosen[:, None], self._others[source[chosen][:, None], sides]
+        moved = (new - self._codes[rows, sides]) * self._stride[sides, tables]
+        self._cells[rows, tables] += moved
+        self._codes[rows, sides] = new
+
+
 class CountPull:
     """By how much the energy grows if two rows exchange their values of a column.
 
@@ -331,7 +383,7 @@ class CountPull:
 
     def gain(self, block: Block) -> Tensor | float:
         """Of each pair of rows, if they exchange their values of a column, (n,)."""
-        if (found := self._of(block)) is None:
+        if (found := _tables_of(block, self._tables_of)) is None:
             return 0.0
         sides, tables = found
         one, other = self._cells[:, tables].split(self._half)
@@ -342,7 +394,7 @@ class CountPull:
 
     def exchanged(self, block: Block, chosen: Tensor) -> None:
         """Some pairs, int64 (m,), have exchanged their values of a column."""
-        if (found := self._of(block)) is None:
+        if (found := _tables_of(block, self._tables_of)) is None:
             return
         sides, tables = found
         moved = self._moved(sides, tables)[chosen]
@@ -351,12 +403,15 @@ class CountPull:
         both, sides = torch.stack([chosen, chosen + self._half])[..., None], sides.unique()
         self._codes[both, sides] = self._codes[both.flip(0), sides]
 
-    def _of(self, block: Block) -> tuple[Tensor, Tensor] | None:
-        """Which sides a column is, and of which tables; None if it is of none."""
-        return next((self._tables_of[at] for at in block.starts if at in self._tables_of), None)
-
     def _moved(self, sides: Tensor, tables: Tensor) -> Tensor:
         """How far cells of tables move in rows of the first half, (n, tables)."""
         one, other = self._codes[:, sides].split(self._half)
         moved: Tensor = (other - one) * self._stride[sides, tables]
         return moved
+
+
+def _tables_of(
+    block: Block, tables_of: dict[int, tuple[Tensor, Tensor]]
+) -> tuple[Tensor, Tensor] | None:
+    """Which sides a column is, and of which tables; None if it is of none."""
+    return next((tables_of[at] for at in block.starts if at in tables_of), None)

@@ -1,21 +1,25 @@
 """Rows of a low-signal class: values are replaced by those of other rows.
 
 Of such a class the noise hides every single column, but not its mean feature as a whole. As in
-`reweighting` its law P is that of all classes, here with independent columns, P_0, tilted:
+`reweighting` its law P is that of all classes, P_0, tilted:
 
-    P(x)  ~  P_0(x) exp <theta, phi(x)>,
+    P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
-with theta where <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, mu being
-the released mean feature. To choose among rows that were drawn from P_0 beforehand is not enough: a
+P_0 has the columns of all classes, which go together in it as tables and products of all classes
+say (`counts`, `correlations`); noise has drowned those of the class by itself. The mean feature of
+all has no part in it: with that, little would be left of what is particular to the class. theta is
+where <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, mu being the
+released mean feature. To choose among rows that were drawn from P_0 beforehand is not enough: a
 rare class lies where P_0 has next to nothing, and of rows with a few of its traits there are many
 more than of rows with all. So rows move: a row's value of a column is replaced by that of some
-other row with probability min(1, exp(gain)), the gain being by how much <theta, phi(x)> grows
-(Metropolis et al. 1953, "Equation of state calculations by fast computing machines"), and theta is
-found on the way, as in `swap`.
+other row with probability min(1, exp(gain)), the gain being by how much <theta, phi(x)> and the
+energy of P_0 grow (Metropolis et al. 1953, "Equation of state calculations by fast computing
+machines"), and theta is found on the way, as in `swap`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -24,7 +28,7 @@ from torch import Tensor
 
 from ....common.console import Advance
 from ....common.runtime.threads import Each
-from .energy import Energy
+from .energy import BaseEnergy, Energy
 from .relu_features import Goal
 
 CAUTION: Final = 0.07
@@ -46,6 +50,7 @@ class ResamplingMoves:
     Args:
         goal: what their mean feature should be.
         others: rows that values are taken from, (k, record size).
+        energies: of the law of all classes, beside that of independent columns.
         random: of the draws.
         each: shares the work.
 
@@ -54,9 +59,15 @@ class ResamplingMoves:
     """
 
     def __init__(
-        self, goal: Goal, others: Tensor, random: np.random.Generator, each: Each = map
+        self,
+        goal: Goal,
+        others: Tensor,
+        energies: Sequence[BaseEnergy],
+        random: np.random.Generator,
+        each: Each = map,
     ) -> None:
-        self.others, self._goal, self._random, self._each = others, goal, random, each
+        self.others, self._energies = others, energies
+        self._goal, self._random, self._each = goal, random, each
         self._theta = torch.zeros_like(goal.mean)
 
     def begin(self, records: Tensor, advance: Advance) -> None:
@@ -84,11 +95,14 @@ class ResamplingMoves:
     def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
         """See `conditioned`."""
         columns = self._goal.some_columns(self._random)
+        energies: list[Energy] = [*self._energies, given]
         self._goal.tangents.lend(
-            records, others, self._theta, columns, self._random, [given], self._each
+            records, others, self._theta, columns, self._random, energies, self._each
         )
 
     def _replace(self, records: Tensor) -> None:
         goal, random = self._goal, self._random
         columns = goal.some_columns(random)
-        goal.tangents.resample(records, self.others, self._theta, columns, random, self._each)
+        goal.tangents.resample(
+            records, self.others, self._theta, columns, random, self._energies, self._each
+        )

@@ -217,7 +217,7 @@ def test_what_comes_of_rows_does_not_depend_on_who_shares_the_work(
         rows, chances = start.clone(), np.random.default_rng(1)
         for _ in range(2):
             if replace_values:
-                tangents.resample(rows, start, theta, BLOCKS, chances, each)
+                tangents.resample(rows, start, theta, BLOCKS, chances, (), each)
             else:
                 tangents.swap(rows, theta, BLOCKS, chances, each=each)
         return rows, tangents.mean(rows, each)
@@ -417,6 +417,8 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
         return found
 
     done: list[int] = []
+    began = refinement.draw(1, 4050, rows, np.random.default_rng(0))
+    asked.clear()
     for count, base in ((10, least), (8100, 4050)):
         done.clear()
         drawn = refinement.draw(
@@ -425,7 +427,7 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
         assert (asked.pop(), len(drawn), sum(done)) == (base, count, count)
         assert np.allclose(drawn[:, 0] * 99, np.rint(drawn[:, 0] * 99), atol=1e-4)
     # Doubled rows are arranged again: they differ in more than what they began with.
-    assert len(np.unique(drawn, axis=0)) > 1.3 * len(np.unique(rows(1, 3000), axis=0))
+    assert len(np.unique(drawn, axis=0)) > 1.3 * len(np.unique(began, axis=0))
 
 
 def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: Path) -> None:
@@ -467,7 +469,7 @@ def test_rows_are_arranged_by_features_of_one_kind(
 def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_together(
     made: Release, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor do they exchange values: those of the others do, and are chosen."""
+    """Nor do they exchange values but as rows of all classes: the others do, and are chosen."""
     refinement = refinement_of(made)
     assert refinement is not None
     saved = saved_generator(made)
@@ -497,7 +499,7 @@ def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_togethe
     chosen = [("Reweighting.draw", 0), known]
     for noise, wanted in (
         ((0.001, 0.003), [*chosen, ("Reweighting.draw", 1), known]),
-        ((0.0002, 0.0031), [*chosen, drowned]),
+        ((0.0002, 0.0031), [*chosen, known, drowned]),  # rows as of all classes first
         ((0.001, 0.0031), [*chosen, ("Reweighting.draw", 1), known]),
     ):
         done.clear()

@@ -1,0 +1,181 @@
+"""Rows of a drowned class take values of others: what that changes, and what stays together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
+from dpntk.common.schema.column import Column
+from dpntk.common.schema.encoding import blocks_of
+from dpntk.common.schema.table import TableSchema
+from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.generate.tables.moves.correlations import ProductTake
+from dpntk.generate.tables.moves.counts import Counts, ReleasedCounts
+from dpntk.generate.tables.moves.energy import Takes
+from dpntk.generate.tables.refinement import Refinement, refinement_of
+from dpntk.release import PrivacyParameters
+from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.helpers.tables import PEOPLE
+
+WANTED = ((0, [1, 2, 6]), (3, [0, 4]), (1, [0, 5, 6]), (2, [3]), (0, [0, 1]))
+"""Columns, and which rows take a value of each, one after another."""
+
+
+def test_gains_of_tables_are_differences_of_the_energy_and_cells_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Against cells counted anew, of numbers and categories, in few cells and in many."""
+    groups = [("age", "pay"), ("town", "age", "grade")]
+    features = MarginalFeatures.of(PEOPLE, groups=groups, fine=True)
+    numbers = [column for column in features.columns if column.cells]
+    few = {each: replace(each, merged=(0, 9, 40)) for each in numbers}
+    features = features.choosing(GroupChoice([0, 1], 0.5, {}), GroupChoice([0], 0.3, few))
+    random = np.random.default_rng(0)
+    tables = (*features.coarse, *features.groups)
+    rows, others = (
+        torch.from_numpy(random.random((count, PEOPLE.record_size), dtype=np.float32))
+        for count in (7, 9)
+    )
+    (missing,) = (column.missing for column in numbers if column.missing >= 0)
+    for each in (rows, others):
+        each[::2, missing] = 0.0
+    shares = random.random(sum(table.dimension for table in tables))
+    energy = Counts(ReleasedCounts(tables, 255, shares, np.full(3, 1e-3)), rows)
+    theta = torch.from_numpy(random.normal(size=len(shares))) * energy._scale
+    monkeypatch.setattr(energy, "_theta", theta)
+
+    def of_rows(rows: torch.Tensor) -> torch.Tensor:
+        return energy.coefficients[energy.cells(energy.codes(rows))].sum(dim=1)
+
+    take = energy.take(rows, others)
+    for column, takers in WANTED:
+        block = blocks_of(PEOPLE)[column]
+        source = torch.from_numpy(random.integers(9, size=7))
+        then = rows.clone()
+        then[:, block.place] = others[source][:, block.place]
+        gain = torch.as_tensor(take.gain(block, source))
+        change = of_rows(then) - of_rows(rows)
+        assert torch.allclose(gain, change, rtol=1e-4, atol=1e-3)
+        assert float(gain.abs().max()) > 0.1
+        chosen = torch.tensor(takers)
+        rows[chosen] = then[chosen]
+        take.taken(block, source, chosen)
+
+
+def test_gains_of_products_are_differences_of_the_energy() -> None:
+    random = torch.Generator().manual_seed(0)
+    rows, others = (torch.randn(n, 5, generator=random, dtype=torch.float64) for n in (7, 9))
+    coefficients = torch.randn(5, 5, generator=random, dtype=torch.float64)
+    coefficients = coefficients + coefficients.T
+    blocks = blocks_of(PEOPLE)
+    # The first column has one of them, the fourth three; two have none.
+    places = {blocks[0].first: slice(1, 2), blocks[3].first: slice(2, 5)}
+    for place in places.values():
+        coefficients[place, place] = 0
+    take = ProductTake(rows.clone(), others, coefficients, places)
+    for column, takers in WANTED:
+        source = torch.randint(9, (7,), generator=random)
+        then = rows.clone()
+        if blocks[column].first in places:
+            place = places[blocks[column].first]
+            then[:, place] = others[source][:, place]
+        change = [torch.linalg.vecdot(x @ coefficients, x) / 2 for x in (rows, then)]
+        gain = torch.as_tensor(take.gain(blocks[column], source))
+        assert torch.allclose(gain.expand(7).double(), change[1] - change[0])
+        chosen = torch.tensor(takers)
+        rows[chosen] = then[chosen]
+        take.taken(blocks[column], source, chosen)
+
+
+def test_several_are_added_up() -> None:
+    class One:
+        def __init__(self) -> None:
+            self.seen: list[torch.Tensor] = []
+
+        def gain(self, block: object, source: torch.Tensor) -> torch.Tensor:
+            return source.float()
+
+        def taken(self, block: object, source: torch.Tensor, chosen: torch.Tensor) -> None:
+            self.seen.append(chosen)
+
+    parts, block, source = (One(), One()), blocks_of(PEOPLE)[0], torch.tensor([1, 2])
+    takes = Takes(parts)
+    assert torch.equal(torch.as_tensor(takes.gain(block, source)), torch.tensor([2.0, 4.0]))
+    takes.taken(block, source, source)
+    assert [len(part.seen) for part in parts] == [1, 1]
+    assert Takes(()).gain(block, source) == 0
+
+
+RARE = TableSchema(
+    (
+        *(Column.continuous(name, -4.0, 4.0) for name in ("a", "b", "c")),
+        Column.boolean("ill", ["no", "yes"]),
+    ),
+    "ill",
+)
+MANY, FEW = 30_000, 300
+
+
+def patients() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The first two numbers go together in both classes; of the few, all are larger."""
+    random = np.random.default_rng(0)
+    values = random.normal(size=(MANY + FEW, 3))
+    values[:, 1] = 0.95 * values[:, 0] + (1 - 0.95**2) ** 0.5 * values[:, 1]
+    ill = np.arange(len(values)) >= MANY
+    values[ill] = (values[ill] * 0.7 + 1.2).clip(-4, 4)
+    return values, ill
+
+
+@pytest.fixture(scope="module")
+def refinement(tmp_path_factory: pytest.TempPathFactory) -> Refinement:
+    values, ill = patients()
+    path = tmp_path_factory.mktemp("rare") / "a.csv"
+    lines = ["a,b,c,ill"]
+    lines += [
+        f"{a:.4f},{b:.4f},{c:.4f},{'yes' if one else 'no'}"
+        for (a, b, c), one in zip(values, ill, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    embedding = embed(path, FeatureOptions(width=100), SourceOptions(schema=RARE))
+    found = refinement_of(unrecorded_release(embedding, PrivacyParameters(1.0, 1e-5)))
+    assert found is not None
+    return found
+
+
+def encoded(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    columns = [block.encode(values[:, n]) for n, block in enumerate(blocks_of(RARE))]
+    return (np.concatenate(columns, axis=1) / np.float32(255)).astype(np.float32)
+
+
+def test_numbers_of_a_drowned_class_go_together_as_those_of_all_do(refinement: Refinement) -> None:
+    """Its rows begin with independent columns of all classes, and still get what is its own."""
+    assert [refinement.swaps(label) for label in (0, 1)] == [True, False]
+    values, _ = patients()
+    random = np.random.default_rng(1)
+    apart = encoded(random.permuted(values, axis=0))
+    rows = random.permutation(apart)
+    drawn = refinement.draw(1, 2000, lambda label, count: rows[:count].copy(), random)
+    places = [block.place.start for block in blocks_of(RARE)]
+    before, found = (np.asarray(np.corrcoef(rows[:, places].T)) for rows in (apart, drawn))
+    assert abs(before[0, 1]) < 0.02
+    assert found[0, 1] > 0.8
+    assert np.abs(found[[0, 1], 2]).max() < 0.4
+    # On a scale from 0 to 1 the mean of all is .50, and that of the class .65.
+    assert drawn[:, places].mean(axis=0).min() > 0.55
+
+
+def test_the_goal_of_all_classes_is_their_mean(refinement: Refinement) -> None:
+    """Weighted by how many records they have, which their noise says."""
+    shares = 1 / refinement.noise
+    assert shares[1] / shares[0] == pytest.approx(FEW / MANY, rel=0.2)
+    of_all, known = refinement.goal_of_all(), refinement.goal(0)
+    assert of_all.noise == pytest.approx(known.noise * 2**0.5, rel=0.02)
+    assert torch.linalg.vector_norm(of_all.mean - known.mean) < 0.1
+    together = [refinement.goal(label).mean for label in (0, 1)]
+    expected = (shares[0] * together[0] + shares[1] * together[1]) / shares.sum()
+    assert torch.allclose(of_all.mean, expected.float(), atol=1e-5)
