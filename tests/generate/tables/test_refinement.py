@@ -263,15 +263,17 @@ def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) 
 def test_a_row_takes_what_makes_its_features_fit_better(
     tangent_map: TangentFeatures, table: Path
 ) -> None:
-    """Column by column, from another row, which stays as it is."""
+    """All of another row, or column by column; that row stays as it is."""
     records, _ = read(table, PEOPLE)
     theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
     tangents, taken, compared = ShallowTangents(tangent_map), 0, 0
     for first in range(0, 400, 2):
         wanted, other, sure = records[first : first + 1].copy(), records[first + 1 :][:1], True
-        for block in BLOCKS:
+        for place in (slice(None), *(block.place for block in BLOCKS)):
             new = wanted.copy()
-            new[:, block.place] = other[:, block.place]
+            new[:, place] = other[:, place]
+            if np.array_equal(new, wanted):
+                continue
             both = RowFeatures(tangent_map, np.concatenate([wanted, new])).inner(theta).double()
             gain = float(both[1] - both[0])
             sure &= abs(gain) > 1e-4 * float(both.abs().max())
@@ -427,7 +429,7 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
         assert (asked.pop(), len(drawn), sum(done)) == (base, count, count)
         assert np.allclose(drawn[:, 0] * 99, np.rint(drawn[:, 0] * 99), atol=1e-4)
     # Doubled rows are arranged again: they differ in more than what they began with.
-    assert len(np.unique(drawn, axis=0)) > 1.3 * len(np.unique(began, axis=0))
+    assert len(np.unique(drawn, axis=0)) > 1.2 * len(np.unique(began, axis=0))
 
 
 def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: Path) -> None:
