@@ -152,7 +152,8 @@ def table_shares(noisy: Shares, noise: float, likely: Shares | None = None) -> S
         chances = _chances(logs)
         frequent = np.full(logs.shape[1], 1 / logs.shape[1])
         for _ in range(_EM_STEPS):
-            frequent = _share_out(chances * frequent).mean(axis=0)
+            # The mean over cells of how likely each case is: two products with a vector.
+            frequent = frequent * ((1 / (chances @ frequent)) @ chances) / len(chances)
         shares: Shares = (_share_out(chances * frequent) * found).sum(axis=1)
         return shares
 
