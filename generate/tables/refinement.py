@@ -163,8 +163,9 @@ class Refinement:
         if self.swaps(label):
             return SwapMoves(goal, random, each)
         of_all = SwapMoves(self.goal_of_all(), random, each)
-        of_all.begin(records, lambda units, remark: None)
-        return ResamplingMoves(goal, records.clone(), of_all.energies, random, each)
+        if goal.counts is not None:
+            of_all.begin(records, lambda units, remark: None)
+        return ResamplingMoves(goal, records.clone(), of_all.counts, random, each)
 
     def pool(
         self,

@@ -163,54 +163,10 @@ class Correlations:
         longer = self._theta + _RATE * missing
         self._theta = torch.where(self._free, longer / (1 + _RATE * self._ridge), 0.0)
 
-    def take(self, records: Tensor, others: Tensor) -> ProductTake:
-        """What changes if rows take values of others."""
-        mine, theirs = self.standardised(records), self.standardised(others)
-        return ProductTake(mine, theirs, self._theta.float(), self._released.features.places)
-
     def pull(self, records: Tensor) -> ProductPull:
         """What exchanges between the first half of some rows and the other one change."""
         places = self._released.features.places
         return ProductPull(self.standardised(records), self._theta.float(), places)
-
-
-class ProductTake:
-    """By how much the energy grows if rows take values of others.
-
-    Args:
-        numbers: standardised, (n, k), changed in place.
-        others: those of the other rows, (m, k).
-        coefficients: symmetric, 0 for two numbers of a column, (k, k).
-        places: of each column, by where its part of a record begins.
-    """
-
-    def __init__(
-        self, numbers: Tensor, others: Tensor, coefficients: Tensor, places: dict[int, slice]
-    ) -> None:
-        self._numbers, self._others = numbers, others
-        self._coefficients, self._places = coefficients, places
-        self._towards = numbers @ coefficients
-
-    def gain(self, block: Block, source: Tensor) -> Tensor | float:
-        """Of each row, if it takes a column's value of another one, (n,).
-
-        x^T A x / 2 changes by (y_j - x_j) (A x)_j, as x_j has no square in it.
-        """
-        place = self._places.get(block.first)
-        if place is None:
-            return 0.0
-        change = self._others[source, place] - self._numbers[:, place]
-        gain: Tensor = torch.linalg.vecdot(change, self._towards[:, place])
-        return gain
-
-    def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
-        """Some of the rows, int64 (m,), have done so."""
-        place = self._places.get(block.first)
-        if place is None:
-            return
-        new = self._others[source[chosen], place]
-        self._towards[chosen] += (new - self._numbers[chosen, place]) @ self._coefficients[place]
-        self._numbers[chosen, place] = new
 
 
 class ProductPull:

@@ -35,47 +35,6 @@ class Energy(Protocol):
         ...
 
 
-class Take(Protocol):
-    """What values that rows take from other rows change."""
-
-    def gain(self, block: Block, source: Tensor) -> Tensor | float:
-        """By how much the energy of each row grows if it takes a column's value, (n,).
-
-        Args:
-            block: the column.
-            source: from which of the others, int64 (n,).
-        """
-        ...
-
-    def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
-        """Some of the rows, int64 (m,), have done so."""
-        ...
-
-
-class BaseEnergy(Energy, Protocol):
-    """That of a law which a class changes."""
-
-    def take(self, records: Tensor, others: Tensor) -> Take:
-        """What changes if rows (n, record size) take values of others (k, record size)."""
-        ...
-
-
-@dataclass(frozen=True)
-class Takes:
-    """Several, added up."""
-
-    parts: Sequence[Take]
-
-    def gain(self, block: Block, source: Tensor) -> Tensor | float:
-        """See `Take`."""
-        return sum(part.gain(block, source) for part in self.parts)
-
-    def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
-        """See `Take`."""
-        for part in self.parts:
-            part.taken(block, source, chosen)
-
-
 @dataclass(frozen=True)
 class Pulls:
     """Several, added up."""

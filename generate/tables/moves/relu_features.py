@@ -17,8 +17,8 @@ from ....common.features.ntk.map import TangentFeatures
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
 from .correlations import ReleasedMoments
-from .counts import ReleasedCounts
-from .energy import BaseEnergy, Energy, Pulls, Takes
+from .counts import Counts, ReleasedCounts
+from .energy import Energy, Pulls
 
 _PAIRS: Final = 1024
 """So many pairs of rows at a time: with fewer of them threads wait for the interpreter, and what is
@@ -165,7 +165,7 @@ class ShallowTangents:
         theta: Tensor,
         blocks: Sequence[Block],
         random: np.random.Generator,
-        energies: Sequence[BaseEnergy] = (),
+        tables: Counts | None = None,
         each: Each = map,
     ) -> None:
         """Try to replace each row's value of each column by that of some other row.
@@ -176,13 +176,13 @@ class ShallowTangents:
             theta: (d,).
             blocks: columns whose values are replaced, one by one.
             random: chooses the other rows, and decides.
-            energies: further parts of the energy.
+            tables: whose law the other rows follow; None if their columns are independent.
             each: shares the work; what comes of it does not depend on how.
         """
         form = self._along(theta)
 
         def replaced(rows: Tensor, chances: np.random.Generator) -> None:
-            form.resample(rows, others, blocks, chances, energies)
+            form.resample(rows, others, blocks, chances, tables)
 
         _share(replaced, records.split(2 * _PAIRS), random, each)
 
@@ -318,13 +318,13 @@ class _LinearForm:
         others: Tensor,
         blocks: Sequence[Block],
         random: np.random.Generator,
-        energies: Sequence[BaseEnergy] = (),
+        tables: Counts | None,
     ) -> None:
         """Rows take all values of others, and then values of single columns, in place."""
         sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
         value = self._of(sums, square)
-        # The others follow the law of the energies, which cancel where whole rows are taken.
+        # The others follow the law of the tables, whose energy cancels if whole rows are taken.
         new = others[torch.from_numpy(random.integers(len(others), size=len(records)))]
         new_sums = torch.addmm(self.biases, new, self.weights)
         new_square = torch.linalg.vecdot(new, new)
@@ -333,7 +333,7 @@ class _LinearForm:
         chosen = (chance < new_value - value).nonzero()[:, 0]
         records[chosen], value[chosen] = new[chosen], new_value[chosen]
         sums[chosen], square[chosen] = new_sums[chosen], new_square[chosen]
-        take = Takes([energy.take(records, others) for energy in energies])
+        take = None if tables is None else tables.take(records, others)
         for block in blocks:
             place = block.place
             from_rows = torch.from_numpy(random.integers(len(others), size=len(records)))
@@ -343,12 +343,15 @@ class _LinearForm:
             new_sums = sums + (new - old) @ self.weights[place]
             new_value = self._of(new_sums, new_square)
             chance = torch.from_numpy(-random.standard_exponential(len(records), dtype=np.float32))
-            gain = new_value - value + take.gain(block, from_rows)
+            gain = new_value - value
+            if take is not None:
+                gain += take.gain(block, from_rows)
             chosen = (chance < gain).nonzero()[:, 0]
             records[chosen, place] = new[chosen]
             sums[chosen], square[chosen] = new_sums[chosen], new_square[chosen]
             value[chosen] = new_value[chosen]
-            take.taken(block, from_rows, chosen)
+            if take is not None:
+                take.taken(block, from_rows, chosen)
 
     def _of(self, sums: Tensor, square: Tensor) -> Tensor:
         hidden, towards = sums.chunk(2, dim=1)

@@ -5,9 +5,10 @@ Of such a class the noise hides every single column, but not its mean feature as
 
     P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
-P_0 has the columns of all classes, which go together in it as tables and products of all classes
-say (`counts`, `correlations`); noise has drowned those of the class by itself. The mean feature of
-all has no part in it: with that, little would be left of what is particular to the class. theta is
+P_0 has the columns of all classes, which go together in it as tables of columns of all classes say
+(`counts`), if there are any: noise has drowned those of the class by itself. The mean feature of
+all has no part in it: with that, little would be left of what is particular to the class. Nor have
+products of numbers, which say the more the farther out a row is, as noise on them does. theta is
 where <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, mu being the
 released mean feature. To choose among rows that were drawn from P_0 beforehand is not enough: a
 rare class lies where P_0 has next to nothing, and of rows with a few of its traits there are many
@@ -19,7 +20,6 @@ machines"), and theta is found on the way, as in `swap`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -28,7 +28,8 @@ from torch import Tensor
 
 from ....common.console import Advance
 from ....common.runtime.threads import Each
-from .energy import BaseEnergy, Energy
+from .counts import Counts
+from .energy import Energy
 from .relu_features import Goal
 
 CAUTION: Final = 0.07
@@ -50,7 +51,7 @@ class ResamplingMoves:
     Args:
         goal: what their mean feature should be.
         others: rows that values are taken from, (k, record size).
-        energies: of the law of all classes, beside that of independent columns.
+        tables: of all classes, whose law these rows follow; None if columns are independent.
         random: of the draws.
         each: shares the work.
 
@@ -62,11 +63,11 @@ class ResamplingMoves:
         self,
         goal: Goal,
         others: Tensor,
-        energies: Sequence[BaseEnergy],
+        tables: Counts | None,
         random: np.random.Generator,
         each: Each = map,
     ) -> None:
-        self.others, self._energies = others, energies
+        self.others, self._tables = others, tables
         self._goal, self._random, self._each = goal, random, each
         self._theta = torch.zeros_like(goal.mean)
 
@@ -95,7 +96,7 @@ class ResamplingMoves:
     def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
         """See `conditioned`."""
         columns = self._goal.some_columns(self._random)
-        energies: list[Energy] = [*self._energies, given]
+        energies = [given] if self._tables is None else [self._tables, given]
         self._goal.tangents.lend(
             records, others, self._theta, columns, self._random, energies, self._each
         )
@@ -104,5 +105,5 @@ class ResamplingMoves:
         goal, random = self._goal, self._random
         columns = goal.some_columns(random)
         goal.tangents.resample(
-            records, self.others, self._theta, columns, random, self._energies, self._each
+            records, self.others, self._theta, columns, random, self._tables, self._each
         )

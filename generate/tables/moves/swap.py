@@ -30,7 +30,7 @@ from ....common.console import Advance
 from ....common.runtime.threads import Each, finish
 from .correlations import Correlations
 from .counts import Counts
-from .energy import BaseEnergy, Energy
+from .energy import Energy
 from .relu_features import Goal
 
 _WINDOW: Final = 10
@@ -54,13 +54,14 @@ class SwapMoves:
         each: shares the work.
 
     Attributes:
-        energies: what makes values go together beside the mean feature.
+        counts: the energy of tables of columns, once rows have begun; None if there are none.
     """
 
     def __init__(self, goal: Goal, random: np.random.Generator, each: Each = map) -> None:
         self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
         self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
-        self.energies: list[BaseEnergy] = []
+        self._energies: list[Energy] = []
+        self.counts: Counts | None = None
 
     def begin(self, records: Tensor, advance: Advance) -> None:
         """Exchange values until the mean feature comes no nearer to the goal.
@@ -69,12 +70,12 @@ class SwapMoves:
             records: (n, record size), values 0..1, changed in place.
             advance: is told how near the mean features are.
         """
-        counts = None if self._goal.counts is None else Counts(self._goal.counts, records)
-        if counts is not None:
-            counts.begin(records, self._goal.blocks, self._random)
-            self.energies.append(counts)
+        if self._goal.counts is not None:
+            self.counts = Counts(self._goal.counts, records)
+            self.counts.begin(records, self._goal.blocks, self._random)
+            self._energies.append(self.counts)
         if self._goal.moments is not None:
-            self.energies.append(Correlations(self._goal.moments, records))
+            self._energies.append(Correlations(self._goal.moments, records))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
@@ -93,7 +94,7 @@ class SwapMoves:
     def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
         """See `conditioned`."""
         columns = self._goal.some_columns(self._random)
-        energies: list[Energy] = [*self.energies, given]
+        energies = [*self._energies, given]
         self._goal.tangents.lend(
             records, others, self._theta, columns, self._random, energies, self._each
         )
@@ -106,7 +107,7 @@ class SwapMoves:
         # The ridge counts at the new theta: else a large one would make the steps diverge.
         held = 1 + self._rate * goal.ridge / (1 - _MOMENTUM)
         self._theta = (self._theta + self._rate * self._step) / held
-        finish(self._each(lambda energy: energy.learn(records), self.energies))
+        finish(self._each(lambda energy: energy.learn(records), self._energies))
         columns = goal.some_columns(self._random)
-        goal.tangents.swap(records, self._theta, columns, self._random, self.energies, self._each)
+        goal.tangents.swap(records, self._theta, columns, self._random, self._energies, self._each)
         return float(missing.square().sum())

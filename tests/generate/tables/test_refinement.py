@@ -217,7 +217,7 @@ def test_what_comes_of_rows_does_not_depend_on_who_shares_the_work(
         rows, chances = start.clone(), np.random.default_rng(1)
         for _ in range(2):
             if replace_values:
-                tangents.resample(rows, start, theta, BLOCKS, chances, (), each)
+                tangents.resample(rows, start, theta, BLOCKS, chances, None, each)
             else:
                 tangents.swap(rows, theta, BLOCKS, chances, each=each)
         return rows, tangents.mean(rows, each)
@@ -501,7 +501,7 @@ def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_togethe
     chosen = [("Reweighting.draw", 0), known]
     for noise, wanted in (
         ((0.001, 0.003), [*chosen, ("Reweighting.draw", 1), known]),
-        ((0.0002, 0.0031), [*chosen, known, drowned]),  # rows as of all classes first
+        ((0.0002, 0.0031), [*chosen, known, drowned]),  # first as rows of all classes
         ((0.001, 0.0031), [*chosen, ("Reweighting.draw", 1), known]),
     ):
         done.clear()

@@ -14,9 +14,7 @@ from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
-from dpntk.generate.tables.moves.correlations import ProductTake
 from dpntk.generate.tables.moves.counts import Counts, ReleasedCounts
-from dpntk.generate.tables.moves.energy import Takes
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -65,50 +63,6 @@ def test_gains_of_tables_are_differences_of_the_energy_and_cells_follow(
         chosen = torch.tensor(takers)
         rows[chosen] = then[chosen]
         take.taken(block, source, chosen)
-
-
-def test_gains_of_products_are_differences_of_the_energy() -> None:
-    random = torch.Generator().manual_seed(0)
-    rows, others = (torch.randn(n, 5, generator=random, dtype=torch.float64) for n in (7, 9))
-    coefficients = torch.randn(5, 5, generator=random, dtype=torch.float64)
-    coefficients = coefficients + coefficients.T
-    blocks = blocks_of(PEOPLE)
-    # The first column has one of them, the fourth three; two have none.
-    places = {blocks[0].first: slice(1, 2), blocks[3].first: slice(2, 5)}
-    for place in places.values():
-        coefficients[place, place] = 0
-    take = ProductTake(rows.clone(), others, coefficients, places)
-    for column, takers in WANTED:
-        source = torch.randint(9, (7,), generator=random)
-        then = rows.clone()
-        if blocks[column].first in places:
-            place = places[blocks[column].first]
-            then[:, place] = others[source][:, place]
-        change = [torch.linalg.vecdot(x @ coefficients, x) / 2 for x in (rows, then)]
-        gain = torch.as_tensor(take.gain(blocks[column], source))
-        assert torch.allclose(gain.expand(7).double(), change[1] - change[0])
-        chosen = torch.tensor(takers)
-        rows[chosen] = then[chosen]
-        take.taken(blocks[column], source, chosen)
-
-
-def test_several_are_added_up() -> None:
-    class One:
-        def __init__(self) -> None:
-            self.seen: list[torch.Tensor] = []
-
-        def gain(self, block: object, source: torch.Tensor) -> torch.Tensor:
-            return source.float()
-
-        def taken(self, block: object, source: torch.Tensor, chosen: torch.Tensor) -> None:
-            self.seen.append(chosen)
-
-    parts, block, source = (One(), One()), blocks_of(PEOPLE)[0], torch.tensor([1, 2])
-    takes = Takes(parts)
-    assert torch.equal(torch.as_tensor(takes.gain(block, source)), torch.tensor([2.0, 4.0]))
-    takes.taken(block, source, source)
-    assert [len(part.seen) for part in parts] == [1, 1]
-    assert Takes(()).gain(block, source) == 0
 
 
 RARE = TableSchema(
