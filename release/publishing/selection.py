@@ -29,8 +29,6 @@ _USUAL_DISTANCE: Final = 0.8
 """Of a number from its mean, in standard deviations."""
 _LEAST_DEVIATION: Final = 0.5
 """Numbers that vary less, in steps, are as good as constant."""
-
-
 _LEAST_SHARE: Final = 0.25
 """Of a cell, if columns were independent, as a part of what it had if all were equally frequent."""
 

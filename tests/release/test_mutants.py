@@ -278,13 +278,26 @@ def chosen_pairs_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere(monkeypatch, right, add_noise)
 
 
-def pairs_chosen_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+def looking(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    peeking: Callable[[Embedding], Callable[..., object]],
+) -> None:
+    """Something that measurement calls is replaced by what sees the exact sums."""
     right = measurement.measure
 
     def measure(
         embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
     ) -> tuple[Weighed, NoisySums]:
-        def peeking(
+        monkeypatch.setattr(measurement, name, peeking(embedding))
+        return right(embedding, released, uniform, private=private)
+
+    everywhere(monkeypatch, right, measure)
+
+
+def pairs_chosen_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    def peeking(embedding: Embedding) -> Callable[..., object]:
+        def select(
             parts: Parts,
             schema: TableSchema,
             products: Floats,
@@ -295,38 +308,29 @@ def pairs_chosen_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
             exact = embedding.sums[parts.moment_place].astype(np.float64)
             return select_pairs(parts, schema, exact, 0.0, count, together)
 
-        monkeypatch.setattr(measurement, "select_pairs", peeking)
-        return right(embedding, released, uniform, private=private)
+        return select
 
-    everywhere(monkeypatch, right, measure)
+    looking(monkeypatch, "select_pairs", peeking)
 
 
 def cells_merged_by_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = measurement.measure
-
-    def measure(
-        embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
-    ) -> tuple[Weighed, NoisySums]:
-        def peeking(
+    def peeking(embedding: Embedding) -> Callable[..., object]:
+        def merge(
             marginals: MarginalFeatures, noisy: Integers, parts: int | None = None
         ) -> dict[MarginalColumn, MarginalColumn]:
             place = parts_of(embedding.feature_map).marginal_place
             return merged_cells(marginals, embedding.sums[place].sum(axis=1), parts)
 
-        monkeypatch.setattr(measurement, "merged_cells", peeking)
-        return right(embedding, released, uniform, private=private)
+        return merge
 
-    everywhere(monkeypatch, right, measure)
+    looking(monkeypatch, "merged_cells", peeking)
 
 
 def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all pairs of numbers in few cells."""
-    right = measurement.measure
 
-    def measure(
-        embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
-    ) -> tuple[Weighed, NoisySums]:
-        def peeking(
+    def peeking(embedding: Embedding) -> Callable[..., object]:
+        def seen(
             tables: Sequence[MarginalGroup], cells: Integers, noise: float
         ) -> Iterator[Dependence]:
             parts = parts_of(embedding.feature_map)
@@ -340,10 +344,9 @@ def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
                 start += few.dimension
             return dependences(tables, exact, 0.0)
 
-        monkeypatch.setattr(measurement, "dependences", peeking)
-        return right(embedding, released, uniform, private=private)
+        return seen
 
-    everywhere(monkeypatch, right, measure)
+    looking(monkeypatch, "dependences", peeking)
 
 
 def coarse_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
