@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from dpntk.common.adjacency import Adjacency
 from dpntk.common.features.joint import parts_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
@@ -57,7 +56,7 @@ def shares(embedding: Embedding, epsilon: float, draws: int) -> list[float]:
     parts, schema = parts_of(embedding.feature_map), embedding.schema
     assert isinstance(schema, TableSchema)
     parameters = PrivacyParameters(epsilon, delta_for(embedding.records))
-    released = weighed(embedding, noise_for(embedding, parameters), Adjacency.REPLACE_ONE)
+    released = weighed(embedding, noise_for(embedding, parameters), embedding.records)
     place = parts.moment_place
     products = (released.first_rows >= place.start) & (released.first_rows < place.stop)
     noise, exact = float(released.noise()[products].max()), embedding.sums[place].astype(float)

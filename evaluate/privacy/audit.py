@@ -25,7 +25,8 @@ from ...common.features.torchscript import PublicModule, module_for
 from ...common.schema.table import TableSchema
 from ...embed.sums.accumulate import ClassSums
 from ...embed.sums.file import Embedding, load_embedding
-from ...release.mechanism.gaussian import NoiseScale, add_noise
+from ...release.mechanism.gaussian import NoiseScale, add_noise, noisy_counts
+from ...release.publishing.measurement import known_records
 from ...release.publishing.parameters import PrivacyParameters, noise_for
 from ...release.publishing.weighing import weighed
 from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
@@ -198,7 +199,9 @@ def audit(
     embedding = load_embedding(path)
     parameters = PrivacyParameters(epsilon, delta, adjacency)
     uniform, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
-    released = weighed(embedding, uniform, adjacency)
+    counts = noisy_counts(embedding.counts, uniform)
+    records = known_records(embedding, counts, uniform, adjacency)
+    released = weighed(embedding, uniform, records)
     rows, scale = released.rows, released.scale
     opened = module_for(embedding.feature_map, module)
     pair = _farthest(_pairs(embedding, rows, opened, adjacency, canaries), scale)

@@ -189,19 +189,44 @@ def add_noise(
     Raises:
         BudgetError: sum and noise together could leave 64 bits.
     """
-    weighted = [] if counts is None else [int(count) * scale.count_weight for count in counts]
     sigmas = scale.sigmas(len(sums))
-    largest = max(int(sums.max()), -int(sums.min()), *weighted)
-    if largest + FURTHEST * max(scale.sigma, int(sigmas.max())) + 1 >= 2**63:
-        raise BudgetError(
-            "sums and noise do not fit 64 bits together: embed again with a larger --capacity"
-        )
+    _require_room(max(int(sums.max()), -int(sums.min())), int(sigmas.max()))
     noisy = sums.copy()
     for sigma in dict.fromkeys(sigmas.tolist()):
         rows = sigmas == sigma
         drawn = discrete_gaussian(int(rows.sum()) * sums.shape[1], sigma)
         noisy[rows] += drawn.reshape(-1, sums.shape[1])
-    if counts is None or not scale.count_weight:
-        return NoisySums(sums=noisy, counts=None)
-    of_counts = np.array(weighted, dtype=np.int64) + discrete_gaussian(counts.size, scale.sigma)
-    return NoisySums(sums=noisy, counts=of_counts)
+    return NoisySums(noisy, None if counts is None else noisy_counts(counts, scale))
+
+
+def noisy_counts(counts: NDArray[np.int64], scale: NoiseScale) -> NDArray[np.int64] | None:
+    """The weighted class counts with their noise, by themselves.
+
+    Guarantee:
+        That of `add_noise` for these and the sums together, whichever gets its noise first, and
+        also if which sums there are follows from what this gave. (docs/privacy/proofs.md,
+        statements 9, 22 and 23.)
+
+    Args:
+        counts: records in each class, int64 (c,).
+        scale: how much noise.
+
+    Returns:
+        int64 (c,), in grid units times the count weight; None if that is 0.
+
+    Raises:
+        BudgetError: count and noise together could leave 64 bits.
+    """
+    if not scale.count_weight:
+        return None
+    weighted = [int(count) * scale.count_weight for count in counts]
+    _require_room(max(weighted, default=0), scale.sigma)
+    drawn = discrete_gaussian(counts.size, scale.sigma)
+    return np.array(weighted, dtype=np.int64) + drawn
+
+
+def _require_room(largest: int, sigma: int) -> None:
+    if largest + FURTHEST * sigma + 1 >= 2**63:
+        raise BudgetError(
+            "sums and noise do not fit 64 bits together: embed again with a larger --capacity"
+        )

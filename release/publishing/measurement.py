@@ -1,80 +1,150 @@
 """The mechanism on all that a release is made of: at once, or pairs of columns after the rest.
 
-First columns, products of columns and main features; then all pairs of numbers in few cells, whose
-cells follow from what is released of columns; then the pairs that what there is so far points to.
+First of all counts, which say how many records there are where that is not public, and so how
+noisy all else will be. Then columns, products of columns and main features; then all pairs of
+numbers in few cells, whose cells follow from what is released of columns; then the pairs that what
+there is so far points to.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.adjacency import Adjacency
 from ...common.features.joint import parts_of
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
-from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise
+from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise, noisy_counts
 from .merging import merged_cells
 from .selection import dependences, select_pairs
-from .weighing import CHOSEN, Weighed, coarse_pairs, fine_pairs, is_undecided, with_pairs
+from .weighing import (
+    CHOSEN,
+    Weighed,
+    coarse_pairs,
+    fine_pairs,
+    is_undecided,
+    weighed,
+    with_pairs,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What leaves the mechanism.
+
+    Attributes:
+        released: what a release is made of.
+        noisy: its sums and counts.
+        records: how many there are: their public number, or what the noisy counts add up to.
+    """
+
+    released: Weighed
+    noisy: NoisySums
+    records: int
 
 
 def measure(
-    embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
-) -> tuple[Weighed, NoisySums]:
+    embedding: Embedding, uniform: NoiseScale, adjacency: Adjacency, *, private: bool
+) -> Measured:
     """What is released of an embedding, with its noise.
 
     Guarantee:
-        With noise that is calibrated for the embedding's map it satisfies what that promises. Where
-        an embedding leaves open which pairs of columns are measured, this follows from what has its
-        noise already, and so do the cells that numbers have in them; the noise on pairs is the same
-        whatever is chosen, and however cells are merged.
-        (docs/privacy/proofs.md, statement 23.)
+        With noise that is calibrated for the embedding's map it satisfies what that promises. Which
+        parts there are follows from the number of records that the adjacency makes public, or else
+        from the noisy counts. Where an embedding leaves open which pairs of columns are measured,
+        this follows from what has its noise already, and so do the cells that numbers have in them;
+        the noise on pairs is the same whatever is chosen, and however cells are merged.
+        (docs/privacy/proofs.md, statements 22 and 23.)
 
     Args:
         embedding: the exact sums.
-        released: what a release is made of, if any pairs stand for the chosen ones.
         uniform: the noise on the embedding's sums, whatever its parts weigh.
+        adjacency: of the guarantee.
         private: False leaves the noise away.
-
-    Returns:
-        What it is made of, and its sums and counts.
 
     Raises:
         BudgetError: sums and noise do not fit 64 bits.
     """
+    counts = (
+        noisy_counts(embedding.counts, uniform) if private else _exact_counts(embedding, uniform)
+    )
+    records = known_records(embedding, counts, uniform, adjacency)
+    released = weighed(embedding, uniform, records)
+    if is_undecided(embedding.feature_map) and parts_of(released.feature_map).groups:
+        released, sums = _with_pairs(embedding, released, uniform, private=private)
+    else:
+        sums = _noisy(embedding, released, private=private)
+    return Measured(released, NoisySums(sums, counts), records)
+
+
+def known_records(
+    embedding: Embedding,
+    counts: NDArray[np.int64] | None,
+    scale: NoiseScale,
+    adjacency: Adjacency,
+) -> int:
+    """How many records there are, as far as that may be known.
+
+    Guarantee:
+        The exact number under replace-one, where it is public; otherwise a function of the noisy
+        counts. (docs/privacy/proofs.md, statements 10 and 22.)
+
+    Args:
+        embedding: the exact sums.
+        counts: those of its classes with noise, times the count weight, int64 (c,); None if they
+            are not released, which is under replace-one alone.
+        scale: of the noise.
+        adjacency: of the guarantee.
+    """
+    if adjacency is Adjacency.REPLACE_ONE:
+        return embedding.records
+    assert counts is not None
+    return max(1, round(float((counts / scale.count_weight).sum())))
+
+
+def _with_pairs(
+    embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
+) -> tuple[Weighed, NDArray[np.int64]]:
+    """What a release with chosen pairs is made of, and its noisy sums.
+
+    Args:
+        embedding: the exact sums.
+        released: what a release is made of if any pairs stand for the chosen ones.
+        uniform: the noise on the embedding's sums, whatever its parts weigh.
+        private: False leaves the noise away.
+    """
     feature_map, schema = embedding.feature_map, embedding.schema
-    if not is_undecided(feature_map) or not parts_of(released.feature_map).groups:
-        return released, _noisy(embedding, released, embedding.counts, private=private)
+    assert is_undecided(feature_map)
     assert isinstance(schema, TableSchema)
     marginals, parts, place = feature_map.marginals, parts_of(feature_map), _places(released)
     first = released.where(~(place.coarse | place.fine))
-    noisy = _noisy(embedding, first, embedding.counts, private=private)
+    noisy = _noisy(embedding, first, private=private)
     products = _within(first, parts.moment_place)
     noise = float(first.noise()[products].max()) if private else 0.0
-    shares = noisy.sums[_within(first, parts.marginal_place)].sum(axis=1)
+    shares = noisy[_within(first, parts.marginal_place)].sum(axis=1)
     merging, coarse, together = merged_cells(marginals, shares), None, {}
     if released.parts:
         coarse = coarse_pairs(marginals, merged_cells(marginals, shares, released.parts))
         any_pairs = fine_pairs(range(len(parts_of(released.feature_map).groups)), merging)
         second = with_pairs(feature_map, uniform, any_pairs, coarse)
         second = second.where(_places(second).coarse)
-        cells = _noisy(embedding, second, None, private=private).sums
+        cells = _noisy(embedding, second, private=private)
         of_cells = float(second.noise().max()) if private else 0.0
         tables = feature_map.choosing(any_pairs, coarse).marginals.coarse
         together = dict(zip(coarse.numbers, dependences(tables, cells, of_cells), strict=True))
-    chosen = select_pairs(
-        parts, schema, noisy.sums[products].astype(float), noise, CHOSEN, together
-    )
+    chosen = select_pairs(parts, schema, noisy[products].astype(float), noise, CHOSEN, together)
     whole = with_pairs(feature_map, uniform, fine_pairs(chosen, merging), coarse)
     place = _places(whole)
     sums = np.empty((whole.dimension, len(schema.classes)), dtype=np.int64)
-    sums[~(place.coarse | place.fine)] = noisy.sums
+    sums[~(place.coarse | place.fine)] = noisy
     if coarse is not None:
         sums[place.coarse] = cells
-    sums[place.fine] = _noisy(embedding, whole.where(place.fine), None, private=private).sums
-    return whole, NoisySums(sums, noisy.counts)
+    sums[place.fine] = _noisy(embedding, whole.where(place.fine), private=private)
+    return whole, sums
 
 
 class _Places(NamedTuple):
@@ -97,11 +167,10 @@ def _within(released: Weighed, place: slice) -> NDArray[np.bool_]:
     return inside
 
 
-def _noisy(
-    embedding: Embedding, released: Weighed, counts: NDArray[np.int64] | None, *, private: bool
-) -> NoisySums:
-    sums, scale = released.sums(embedding.sums), released.scale
-    if private:
-        return add_noise(sums, counts, scale)
-    weight = scale.count_weight
-    return NoisySums(sums, None if counts is None or not weight else counts * weight)
+def _noisy(embedding: Embedding, released: Weighed, *, private: bool) -> NDArray[np.int64]:
+    sums = released.sums(embedding.sums)
+    return add_noise(sums, None, released.scale).sums if private else sums
+
+
+def _exact_counts(embedding: Embedding, scale: NoiseScale) -> NDArray[np.int64] | None:
+    return embedding.counts * scale.count_weight if scale.count_weight else None

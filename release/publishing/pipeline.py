@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,7 @@ from ...common.adjacency import Adjacency
 from ...common.arguments import path_from, require_kind
 from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
+from ...common.features.base import FeatureMap
 from ...common.ledger import Entry
 from ...common.storage.atomic import (
     PUBLIC_MODE,
@@ -41,7 +43,7 @@ from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
-from .weighing import Weighed, weighed
+from .weighing import weigh, weighed
 
 COST: Final = "is a release that was paid for"
 
@@ -51,13 +53,11 @@ class Planned:
     """A release before its noise is drawn.
 
     Attributes:
-        released: what it is made of, whichever pairs of columns are chosen.
         uniform: the noise on the embedding's sums, whatever its parts weigh.
         entry: of the ledger.
         total: of the ledger, with this entry.
     """
 
-    released: Weighed
     uniform: NoiseScale
     entry: Entry
     total: Total
@@ -179,18 +179,36 @@ def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
     ledger = embedding.ledger.with_entry(entry)
     require_below_ceiling(ledger)
     total = total_of(ledger, entry.delta)
-    released = weighed(embedding, scale, parameters.adjacency)
-    planned = Planned(released, scale, entry, total)
+    planned = Planned(scale, entry, total)
     # How many records are released under add-remove is not known yet, and follows from nothing.
     promise = _guarantee(embedding, parameters, planned, embedding.records)
     try:
-        require_consistent(promise, released.feature_map, embedding.schema)
+        for feature_map in _possible_maps(embedding, scale, parameters.adjacency):
+            require_consistent(promise, feature_map, embedding.schema)
     except FormatError as error:
         raise BudgetError(
             f"--eps {parameters.epsilon:g} with --delta {entry.delta:g}: no reader could "
             f"confirm such a release, {error}: choose others"
         ) from error
     return planned
+
+
+def _possible_maps(
+    embedding: Embedding, scale: NoiseScale, adjacency: Adjacency
+) -> Iterator[FeatureMap]:
+    """The maps that a release may be of, the choice of pairs and cells aside.
+
+    Guarantee:
+        Under add-remove these are all that there are, whatever the number of records is.
+
+    Raises:
+        BudgetError: a part of one would need more noise than 64 bits hold.
+    """
+    if adjacency is Adjacency.REPLACE_ONE:
+        yield weighed(embedding, scale, embedding.records).feature_map
+        return
+    for blur in (0.0, math.inf):
+        yield weigh(embedding.feature_map, scale, blur).feature_map
 
 
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:
@@ -213,14 +231,13 @@ def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> R
 
 
 def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Planned) -> Release:
-    released, noisy = measure(
-        embedding, planned.released, planned.uniform, private=not parameters.not_private
+    measured = measure(
+        embedding, planned.uniform, parameters.adjacency, private=not parameters.not_private
     )
-    feature_map, scale, entry = released.feature_map, released.scale, planned.entry
+    noisy, records, entry = measured.noisy, measured.records, planned.entry
+    feature_map, scale = measured.released.feature_map, measured.released.scale
     classes, unit = len(embedding.schema.classes), embedding.grid.unit
     counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
-    exact_total = parameters.adjacency is Adjacency.REPLACE_ONE
-    records = embedding.records if exact_total else max(1, round(float(counts.sum())))
     declared = parameters.class_counts is ClassCounts.UNIFORM
     factors = np.ones(1) if scale.factors is None else scale.factors
     guarantee = _guarantee(embedding, parameters, planned, records)

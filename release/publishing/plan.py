@@ -123,8 +123,7 @@ def plan(
         BudgetError: the parameters make no sense for so many records.
     """
     noise = noise_on(feature_map, grid, records, parameters, unit)
-    blur = blur_of(noise, grid, classes, records, parameters.adjacency)
-    released = weigh(feature_map, noise, blur).feature_map
+    released = weigh(feature_map, noise, blur_of(noise, grid, classes, records)).feature_map
     return Plan(
         parameters=parameters,
         records=records,

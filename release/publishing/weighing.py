@@ -1,4 +1,4 @@
-"""How long each part of a feature is in a release: chosen by what is public once one is made.
+"""How long each part of a feature is in a release: chosen once one is made, by how noisy it is.
 
 An embedding holds the sums of its parts exactly, so nothing has to be decided before the records
 are read. How much noise there will be, and by how many records it is divided, is known afterwards;
@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...common.adjacency import Adjacency
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.joint_image import JointImageFeatures
@@ -118,27 +117,29 @@ class Weighed:
         )
 
 
-def weighed(embedding: Embedding, scale: NoiseScale, adjacency: Adjacency) -> Weighed:
-    """What a release of an embedding is made of; see `weigh`."""
-    schema, grid = embedding.schema, embedding.grid
-    blur = blur_of(scale, grid, len(schema.classes), embedding.records, adjacency)
-    return weigh(embedding.feature_map, scale, blur)
-
-
-def blur_of(
-    scale: NoiseScale, grid: Grid, classes: int, records: int, adjacency: Adjacency
-) -> float | None:
-    """Noise of a class's mean feature along any one direction, if classes are equally frequent.
+def weighed(embedding: Embedding, scale: NoiseScale, records: int) -> Weighed:
+    """What a release of an embedding is made of; see `weigh`.
 
     Guarantee:
-        Under add-remove, which protects the number of records, there is none.
+        A function of the number of records that it is given, of the noise and of what is public.
     """
-    if adjacency is not Adjacency.REPLACE_ONE:
-        return None
+    schema, grid = embedding.schema, embedding.grid
+    return weigh(embedding.feature_map, scale, blur_of(scale, grid, len(schema.classes), records))
+
+
+def blur_of(scale: NoiseScale, grid: Grid, classes: int, records: int) -> float:
+    """Noise of a class's mean feature along any one direction, if classes are equally frequent.
+
+    Args:
+        scale: of the noise on sums.
+        grid: of these.
+        classes: how many there are.
+        records: how many there are: their public number, or by counts that have their noise.
+    """
     return scale.sigma * grid.unit * classes / records
 
 
-def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Weighed:
+def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float) -> Weighed:
     """The map of a release, and the noise on an embedding's sums that makes it one of this map.
 
     Of a map that leaves open which pairs of columns it has, the first ones stand for those that are
@@ -152,15 +153,14 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     Args:
         feature_map: of the embedding.
         scale: of the noise on the map's features, whatever its parts weigh.
-        blur: see `blur_of`; None if it is not public.
+        blur: see `blur_of`.
 
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
     """
     if is_undecided(feature_map):
-        clear = blur is not None and blur <= FAINT
         marginals = feature_map.marginals
-        count = min(CHOSEN, len(marginals.groups)) if clear else 0
+        count = min(CHOSEN, len(marginals.groups)) if blur <= FAINT else 0
         if not count:
             return with_pairs(feature_map, scale, None)
         evenly = np.ones(marginals.dimension, dtype=np.int64)
@@ -174,7 +174,7 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float | None) -> Wei
     of_main, of_pixels = feature_map.weights_of_parts
     border = feature_map.main.dimension
     # Beside a network whose features may be opposite the noise is for more than pixels need.
-    dim = (blur or 0.0) > DIM and feature_map.main.nonnegative
+    dim = blur > DIM and feature_map.main.nonnegative
     part, rows, weight = (
         (feature_map.pixels, every[border:], of_pixels)
         if dim
@@ -191,20 +191,20 @@ def is_undecided(feature_map: FeatureMap) -> TypeGuard[JointFeatures]:
     return isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided
 
 
-def parts_of_numbers(marginals: MarginalFeatures, blur: float | None) -> int:
+def parts_of_numbers(marginals: MarginalFeatures, blur: float) -> int:
     """Into how many parts numbers are cut where all pairs of them are looked at.
 
     The more, the more is seen of how two go together; and the more noise there is in all.
 
     Args:
         marginals: of an embedding's map, which leaves pairs undecided.
-        blur: see `blur_of`; None if it is not public.
+        blur: see `blur_of`.
 
     Returns:
         From 2 to 8; 0 if noise leaves nothing to be seen, or there are no pairs of numbers.
     """
     pairs = len(marginals.pairs_of_numbers)
-    if not pairs or blur is None or blur > FAINT:
+    if not pairs or blur > FAINT:
         return 0
     noise = blur * math.sqrt(pairs) / _COARSE_LENGTH
     parts = math.floor(1 / math.sqrt(_ABOVE_NOISE * noise)) if noise else _MOST_PARTS

@@ -262,9 +262,8 @@ class Held:
         self._records: distilling.LabelledRecords | None = None
         self.adjacency = Adjacency.REPLACE_ONE
         self.begin()
-        token, add_noise, clipped_sum = (
-            secrets.token_hex, mechanism.add_noise, distilling_mechanism.clipped_sum
-        )  # fmt: skip
+        token, clipped_sum = secrets.token_hex, distilling_mechanism.clipped_sum
+        add_noise, noisy_counts = mechanism.add_noise, mechanism.noisy_counts
         read = vars(distilling)["_read"]
 
         def held_token(size: int) -> str:
@@ -292,6 +291,13 @@ class Held:
                 noised = np.concatenate([self.noised.pop()[0], noised])
             self.noised.append((noised, scale.sensitivity))
             return add_noise(sums, counts, scale)
+
+        def watched_counts(counts: Integers, scale: NoiseScale) -> Integers | None:
+            """These come first of all that a release is made of."""
+            weighted = counts * scale.count_weight if scale.count_weight else counts[:0]
+            self._counts, self._left = len(weighted), weighted
+            self.noised.append((weighted, scale.sensitivity))
+            return noisy_counts(counts, scale)
 
         def watched_magnitudes(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
             """Sums that are counts, all of them."""
@@ -332,6 +338,7 @@ class Held:
             (secrets, "token_hex", held_token),
             (parameters, "datetime", Clock),
             (mechanism, "discrete_gaussian", held_noise),
+            (measurement, "noisy_counts", watched_counts),
             (measurement, "add_noise", watched_add),
             (private_bounds, "add_noise", watched_magnitudes),
             (distilling, "_now", lambda: _NOW),

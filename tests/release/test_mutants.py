@@ -57,6 +57,7 @@ from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
 from dpntk.release.publishing import measurement, parameters, weighing
 from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing.measurement import Measured
 from dpntk.release.publishing.merging import merged_cells
 from dpntk.release.publishing.selection import Dependence, dependences, select_pairs
 from dpntk.release.publishing.weighing import Weighed
@@ -122,14 +123,19 @@ def noise_from_numpys_generator(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def float_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal = np.random.default_rng().normal
+
     def add_noise(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
-        normal = np.random.default_rng().normal
         noisy = sums.astype(np.float64) + normal(0, scale.sigma, sums.shape)
-        assert counts is not None
+        of_counts = None if counts is None else noisy_counts(counts, scale)
+        return NoisySums(noisy.astype(np.int64), of_counts)
+
+    def noisy_counts(counts: Integers, scale: NoiseScale) -> Integers:
         weighted = counts * float(scale.count_weight) + normal(0, scale.sigma, counts.shape)
-        return NoisySums(noisy.astype(np.int64), weighted.astype(np.int64))
+        return weighted.astype(np.int64)
 
     everywhere(monkeypatch, mechanism.add_noise, add_noise)
+    everywhere(monkeypatch, mechanism.noisy_counts, noisy_counts)
 
 
 def sensitivity_of_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,12 +195,10 @@ def every_map_nonnegative(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def exact_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = mechanism.add_noise
+    def noisy_counts(counts: Integers, scale: NoiseScale) -> Integers:
+        return counts * scale.count_weight
 
-    def add_noise(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
-        return replace(right(sums, counts, scale), counts=counts * scale.count_weight)
-
-    everywhere(monkeypatch, right, add_noise)
+    everywhere(monkeypatch, mechanism.noisy_counts, noisy_counts)
 
 
 def textbook_sigma(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,23 +245,22 @@ def counts_share_the_noise_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def repeated(size: int, sigma: int) -> Integers:
         nonlocal last
-        if size == CLASSES:
-            return last[:size]
-        last = right(size, sigma)
-        return last
+        drawn = right(size, sigma)
+        if CLASSES in (size, len(last)):
+            drawn[: len(last)] = last[:size]
+        last = drawn
+        return drawn
 
     everywhere(monkeypatch, right, repeated)
 
 
 def part_by_a_secret_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = weighing.blur_of
+    right = measurement.known_records
 
-    def blur_of(
-        scale: NoiseScale, grid: Grid, classes: int, records: int, adjacency: Adjacency
-    ) -> float | None:
-        return right(scale, grid, classes, records, Adjacency.REPLACE_ONE)
+    def known(embedding: Embedding, *_: object) -> int:
+        return embedding.records
 
-    monkeypatch.setattr(weighing, "blur_of", blur_of)
+    everywhere(monkeypatch, right, known)
 
 
 def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,12 +273,13 @@ def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen_pairs_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = mechanism.add_noise
+    right = measurement._noisy
 
-    def add_noise(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
-        return NoisySums(sums, None) if counts is None else right(sums, counts, scale)
+    def noisy(embedding: Embedding, released: Weighed, *, private: bool) -> Integers:
+        of_pairs = released.rows.min() >= parts_of(embedding.feature_map).group_place.start
+        return right(embedding, released, private=private and not of_pairs)
 
-    everywhere(monkeypatch, right, add_noise)
+    monkeypatch.setattr(measurement, "_noisy", noisy)
 
 
 def looking(
@@ -287,10 +291,10 @@ def looking(
     right = measurement.measure
 
     def measure(
-        embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
-    ) -> tuple[Weighed, NoisySums]:
+        embedding: Embedding, uniform: NoiseScale, adjacency: Adjacency, *, private: bool
+    ) -> Measured:
         monkeypatch.setattr(measurement, name, peeking(embedding))
-        return right(embedding, released, uniform, private=private)
+        return right(embedding, uniform, adjacency, private=private)
 
     everywhere(monkeypatch, right, measure)
 
@@ -683,6 +687,12 @@ MUTANTS = [
     Mutant(
         part_by_a_secret_number,
         test_weighing.test_which_part_follows_from_the_noise_and_from_nothing_secret,
+        {"adjacency": Adjacency.ADD_REMOVE},
+    ),
+    Mutant(
+        part_by_a_secret_number,
+        test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
+        {"adjacency": Adjacency.ADD_REMOVE},
     ),
     Mutant(
         parts_longer_than_their_noise,
@@ -696,14 +706,17 @@ MUTANTS = [
     Mutant(
         pairs_chosen_by_exact_sums,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
+        {"adjacency": Adjacency.REPLACE_ONE},
     ),
     Mutant(
         cells_merged_by_exact_sums,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
+        {"adjacency": Adjacency.REPLACE_ONE},
     ),
     Mutant(
         pairs_chosen_by_exact_tables,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
+        {"adjacency": Adjacency.REPLACE_ONE},
     ),
     Mutant(
         coarse_pairs_longer_than_their_noise,

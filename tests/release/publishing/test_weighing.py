@@ -24,10 +24,12 @@ from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.embed.sums.file import Embedding
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
+from dpntk.release.publishing import measurement
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.weighing import DIM, FAINT, parts_of_numbers, weigh, weighed
 from tests.conftest import draw_records
+from tests.helpers.neighbours import Integers
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
 SCHEMA = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
@@ -53,7 +55,8 @@ def embedding_by(feature_map: FeatureMap, records: int = 200) -> Embedding:
 def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float) -> None:
     """In whole numbers and fractions: distances of neighbours over the noise on each coordinate."""
     made, adjacency = embedding(), Adjacency.REPLACE_ONE
-    found = weighed(made, noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency)), adjacency)
+    uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
+    found = weighed(made, uniform, made.records)
     scale = found.scale
     assert isinstance(found.feature_map, PixelFeatures) == (epsilon < 100)
     sigmas = [int(sigma) for sigma in found.noise()]
@@ -78,16 +81,29 @@ def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float)
             assert square <= most
 
 
-def test_which_part_follows_from_the_noise_and_from_nothing_secret() -> None:
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_which_part_follows_from_the_noise_and_from_nothing_secret(
+    adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under add-remove two numbers of records with the same noisy counts give the same part."""
     few, more = embedding(150), embedding(2500)
-    for adjacency in Adjacency:
-        of_pixels = []
-        for made, epsilon in ((few, 1.0), (more, 1.0), (more, 1e-2), (more, 1e5)):
-            uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
-            released = weighed(made, uniform, adjacency).feature_map
-            of_pixels.append(isinstance(released, PixelFeatures))
-        chosen = adjacency is Adjacency.REPLACE_ONE
-        assert of_pixels == [chosen, False, chosen, False]
+
+    def of_pixels(made: Embedding, epsilon: float) -> bool:
+        released = unrecorded_release(made, PrivacyParameters(epsilon, 1e-5, adjacency))
+        return isinstance(released.feature_map, PixelFeatures)
+
+    cases = ((few, 1.0), (more, 1.0), (more, 1e-2), (more, 1e5))
+    assert [of_pixels(*case) for case in cases] == [True, False, True, False]
+    for counted, pixels in ((few, True), (more, False)):
+        counts = counted.counts.copy()
+
+        def held(_: Integers, scale: NoiseScale, counts: Integers = counts) -> Integers:
+            return counts * scale.count_weight
+
+        monkeypatch.setattr(measurement, "noisy_counts", held)
+        secret = adjacency is Adjacency.ADD_REMOVE
+        assert of_pixels(few, 1.0) == (pixels if secret else True)
+        assert of_pixels(more, 1.0) == (pixels if secret else False)
 
 
 def test_a_release_is_of_one_part_alone() -> None:
@@ -95,7 +111,7 @@ def test_a_release_is_of_one_part_alone() -> None:
     border = OPEN.main.dimension
     scale = NoiseScale(1.0, 1, 1000, 0)
     for blur, part, rows in (
-        (None, OPEN.main, range(border)),
+        (0.0, OPEN.main, range(border)),
         (DIM, OPEN.main, range(border)),
         (1.01 * DIM, OPEN.pixels, range(border, OPEN.dimension)),
     ):
@@ -175,5 +191,5 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
         on_cell = blur * 15**0.5 / 0.15
         assert (parts + 1) ** -2 < 10 * on_cell <= parts**-2
     assert parts_of_numbers(marginals, 0.0) == 8
-    assert parts_of_numbers(marginals, 2 * FAINT) == parts_of_numbers(marginals, None) == 0
+    assert parts_of_numbers(marginals, 2 * FAINT) == 0
     assert parts_of_numbers(replace(marginals, groups=tuple(words_too)), 1e-4) == 0
