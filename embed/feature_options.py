@@ -272,8 +272,7 @@ class FeatureOptions(Terse):
         if self.pairs or moments is None:
             return MarginalFeatures.of(schema, groups=read_pairs(self.pairs, schema))
         among = pairs_to_choose_among(schema, moments)
-        marginals = MarginalFeatures.of(schema, groups=among, fine=True)
-        return replace(marginals, undecided=bool(among))
+        return MarginalFeatures.of(schema, groups=among, fine=True, undecided=bool(among))
 
     def refuse_all(self, why: str) -> None:
         """Refuse all options but the seed, where no such map is drawn.

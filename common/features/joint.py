@@ -77,6 +77,13 @@ class Parts:
         return slice(stop - sum(group.dimension for group in coarse), stop)
 
     @property
+    def level_place(self) -> slice:
+        """Where those of numbers by their levels are."""
+        columns = () if self.marginals is None else self.marginals.by_level
+        stop = self.coarse_place.start
+        return slice(stop - sum(column.dimension for column in columns), stop)
+
+    @property
     def moment_place(self) -> slice:
         """Where those of products are."""
         start = self.marginal_place.stop
@@ -153,7 +160,10 @@ class JointFeatures:
         return math.sqrt(1 - self.weight**2 - self.moment_weight**2)
 
     def choosing(
-        self, chosen: GroupChoice | None, coarse: GroupChoice | None = None
+        self,
+        chosen: GroupChoice | None,
+        coarse: GroupChoice | None = None,
+        by_level: float | None = None,
     ) -> JointFeatures:
         """The same map with some of the groups that it leaves undecided.
 
@@ -162,15 +172,18 @@ class JointFeatures:
         Args:
             chosen: which, and their length in the whole feature; None for none.
             coarse: likewise, of those that are there in few cells, too.
+            by_level: length in the whole feature of numbers by their levels; None for none.
         """
         if chosen is None or not chosen.numbers:
             return replace(self, marginals=self.marginals.choosing(None))
         lengths = [choice.length for choice in (chosen, coarse) if choice and choice.numbers]
+        lengths += [] if by_level is None else [by_level]
         left = math.sqrt(1 - sum(length**2 for length in lengths))
         weight = math.hypot(left * self.weight, *lengths)
         marginals = self.marginals.choosing(
             replace(chosen, length=chosen.length / weight),
             coarse and replace(coarse, length=coarse.length / weight),
+            None if by_level is None else by_level / weight,
         )
         return replace(
             self, marginals=marginals, weight=weight, moment_weight=left * self.moment_weight
@@ -235,6 +248,11 @@ class JointFeatures:
         if length is not None:
             of_columns = self.weight * marginals.entry * math.sqrt(len(marginals.columns))
             parts = [f"marginals of weight {of_columns:.3g}"]
+            if marginals.by_level_length is not None:
+                parts.append(
+                    f"{counted(len(marginals.by_level), 'column')} of numbers by their levels of "
+                    f"weight {self.weight * marginals.by_level_length:.3g}"
+                )
             if marginals.coarse_length is not None:
                 parts.append(
                     f"{counted(len(marginals.coarse), 'pair')} of numbers in few cells of weight "

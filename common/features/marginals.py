@@ -153,6 +153,10 @@ class MarginalFeatures:
         coarse: pairs of numbers in few cells, most of them merged, whether or not they are among
             the groups; in the feature between columns and groups.
         coarse_length: of the part of the feature that is theirs; None if there are none.
+        by_level: columns of numbers whose levels have a cell each here, beside their own cells; in
+            the feature behind the columns.
+        by_level_length: of the part of the feature that is theirs in a release; None if there are
+            none, or in an embedding, where they have the same number as columns.
 
     Guarantee:
         norm_bound: one entry for each column and group, whatever the record is, and their squares
@@ -168,6 +172,8 @@ class MarginalFeatures:
     undecided: bool = False
     coarse: tuple[MarginalGroup, ...] = ()
     coarse_length: float | None = None
+    by_level: tuple[MarginalColumn, ...] = ()
+    by_level_length: float | None = None
 
     def __post_init__(self) -> None:
         wrong = SchemaError("feature map: marginals of columns that a record does not have")
@@ -204,10 +210,19 @@ class MarginalFeatures:
                 raise wrong
         if self.dimension > _LARGEST:
             raise wrong
-        for kind, length in ((self.groups, self.group_length), (self.coarse, self.coarse_length)):
+        known = [replace(column, cells=LEVELS + 1) for column in self.columns if column.cells]
+        if self.by_level != tuple(column for column in known if column in self.by_level):
+            raise wrong
+        lengths = [self.group_length, self.coarse_length, self.by_level_length]
+        kinds = [self.groups, self.coarse, self.by_level]
+        for kind, length in zip(kinds, lengths, strict=True):
             if length is not None and not (kind and 0 < length < 1):
                 raise wrong
-        if self.coarse and (self.coarse_length is None or self.group_length is None):
+        if self.group_length is None and lengths != [None, None, None]:
+            raise wrong
+        if self.coarse and self.coarse_length is None:
+            raise wrong
+        if self.by_level and (self.by_level_length is None) != self.undecided:
             raise wrong
         if self._of_several >= 1:
             raise wrong
@@ -223,6 +238,7 @@ class MarginalFeatures:
         numbers: bool = True,
         groups: Sequence[tuple[str, ...]] = (),
         fine: bool = False,
+        undecided: bool = False,
     ) -> MarginalFeatures:
         """The marginals of the columns of a table but the label, which has its counts.
 
@@ -233,11 +249,13 @@ class MarginalFeatures:
             groups: names of two or three columns each, in any order; none is the label.
             fine: whether numbers have as many cells in groups as by themselves, where a release
                 merges some; otherwise they lie in their soft bins.
+            undecided: whether a release is to choose among the groups. Numbers with more values
+                than cells are there by their levels then, too.
 
         Raises:
             SchemaError: there are no such columns, a group is there twice, or has too many cells.
         """
-        columns = []
+        columns, by_level = [], []
         for block in blocks_of(schema):
             if block.column.kind.numeric and not numbers:
                 continue
@@ -250,13 +268,21 @@ class MarginalFeatures:
             cells = usual if values is None or values > MOST_CELLS else values
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
+            if undecided and cells != values:
+                by_level.append(replace(columns[-1], cells=LEVELS + 1))
         sides = columns if fine else [_shares(block) for block in blocks_of(schema)]
-        return cls(tuple(columns), schema.record_size, _groups_of(schema, groups, sides))
+        return cls(
+            tuple(columns),
+            schema.record_size,
+            _groups_of(schema, groups, sides),
+            undecided=undecided,
+            by_level=tuple(by_level),
+        )
 
     @property
     def tables(self) -> tuple[MarginalColumn | MarginalGroup, ...]:
         """All that have cells of their own, in the order of the feature."""
-        return *self.columns, *self.coarse, *self.groups
+        return *self.columns, *self.by_level, *self.coarse, *self.groups
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
@@ -281,8 +307,9 @@ class MarginalFeatures:
 
     @property
     def _of_several(self) -> float:
-        """Which part of the feature's square is that of pairs and triples with a length."""
-        return (self.group_length or 0.0) ** 2 + (self.coarse_length or 0.0) ** 2
+        """Which part of the feature's square is that of all but columns, where they have one."""
+        lengths = (self.group_length, self.coarse_length, self.by_level_length)
+        return sum((length or 0.0) ** 2 for length in lengths)
 
     @property
     def group_entry(self) -> float:
@@ -293,27 +320,43 @@ class MarginalFeatures:
 
     @property
     def entries(self) -> NDArray[np.float64]:
-        """What stands at a record's cells, float64 (columns + coarse pairs + groups,)."""
+        """What stands at a record's cells of each of the tables, float64 (tables,)."""
         coarse = (self.coarse_length or 0.0) / math.sqrt(len(self.coarse) or 1)
-        sizes = [len(self.columns), len(self.coarse), len(self.groups)]
-        return np.repeat([self.entry, coarse, self.group_entry], sizes)
+        sizes = [len(self.columns), len(self.by_level), len(self.coarse), len(self.groups)]
+        return np.repeat([self.entry, self.level_entry, coarse, self.group_entry], sizes)
+
+    @property
+    def level_entry(self) -> float:
+        """What stands at a record's levels."""
+        if self.group_length is None:
+            return self.entry
+        return (self.by_level_length or 0.0) / math.sqrt(len(self.by_level) or 1)
 
     @property
     def unmerged(self) -> MarginalFeatures:
-        """With the cells in groups that columns have by themselves, and without coarse pairs."""
+        """Columns and groups alone, with the cells in these that columns have by themselves."""
         groups = (tuple(side.unmerged for side in group.sides) for group in self.groups)
         return replace(
-            self, groups=tuple(map(MarginalGroup, groups)), coarse=(), coarse_length=None
+            self,
+            groups=tuple(map(MarginalGroup, groups)),
+            coarse=(),
+            coarse_length=None,
+            by_level=(),
+            by_level_length=None,
         )
 
     def choosing(
-        self, chosen: GroupChoice | None, coarse: GroupChoice | None = None
+        self,
+        chosen: GroupChoice | None,
+        coarse: GroupChoice | None = None,
+        by_level: float | None = None,
     ) -> MarginalFeatures:
         """The same columns with some of the groups.
 
         Args:
             chosen: which; None for none.
             coarse: which are there in few cells, too; None for none.
+            by_level: length of the part of numbers by their levels; None leaves them out.
         """
         groups, group_length = self._chosen(chosen)
         rough, coarse_length = self._chosen(coarse)
@@ -324,6 +367,8 @@ class MarginalFeatures:
             undecided=False,
             coarse=rough,
             coarse_length=coarse_length,
+            by_level=self.by_level if by_level is not None else (),
+            by_level_length=by_level,
         )
 
     def _chosen(self, choice: GroupChoice | None) -> tuple[tuple[MarginalGroup, ...], float | None]:
@@ -359,10 +404,10 @@ class MarginalFeatures:
             records: whole numbers 0..levels, of any type, (b, record size).
 
         Returns:
-            int64 (b, columns + coarse pairs + groups).
+            int64 (b, tables).
         """
         whole = records.to(torch.int64)
-        found = [column.cell(whole) for column in self.columns]
+        found = [column.cell(whole) for column in (*self.columns, *self.by_level)]
         several = (*self.coarse, *self.groups)
         cell_of = {side: side.cell(whole) for group in several for side in group.sides}
         found += [group.cell_among(cell_of) for group in several]
@@ -404,6 +449,8 @@ class MarginalFeatures:
             **({"coarse": coarse} if coarse else {}),
             **({"coarse_merged": coarsely} if coarsely else {}),
             **({"coarse_length": self.coarse_length} if self.coarse_length is not None else {}),
+            **({"by_level": [c.start for c in self.by_level]} if self.by_level else {}),
+            **({"by_level_length": by_level} if (by_level := self.by_level_length) else {}),
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -427,8 +474,11 @@ class MarginalFeatures:
             raise wrong
         if not all(isinstance(each, list) for each in (pairs, coarse, merging, coarsely)):
             raise wrong
-        length, coarse_length = spec.get("pairs_length"), spec.get("coarse_length")
-        if not isinstance(length, float | None) or not isinstance(coarse_length, float | None):
+        starts = spec.get("by_level", [])
+        lengths_of = [spec.get(f"{kind}_length") for kind in ("pairs", "coarse", "by_level")]
+        if not all(isinstance(length, float | None) for length in lengths_of):
+            raise wrong
+        if not isinstance(starts, list) or not all(type(start) is int for start in starts):
             raise wrong
         lengths = {2 * sides for sides in _SIDES}
         for row, known in (
@@ -446,10 +496,14 @@ class MarginalFeatures:
             columns,
             inputs,
             _groups_from(pairs, columns, merging),
-            group_length=length,
+            group_length=lengths_of[0],
             undecided=spec.get("pairs_undecided") is True,
             coarse=_groups_from(coarse, columns, coarsely),
-            coarse_length=coarse_length,
+            coarse_length=lengths_of[1],
+            by_level=tuple(
+                replace(column, cells=LEVELS + 1) for column in columns if column.start in starts
+            ),
+            by_level_length=lengths_of[2],
         )
         if rebuilt.spec() != dict(spec):
             raise wrong

@@ -56,7 +56,7 @@ def match_marginals(
             missing = _rearranged((cells == marginal.points).astype(np.int64), wanted, random)
             records[:, block.place.stop - 1] = missing
             there = np.flatnonzero(missing == 0)
-        _quantile_map(records, there, block.place.start, shares[: marginal.points], random)
+        _quantile_map(records, there, marginal, shares[: marginal.points], random)
         _lift(records, block)
 
 
@@ -117,7 +117,7 @@ def spread(
             cells = marginal.cells(records)
             there = np.flatnonzero(cells < marginal.points)
             shares = np.bincount(cells[there], minlength=marginal.points) / max(1, len(there))
-            _quantile_map(records, there, block.place.start, shares, random)
+            _quantile_map(records, there, marginal, shares, random)
             _lift(records, block)
 
 
@@ -155,10 +155,12 @@ def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _quantile_map(
     records: NDArray[np.float32],
     rows: NDArray[np.int64],
-    place: int,
+    marginal: ColumnMarginal,
     shares: NDArray[np.float64],
     random: np.random.Generator,
 ) -> None:
+    """Move a column's numbers along their order until cells have these shares."""
+    place, levels = marginal.block.place.start, marginal.levels
     if not len(rows) or shares.sum() < _EMPTY:
         return
     order = np.lexsort((random.random(len(rows)), records[rows, place]))
@@ -166,9 +168,12 @@ def _quantile_map(
     quantile = (np.arange(len(rows)) + 0.5) / len(rows)
     cell = np.minimum(np.searchsorted(wanted, quantile), len(shares) - 1)
     begin = np.concatenate([[0.0], wanted])[cell]
-    within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY) - 0.5
+    within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY)
+    if levels is not None:
+        records[rows[order], place] = levels.at(cell, within)
+        return
     # Where the value of a cell is all there is (integers), `within` is rounded away.
-    records[rows[order], place] = np.clip((cell + 0.98 * within) / (len(shares) - 1), 0, 1)
+    records[rows[order], place] = np.clip((cell + 0.98 * (within - 0.5)) / (len(shares) - 1), 0, 1)
 
 
 def _rank(records: NDArray[np.float32], block: Block, codes: NDArray[np.int64]) -> None:

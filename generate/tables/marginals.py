@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,11 +14,16 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...common.features.marginals import MarginalFeatures
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
-from ...common.schema.table import TableSchema
+from ...common.schema.table import LEVELS, TableSchema
+from ...release.file.model import Release
 from ..kernels.mean_embedding import MeanEmbedding
 from ..output.generator_file import Arrays
 from .denoising import category_shares, number_shares
+from .levels import Levels, likely_levels
 
+_LEVELS: Final = ".levels"
+"""Ends the name of an array that is of a column's levels."""
+_WRONG: Final = "its classes and weights contradict each other"
 _EXACT: Final = 1e-9
 _LARGEST: Final = 1e30
 """Of noise and noisy shares: far more than any release holds, and its square is a number."""
@@ -33,11 +38,13 @@ class ColumnMarginal:
         shares: noisy, float64 (classes, cells). The last cell is that of missing values where the
             schema has one.
         noise: standard deviation of the noise on them, float64 (classes,).
+        levels: of a numeric column, where in its cells numbers lie; None if that is not known.
     """
 
     block: Block
     shares: NDArray[np.float64]
     noise: NDArray[np.float64]
+    levels: Levels | None = None
 
     @property
     def known(self) -> bool:
@@ -133,6 +140,40 @@ def marginal_part(
     return parts.marginals, noisy, parts.weight * parts.marginals.entry
 
 
+def with_levels(
+    marginals: tuple[ColumnMarginal, ...], release: Release
+) -> tuple[ColumnMarginal, ...]:
+    """Marginals with the levels of numbers, as far as a release holds these.
+
+    Guarantee:
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        marginals: of all columns, whose shares are likely.
+        release: of the table.
+    """
+    parts = parts_of(release.feature_map)
+    if parts.marginals is None or not parts.marginals.by_level:
+        return marginals
+    columns, size = parts.marginals.by_level, parts.weight * parts.marginals.level_entry
+    of_all = release.embedding[parts.level_place].sum(axis=1, dtype=np.float64) / size
+    noise = release.noise_per_coordinate * float(np.sqrt(len(release.class_weights))) / size
+    borders = np.cumsum([column.dimension for column in columns])[:-1]
+    starts = (column.start for column in columns)
+    noisy = dict(zip(starts, np.split(of_all, borders), strict=True))
+    found = []
+    for marginal in marginals:
+        levels = noisy.get(marginal.block.place.start)
+        if levels is not None:
+            cells = (release.class_weights @ marginal.posterior_mean)[: marginal.points]
+            there = max(float(cells.sum()), _EXACT)
+            seen = levels[: LEVELS + 1] / there
+            known = likely_levels(marginal.block, cells / there, seen, noise / there)
+            marginal = replace(marginal, levels=known)
+        found.append(marginal)
+    return tuple(found)
+
+
 def record_targets(
     marginals: tuple[ColumnMarginal, ...],
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -150,6 +191,10 @@ def marginals_to_arrays(marginals: tuple[ColumnMarginal, ...], schema: TableSche
     """Shares by the number of their column, and the noise that all of them have in common."""
     blocks = blocks_of(schema)
     arrays = {str(blocks.index(marginal.block)): marginal.shares for marginal in marginals}
+    for marginal in marginals:
+        if (levels := marginal.levels) is not None:
+            name = f"{blocks.index(marginal.block)}{_LEVELS}"
+            arrays[name] = np.stack([levels.shares, levels.spikes])
     return {**arrays, "noise": marginals[0].noise} if marginals else {}
 
 
@@ -160,15 +205,29 @@ def marginals_from_arrays(arrays: Arrays, schema: TableSchema) -> tuple[ColumnMa
         GeneratorError: they are no marginals of such a table.
         KeyError: there are shares, but no noise.
     """
-    found = tuple(
-        ColumnMarginal(block, arrays[str(number)], arrays["noise"])
-        for number, block in enumerate(blocks_of(schema))
-        if str(number) in arrays
-    )
-    unknown = arrays.keys() - {"noise", *map(str, range(len(blocks_of(schema))))}
-    if unknown or not all(_is_marginal(one, len(schema.classes)) for one in found):
-        raise GeneratorError("its classes and weights contradict each other")
-    return found
+    found, known = [], {"noise"}
+    for number, block in enumerate(blocks_of(schema)):
+        if str(number) in arrays:
+            marginal = ColumnMarginal(block, arrays[str(number)], arrays["noise"])
+            known |= {str(number), name := f"{number}{_LEVELS}"}
+            if not _is_marginal(marginal, len(schema.classes)):
+                raise GeneratorError(_WRONG)
+            if name in arrays:
+                marginal = replace(marginal, levels=_levels_from(arrays[name], marginal))
+            found.append(marginal)
+    if arrays.keys() - known:
+        raise GeneratorError(_WRONG)
+    return tuple(found)
+
+
+def _levels_from(array: NDArray[Any], marginal: ColumnMarginal) -> Levels:
+    if not isinstance(marginal.block.encoding, NumericEncoding):
+        raise GeneratorError(_WRONG)
+    if array.shape != (2, LEVELS + 1) or array.dtype != np.float64:
+        raise GeneratorError(_WRONG)
+    if not ((array >= 0) & (array <= 1)).all() or marginal.points > LEVELS + 1:
+        raise GeneratorError(_WRONG)
+    return Levels(marginal.block, marginal.points, *array)
 
 
 def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:

@@ -16,7 +16,7 @@ from .columns import likely_columns
 from .composed import train_composed
 from .export import SavedTableGenerator
 from .generators import RowGenerator
-from .marginals import marginals_of
+from .marginals import marginals_of, with_levels
 from .refinement import refinement_of
 from .reweighting import Reweighting, reweighting_of
 from .sampling import corrected_rows
@@ -54,7 +54,7 @@ def fit_table(
         return training, as_it_is
     refinement = refinement_of(release)
     if refinement is not None:  # rows begin as independent columns, and none are chosen
-        marginals = likely_columns(release, settings.seed)
+        marginals = with_levels(likely_columns(release, settings.seed), release)
         reweighting = Reweighting.none(release.feature_map, len(release.class_weights))
     else:
         marginals = marginals_of(pooled_mean(release), release.feature_map, release.schema)

@@ -182,11 +182,14 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
             )
             for fine in (False, True)
         ]
+        by_level = marginals.by_level and (
+            MarginalFeatures.of(schema, groups=groups, fine=True, undecided=True).by_level
+        )
         if not groups and any(not column.kind.numeric for column in schema.features):
             known.append(MarginalFeatures.of(schema, numbers=False))
     except SchemaError as error:
         raise wrong from error
-    if marginals.unmerged not in known:
+    if marginals.unmerged not in known or marginals.by_level != by_level:
         raise wrong
     moments = parts_of(feature_map).moments
     # Which number is the target, and how much larger it is, is the owner's choice.

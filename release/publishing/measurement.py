@@ -130,14 +130,15 @@ def _with_pairs(
     if released.parts:
         coarse = coarse_pairs(marginals, merged_cells(marginals, shares, released.parts))
         any_pairs = fine_pairs(range(len(parts_of(released.feature_map).groups)), merging)
-        second = with_pairs(feature_map, uniform, any_pairs, coarse)
+        second = with_pairs(feature_map, uniform, any_pairs, coarse, released.by_level)
         second = second.where(_places(second).coarse)
         cells = _noisy(embedding, second, private=private)
         of_cells = float(second.noise().max()) if private else 0.0
-        tables = feature_map.choosing(any_pairs, coarse).marginals.coarse
+        tables = feature_map.choosing(any_pairs, coarse, released.by_level).marginals.coarse
         together = dict(zip(coarse.numbers, dependences(tables, cells, of_cells), strict=True))
     chosen = select_pairs(parts, schema, noisy[products].astype(float), noise, CHOSEN, together)
-    whole = with_pairs(feature_map, uniform, fine_pairs(chosen, merging), coarse)
+    fine = fine_pairs(chosen, merging)
+    whole = with_pairs(feature_map, uniform, fine, coarse, released.by_level)
     place = _places(whole)
     sums = np.empty((whole.dimension, len(schema.classes)), dtype=np.int64)
     sums[~(place.coarse | place.fine)] = noisy

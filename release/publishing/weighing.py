@@ -46,6 +46,10 @@ _COARSE_LENGTH: Final = 0.15
 _ABOVE_NOISE: Final = 10.0
 """Of these cells, the share that each has if they are equally frequent is so many times the noise
 on it,"""
+_LEVELS_LENGTH: Final = 0.15
+"""Numbers are there by their levels, too, in a part that is so long,"""
+_STANDS_OUT: Final = 1 / 32
+"""unless noise on the share of a level is larger than this in a class: no value would stand out."""
 _FEWEST_PARTS: Final = 2
 _MOST_PARTS: Final = 8
 """and each number is cut into so many."""
@@ -63,6 +67,7 @@ class Weighed:
         scale: of the noise on the rows of the release.
         parts: into how many parts numbers are cut where all pairs of them are there; 0 if they are
             not.
+        by_level: length of the part of numbers by their levels; None if there is none.
     """
 
     feature_map: FeatureMap
@@ -70,6 +75,7 @@ class Weighed:
     into: NDArray[np.int64]
     scale: NoiseScale
     parts: int = 0
+    by_level: float | None = None
 
     def noise(self) -> NDArray[np.int64]:
         """Standard deviation of the noise on each row of the release, int64 (d,)."""
@@ -167,7 +173,9 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float) -> Weighed:
         parts = parts_of_numbers(marginals, blur)
         fine = fine_pairs(range(count), merged_cells(marginals, evenly))
         coarse = coarse_pairs(marginals, merged_cells(marginals, evenly, parts)) if parts else None
-        return replace(with_pairs(feature_map, scale, fine, coarse), parts=parts)
+        by_level = length_of_levels(marginals, blur)
+        found = with_pairs(feature_map, scale, fine, coarse, by_level)
+        return replace(found, parts=parts, by_level=by_level)
     every = np.arange(feature_map.dimension)
     if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
         return Weighed(feature_map, every, every, scale)
@@ -211,6 +219,20 @@ def parts_of_numbers(marginals: MarginalFeatures, blur: float) -> int:
     return min(parts, _MOST_PARTS) if parts >= _FEWEST_PARTS else 0
 
 
+def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
+    """How long the part of numbers by their levels is.
+
+    Args:
+        marginals: of an embedding's map, which leaves pairs undecided.
+        blur: see `blur_of`.
+
+    Returns:
+        None if noise leaves no value to be seen, or no number has more levels than cells.
+    """
+    noise = blur * math.sqrt(len(marginals.by_level)) / _LEVELS_LENGTH
+    return _LEVELS_LENGTH if marginals.by_level and noise <= _STANDS_OUT else None
+
+
 def fine_pairs(
     numbers: Sequence[int], merging: Mapping[MarginalColumn, MarginalColumn]
 ) -> GroupChoice:
@@ -230,6 +252,7 @@ def with_pairs(
     scale: NoiseScale,
     fine: GroupChoice | None,
     coarse: GroupChoice | None = None,
+    by_level: float | None = None,
 ) -> Weighed:
     """What a release is made of that has some of the pairs that an embedding holds.
 
@@ -238,16 +261,18 @@ def with_pairs(
         scale: of the noise on the map's features, whatever its parts weigh.
         fine: the chosen pairs; None if there are none, nor any others.
         coarse: pairs that are there in few cells, too.
+        by_level: length of the part of numbers by their levels; None leaves them out.
 
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
     """
-    released = feature_map.choosing(fine, coarse)
+    released = feature_map.choosing(fine, coarse, by_level)
     before, after = parts_of(feature_map), parts_of(released)
     marginals, left = feature_map.marginals, released.marginals
-    columns = len(marginals.columns)
+    columns, border = len(marginals.columns), len(marginals.columns) + len(marginals.by_level)
     several = [number for choice in (coarse, fine) if choice for number in choice.numbers]
-    numbers = [*range(columns), *(columns + number for number in several)]
+    kept = range(border if by_level is not None else columns)
+    numbers = [*kept, *(border + number for number in several)]
     rows, factors = [np.arange(before.split)], [after.main_weight / before.main_weight]
     into = [rows[0]]
     for number, table, new in zip(numbers, left.tables, left.entries, strict=True):

@@ -261,10 +261,13 @@ def test_nothing_but_the_noisy_coordinates_reaches_the_release(
 
     def noisy(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
         random = np.random.default_rng(len(sums))
-        of_counts = None if counts is None else random.integers(0, 2**40, counts.shape)
-        return NoisySums(random.integers(-(2**40), 2**40, sums.shape), of_counts)
+        return NoisySums(random.integers(-(2**40), 2**40, sums.shape), counts)
+
+    def noisy_counts(counts: Integers, scale: NoiseScale) -> Integers:
+        return np.random.default_rng(0).integers(0, 2**40, counts.shape)
 
     monkeypatch.setattr(measurement, "add_noise", noisy)
+    monkeypatch.setattr(measurement, "noisy_counts", noisy_counts)
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     class Clock:

@@ -342,7 +342,8 @@ def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
             place, exact, start = parts.marginal_place, np.zeros_like(cells), 0
             for number, few in zip(parts.marginals.pairs_of_numbers, tables, strict=True):
                 group = parts.marginals.groups[number]
-                rows = parts.marginals.places[len(parts.marginals.columns) + number]
+                border = len(parts.marginals.tables) - len(parts.marginals.groups)
+                rows = parts.marginals.places[border + number]
                 into = start + weighing._merged(group, few)
                 np.add.at(exact, into, embedding.sums[place][rows])
                 start += few.dimension
@@ -363,6 +364,16 @@ def coarse_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> Non
         return found
 
     monkeypatch.setattr(MarginalFeatures, "entries", property(entries))
+
+
+def levels_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice what their length leaves them."""
+    right = MarginalFeatures.level_entry.fget  # type: ignore[attr-defined]
+
+    def longer(self: MarginalFeatures) -> float:
+        return (2 if self.by_level_length else 1) * float(right(self))
+
+    monkeypatch.setattr(MarginalFeatures, "level_entry", property(longer))
 
 
 def chosen_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -720,6 +731,11 @@ MUTANTS = [
     ),
     Mutant(
         coarse_pairs_longer_than_their_noise,
+        test_measurement.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
+        {"adjacency": Adjacency.ADD_REMOVE},
+    ),
+    Mutant(
+        levels_longer_than_their_noise,
         test_measurement.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
         {"adjacency": Adjacency.ADD_REMOVE},
     ),

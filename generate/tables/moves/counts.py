@@ -73,7 +73,7 @@ class ReleasedCounts:
         if features is None or not features.groups:
             return None
         tables = (*features.coarse, *features.groups)
-        sizes = parts.weight * features.entries[len(features.columns) :]
+        sizes = parts.weight * features.entries[-len(tables) :]
         cells = [table.dimension for table in tables]
         noisy = mean[parts.coarse_place.start : parts.group_place.stop].astype(np.float64)
         return cls(tables, features.levels, noisy / np.repeat(sizes, cells), noise / sizes)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from dpntk.common.errors import GeneratorError
@@ -18,7 +19,12 @@ from dpntk.embed import FeatureOptions
 from dpntk.generate import load_generator
 from dpntk.generate.tables import export
 from dpntk.generate.tables.export import SavedTableGenerator, write_csv, write_table
-from dpntk.generate.tables.marginals import marginals_from_arrays, marginals_to_arrays
+from dpntk.generate.tables.levels import Levels
+from dpntk.generate.tables.marginals import (
+    ColumnMarginal,
+    marginals_from_arrays,
+    marginals_to_arrays,
+)
 from dpntk.generate.tables.refinement import Refinement
 from dpntk.generate.tables.reweighting import Reweighting
 from dpntk.generate.tables.sampling import sample_rows
@@ -34,11 +40,18 @@ def reweighting() -> Reweighting:
     return Reweighting(feature_map, theta, np.array([1, 2]), np.array([False, True]))
 
 
+def with_random_levels(marginals: tuple[ColumnMarginal, ...]) -> tuple[ColumnMarginal, ...]:
+    """Of the second column, which is numeric."""
+    age, pay, *others = marginals
+    parts = np.random.default_rng(0).random((2, 256))
+    return age, replace(pay, levels=Levels(pay.block, pay.points, *parts)), *others
+
+
 @pytest.fixture
 def saved(reweighting: Reweighting) -> SavedTableGenerator:
     mean, noise = -reweighting.theta, np.array([0.1, 0.2])
     refinement = Refinement(reweighting.feature_map, PEOPLE, mean, noise)
-    marginals = random_marginals(PEOPLE, 0)
+    marginals = with_random_levels(random_marginals(PEOPLE, 0))
     generator = random_generator(PEOPLE)
     return SavedTableGenerator(generator, SHARES, marginals, {}, reweighting, refinement)
 
@@ -53,6 +66,7 @@ def test_parts_stand_under_the_names_that_earlier_files_have(
     of_map = {f"tilting.map.{name}" for name in saved.reweighting.feature_map.weights()}  # type: ignore[union-attr]
     assert parts == of_map | {
         *(f"marginals.{number}" for number in range(len(saved.marginals))), "marginals.noise",
+        "marginals.1.levels",
         "tilting.theta", "tilting.candidates", "tilting.pooled",
         "arrangement.mean", "arrangement.noise",
     }  # fmt: skip
@@ -63,6 +77,10 @@ def test_parts_stand_under_the_names_that_earlier_files_have(
         assert one.block == other.block
         assert np.array_equal(one.shares, other.shares)
         assert np.array_equal(one.noise, other.noise)
+        assert (one.levels is None) == (other.levels is None)
+        if one.levels is not None and other.levels is not None:
+            assert np.array_equal(one.levels.shares, other.levels.shares)
+            assert np.array_equal(one.levels.spikes, other.levels.spikes)
     for name in ("reweighting", "refinement"):
         before, after = getattr(saved, name).to_arrays(), getattr(again, name).to_arrays()
         assert before.keys() == after.keys()
@@ -82,6 +100,27 @@ def test_arrays_that_are_no_part_are_refused(saved: SavedTableGenerator) -> None
         Reweighting.from_arrays(reweighting.to_arrays() | more, spec, PEOPLE)
     with pytest.raises(GeneratorError, match="do not fit"):
         Refinement.from_arrays(refinement.to_arrays() | more, refinement.feature_map, PEOPLE)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((2, 255)),
+        np.zeros((3, 256)),
+        np.zeros((2, 256), dtype=np.float32),
+        np.full((2, 256), -1.0),
+        np.full((2, 256), 2.0),
+        np.full((2, 256), np.nan),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(
+    saved: SavedTableGenerator, wrong: NDArray[np.float64]
+) -> None:
+    arrays = marginals_to_arrays(saved.marginals, PEOPLE)
+    with pytest.raises(GeneratorError, match="contradict"):
+        marginals_from_arrays(arrays | {"1.levels": wrong}, PEOPLE)
+    with pytest.raises(GeneratorError, match="contradict"):  # of categories
+        marginals_from_arrays(arrays | {"2.levels": arrays["1.levels"]}, PEOPLE)
 
 
 def test_shares_without_noise_are_no_generator(saved: SavedTableGenerator, tmp_path: Path) -> None:

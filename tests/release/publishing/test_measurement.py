@@ -54,13 +54,14 @@ FEW = 4
 def embedded(
     folder: Path, count: int = 400, missing: float = 0.0, *, paid_by_age: bool = False
 ) -> Embedding:
-    """Of rows in which the town follows from the grade, and perhaps the pay from the age."""
+    """Of rows in which the town follows from the grade, or town and pay from the age."""
     random = np.random.default_rng(0)
     lines = [HEADER]
     for number in range(count):
         grade, town = (("low", "Ulm"), ("mid", "Bonn"), ("high", "other"))[random.integers(3)]
         age, pay, ill = random.integers(100), random.uniform(0, 1000), random.choice(["no", "yes"])
-        pay = 10.0 * age if paid_by_age else pay
+        if paid_by_age:
+            pay, town = 10.0 * age, ("Ulm", "Bonn", "other")[age // 34]
         known = "" if missing and random.random() < missing else f"{pay:.2f}"
         lines.append(f"{number},{age},{known},{grade},{town},{ill}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
@@ -156,7 +157,7 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
     feature_map = embedding.feature_map
     assert isinstance(feature_map, JointFeatures)
     random = np.random.default_rng(0)
-    records = random.integers(0, 256, (12, PEOPLE.record_size)).astype(np.uint8)
+    records = random.integers(0, 256, (9, PEOPLE.record_size)).astype(np.uint8)
     records[0], records[1] = 0, 255
     added = []
     for record in records:
@@ -167,7 +168,7 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
     numbers = feature_map.marginals.pairs_of_numbers
     assert len(numbers) == 1
     ways = itertools.product(([0], [1, 4], [0, 1, 2, 3, 4, 5]), (None, 1, 7, 1000), (0, 2, 5))
-    for chosen, every, few in ways:
+    for number, (chosen, every, few) in enumerate(ways):
         merging = merged(feature_map.marginals, every) if every else {}
         fewer = merged(feature_map.marginals, 1, few) if few else {}
         released = with_pairs(
@@ -175,6 +176,7 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
             uniform,
             GroupChoice(chosen, 0.3, merging),
             GroupChoice(numbers, 0.15, fewer) if few else None,
+            (None, 0.15)[number % 2],
         )
         variances = [Fraction(int(s) ** 2) - Fraction(SMOOTHING) ** 2 for s in released.noise()]
         of_count = Fraction(uniform.count_weight**2) / Fraction(uniform.sigma**2 - 9)
@@ -204,8 +206,9 @@ def test_chosen_pairs_have_the_noise_that_the_release_says(
     noise = (made.embedding - exact.embedding) / made.noise_per_coordinate
     parts = parts_of(made.feature_map)
     assert parts.group_place.start == parts.coarse_place.stop > parts.coarse_place.start
-    columns = slice(parts.split, parts.coarse_place.start)
-    others = (parts.coarse_place, parts.group_place, parts.moment_place)
+    assert parts.coarse_place.start == parts.level_place.stop == parts.level_place.start + 257
+    columns = slice(parts.split, parts.level_place.start)
+    others = (parts.level_place, parts.coarse_place, parts.group_place, parts.moment_place)
     for place in (slice(0, parts.split), columns, *others):
         part = noise[place].astype(float)
         assert np.mean(part**2) == pytest.approx(1, abs=6.2 * (2 / part.size) ** 0.5)
@@ -225,9 +228,10 @@ def test_pairs_with_merged_cells_are_contingency_tables_of_the_rows(
     names = marginals.names_of_groups(PEOPLE)
     source = open_source(tmp_path / "rows.csv", SourceOptions(schema=PEOPLE))
     records = torch.from_numpy(np.concatenate([batch.records for batch in source.batches(400)]))
-    chosen = len(marginals.columns) + len(marginals.coarse) + names.index(("age", "pay"))
+    border = len(marginals.columns) + len(marginals.by_level)
+    chosen = border + len(marginals.coarse) + names.index(("age", "pay"))
     # In few cells it is there as well, between columns and chosen pairs.
-    for number, merged_to in ((len(marginals.columns), -(-64 // FEW)), (chosen, every)):
+    for number, merged_to in ((border, -(-64 // FEW)), (chosen, every)):
         group = marginals.tables[number]
         assert isinstance(group, MarginalGroup)
         age, pay = group.sides
@@ -244,6 +248,25 @@ def test_pairs_with_merged_cells_are_contingency_tables_of_the_rows(
                 cell = pay.dimension - 1
             expected[row * pay.dimension + cell] += 1
         assert sums == pytest.approx(expected, abs=1e-3)
+
+
+def test_levels_of_a_number_are_counted_one_by_one(tmp_path: Path) -> None:
+    """Pay has more values than cells, age has a cell for each; that of missing values is last."""
+    embedding = embedded(tmp_path, missing=0.3)
+    made = unrecorded_release(embedding, EXACT)
+    parts = parts_of(made.feature_map)
+    assert parts.marginals is not None
+    (pay,) = parts.marginals.by_level
+    source = open_source(tmp_path / "rows.csv", SourceOptions(schema=PEOPLE))
+    (batch,) = source.batches(400)
+    records, labels = batch.records.astype(np.int64), batch.labels
+    size = parts.weight * parts.marginals.level_entry
+    assert size == pytest.approx(0.15)
+    for label in range(2):
+        of_class = records[labels == label]
+        levels = np.where(of_class[:, pay.missing] > 0, 256, of_class[:, pay.start])
+        sums = made.embedding[parts.level_place][:, label] * 400 / size
+        assert sums == pytest.approx(np.bincount(levels, minlength=257), abs=1e-3)
 
 
 def test_released_pairs_are_contingency_tables(
@@ -275,10 +298,12 @@ def test_a_map_says_what_was_chosen_and_is_rebuilt(tmp_path: Path) -> None:
     squares += float((parts.marginals.entries**2).sum()) * parts.weight**2
     assert squares == pytest.approx(1)
     assert parts.marginals.group_entry * parts.weight * math.sqrt(6) == pytest.approx(0.3)
-    (coarse,) = parts.marginals.entries[len(parts.marginals.columns) :][:1]
+    of_levels, coarse = parts.marginals.entries[len(parts.marginals.columns) :][:2]
     assert coarse * parts.weight == pytest.approx(0.15)
+    assert of_levels * parts.weight == pytest.approx(0.15)
     described = made.feature_map.describe(PEOPLE)
     assert "1 pair of numbers in few cells of weight 0.15" in described
+    assert "1 column of numbers by their levels of weight 0.15" in described
     require_consistent(made.guarantee, made.feature_map, made.schema)
 
 
@@ -324,5 +349,5 @@ def test_with_much_noise_there_are_no_pairs(tmp_path: Path, adjacency: Adjacency
     assert len(rows) == alone.dimension
     usual = noise_for(made, parameters).sigma
     assert (rows[: columns.start] == rows[-1]).all()
-    # Counts of columns stand in it as if pairs had a part, and are made longer with their noise.
-    assert rows[columns.start] == pytest.approx(usual * math.sqrt(4 / 10))
+    # Columns stand in it as if pairs and levels had a part, and are made longer with their noise.
+    assert rows[columns.start] == pytest.approx(usual * math.sqrt(4 / 11))

@@ -185,6 +185,54 @@ def test_pairs_in_few_cells_that_cannot_be_are_refused(wrong: dict[str, object])
         MarginalFeatures.from_spec({**both_ways().spec(), **wrong}, {})
 
 
+def by_level_too() -> MarginalFeatures:
+    """A chosen pair, and the levels of one of its numbers."""
+    levels = replace(OTHER, cells=256)
+    pair = replace(grouped(NUMBER, OTHER), undecided=True, by_level=(levels,))
+    return pair.choosing(GroupChoice([0], 0.5, {}), None, 0.3)
+
+
+def test_a_map_with_levels_is_rebuilt_and_a_record_has_length_1() -> None:
+    made = by_level_too()
+    again = MarginalFeatures.from_spec(made.spec(), {})
+    assert again == made
+    assert again.tables == (NUMBER, OTHER, WORDS, *made.by_level, *made.groups)
+    records = torch.randint(0, 256, (50, 6), generator=torch.Generator().manual_seed(0))
+    hits = made.hits(records)
+    assert torch.equal(again.hits(records), hits)
+    levels = hits[:, 3] - made.places[3].start
+    there = records[:, OTHER.missing] == 0
+    assert torch.equal(levels[there], records[there, OTHER.start])
+    assert bool((levels[~there] == 256).all())
+    assert float((made.entries**2).sum()) == pytest.approx(1)
+    assert made.entries[3:] == pytest.approx([0.3, 0.5])
+    assert made.unmerged == replace(grouped(NUMBER, OTHER), group_length=0.5)
+    without = made.choosing(GroupChoice([0], 0.5, {}))
+    assert "by_level" not in without.spec()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"by_level": [OTHER.start, OTHER.start]},
+        {"by_level": [OTHER.start, NUMBER.start]},  # not in the order of the columns
+        {"by_level": [WORDS.start]},
+        {"by_level": [99]},
+        {"by_level": [str(OTHER.start)]},
+        {"by_level": []},
+        {"by_level": None},
+        {"by_level_length": 0.9},  # more than the chosen pair leaves
+        {"by_level_length": 0.0},
+        {"by_level_length": "0.3"},
+        {"by_level_length": None},
+        {"pairs_length": None},
+    ],
+)
+def test_levels_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(SchemaError):
+        MarginalFeatures.from_spec({**by_level_too().spec(), **wrong}, {})
+
+
 def test_pairs_in_few_cells_are_beside_chosen_ones() -> None:
     spec = both_ways().spec()
     alone = {name: value for name, value in spec.items() if not name.startswith("pairs")}
