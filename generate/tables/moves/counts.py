@@ -40,6 +40,8 @@ _EXACT: Final = 1e-9
 _TINY: Final = 1e-300
 _FITTING_STEPS: Final = 20
 _PAIR: Final = 2
+_NUMBER: Final = torch.int32
+"""Cells of all tables are fewer than 2^24."""
 _SMOOTH: Final = 0.1
 """So many times as much as others tables of two numbers are held back."""
 
@@ -90,14 +92,16 @@ class Counts:
     def __init__(self, released: ReleasedCounts, records: Tensor) -> None:
         tables, self._levels = released.tables, released.levels
         self._sides = list(dict.fromkeys(side for table in tables for side in table.sides))
-        self._merging = [side.merge(torch.arange(side.unmerged.dimension)) for side in self._sides]
+        self._merging = [
+            side.merge(torch.arange(side.unmerged.dimension)).to(_NUMBER) for side in self._sides
+        ]
         sizes = torch.tensor([table.dimension for table in tables])
         self._start = sizes.cumsum(0) - sizes
         self._stride = torch.zeros(len(self._sides), len(tables), dtype=torch.int64)
         """By how much the cell of a table moves if that of a side does; 0 if it is not of it."""
         alone = [
             torch.bincount(code, minlength=side.dimension).double() / len(records)
-            for code, side in zip(self.codes(records).T, self._sides, strict=True)
+            for code, side in zip(self.codes(records), self._sides, strict=True)
         ]
         expected = []
         for number, table in enumerate(tables):
@@ -141,7 +145,7 @@ class Counts:
             for side in table.sides:
                 of_column.setdefault(side.start, []).append((self._sides.index(side), number))
         self._tables_of = {
-            start: (torch.tensor(pairs)[:, 0], torch.tensor(pairs)[:, 1])
+            start: _Column.of(torch.tensor(pairs).T, self._stride)
             for start, pairs in of_column.items()
         }
 
@@ -156,7 +160,7 @@ class Counts:
             random: breaks ties.
         """
         place_of = {start: block.place for block in blocks for start in block.starts}
-        codes = self.codes(records).numpy()
+        codes = self.codes(records).T.numpy()
         for parent, table in self._tree():
             cells = slice(table.start, table.start + table.group.dimension)
             ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
@@ -213,16 +217,21 @@ class Counts:
         return (self._theta / self._scale).float()
 
     def codes(self, records: Tensor) -> Tensor:
-        """The cell of each side in rows (n, record size) of values 0..1, as they would be read."""
+        """The cell of each side in rows (n, record size) of values 0..1, as they would be read.
+
+        Returns:
+            int32 (sides, n).
+        """
         levels = (records.clamp(0, 1) * self._levels).round().to(torch.int64)
         own = {column: column.cell(levels) for column in {side.unmerged for side in self._sides}}
         sides = zip(self._sides, self._merging, strict=True)
-        return torch.stack([merged[own[side.unmerged]] for side, merged in sides], dim=1)
+        return torch.stack([merged[own[side.unmerged]] for side, merged in sides])
 
     def cells(self, codes: Tensor) -> Tensor:
-        """The cell of each table among those of all, int64 (n, tables)."""
+        """The cell of each table among those of all, int32 (tables, n)."""
         # Whole numbers of at most 24 digits, which floats hold.
-        return (codes.double() @ self._stride.double()).to(torch.int64) + self._start
+        within = self._stride.T.float() @ codes.float()
+        return within.to(_NUMBER) + self._start[:, None].to(_NUMBER)
 
     def shares(self, records: Tensor) -> Tensor:
         """How often each cell is among rows."""
@@ -240,15 +249,15 @@ class Counts:
 
     def take(self, records: Tensor, others: Tensor) -> CountTake:
         """What changes if rows take values of others."""
-        codes = self.codes(records)
-        cells, new = self.cells(codes), self.codes(others)
-        return CountTake(codes, cells, new, self.coefficients, self._stride, self._tables_of)
+        return CountTake(self._places(records), self.codes(others))
 
     def pull(self, records: Tensor) -> CountPull:
         """What exchanges between the first half of some rows and the other one change."""
+        return CountPull(self._places(records))
+
+    def _places(self, records: Tensor) -> _Places:
         codes = self.codes(records)
-        cells = self.cells(codes)
-        return CountPull(codes, cells, self.coefficients, self._stride, self._tables_of)
+        return _Places(codes, self.cells(codes), self.coefficients, self._tables_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,107 +320,117 @@ def _likely(
     return shares.flatten()
 
 
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """Where a column is in tables.
+
+    Attributes:
+        tables: of which it is, (k,).
+        sides: as which side in each, (k,).
+        strides: by how much the cell of each moves with that of the side, int32 (k, 1).
+        own: all sides that it is, (s,).
+        among: at which of these each of `sides` stands, (k,).
+    """
+
+    tables: Tensor
+    sides: Tensor
+    strides: Tensor
+    own: Tensor
+    among: Tensor
+
+    @classmethod
+    def of(cls, pairs: Tensor, stride: Tensor) -> _Column:
+        """By sides and tables (2, k), and strides of all (sides, tables)."""
+        sides, tables = pairs
+        own, among = sides.unique(return_inverse=True)
+        return cls(tables, sides, stride[sides, tables][:, None].to(_NUMBER), own, among)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Where rows are, and what that is worth.
+
+    Attributes:
+        codes: cells of sides, int32 (sides, n), changed in place.
+        cells: of tables, int32 (tables, n), changed in place.
+        energy: of each cell, float32.
+        tables_of: by where the values of a column begin in a record.
+    """
+
+    codes: Tensor
+    cells: Tensor
+    energy: Tensor
+    tables_of: dict[int, _Column]
+
+    def column(self, block: Block) -> _Column | None:
+        """None if it is of no table."""
+        return next((self.tables_of[at] for at in block.starts if at in self.tables_of), None)
+
+    def gain(self, column: _Column, moved: Tensor) -> Tensor:
+        """By how much the energy grows if cells of its tables move so far (k, n), (n,)."""
+        cells = self.cells.index_select(0, column.tables)
+        gain: Tensor = (self._energy_of(cells + moved) - self._energy_of(cells)).sum(dim=0)
+        return gain
+
+    def move(self, column: _Column, rows: Tensor, new: Tensor) -> None:
+        """Some rows, int64 (m,), have other cells of a column's sides (s, m) now."""
+        moved = (new - self.codes[column.own[:, None], rows])[column.among] * column.strides
+        self.cells[column.tables[:, None], rows] += moved
+        self.codes[column.own[:, None], rows] = new
+
+    def _energy_of(self, cells: Tensor) -> Tensor:
+        # Faster than an index of two dimensions.
+        return self.energy.index_select(0, cells.flatten()).view_as(cells)
+
+
 class CountTake:
     """By how much the energy grows if rows take values of others.
 
     Args:
-        codes: cells of sides, int64 (n, sides), changed in place.
-        cells: of tables, int64 (n, tables), changed in place.
-        others: cells of sides in the other rows, int64 (k, sides).
-        energy: of each cell.
-        stride: by how much the cell of a table moves with that of a side, int64 (sides, tables).
-        tables_of: see `CountPull`.
+        places: of the rows.
+        others: cells of sides in the other rows, int32 (sides, k).
     """
 
-    def __init__(
-        self,
-        codes: Tensor,
-        cells: Tensor,
-        others: Tensor,
-        energy: Tensor,
-        stride: Tensor,
-        tables_of: dict[int, tuple[Tensor, Tensor]],
-    ) -> None:
-        self._codes, self._cells, self._others, self._energy = codes, cells, others, energy
-        self._stride, self._tables_of = stride, tables_of
+    def __init__(self, places: _Places, others: Tensor) -> None:
+        self._places, self._others = places, others
 
     def gain(self, block: Block, source: Tensor) -> Tensor | float:
         """Of each row, if it takes a column's value of another one, (n,)."""
-        if (found := _tables_of(block, self._tables_of)) is None:
+        if (column := self._places.column(block)) is None:
             return 0.0
-        sides, tables = found
-        new = self._others[source[:, None], sides]
-        moved = (new - self._codes[:, sides]) * self._stride[sides, tables]
-        cells = self._cells[:, tables]
-        gain: Tensor = (self._energy[cells + moved] - self._energy[cells]).sum(dim=1)
-        return gain
+        new = self._others[column.sides[:, None], source]
+        old = self._places.codes.index_select(0, column.sides)
+        return self._places.gain(column, (new - old) * column.strides)
 
     def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
         """Some of the rows, int64 (m,), have done so."""
-        if (found := _tables_of(block, self._tables_of)) is None:
-            return
-        sides, tables = found
-        rows, new = chosen[:, None], self._others[source[chosen][:, None], sides]
-        moved = (new - self._codes[rows, sides]) * self._stride[sides, tables]
-        self._cells[rows, tables] += moved
-        self._codes[rows, sides] = new
+        if (column := self._places.column(block)) is not None:
+            new = self._others[column.own[:, None], source[chosen]]
+            self._places.move(column, chosen, new)
 
 
 class CountPull:
     """By how much the energy grows if two rows exchange their values of a column.
 
     Args:
-        codes: cells of sides, int64 (2 n, sides), changed in place; row i may exchange values with
-            row n + i.
-        cells: of tables, int64 (2 n, tables), changed in place.
-        energy: of each cell.
-        stride: by how much the cell of a table moves with that of a side, int64 (sides, tables).
-        tables_of: by where the values of a column begin in a record, of which tables it is, and
-            which side it is there, int64 (tables of it,) both.
+        places: of 2 n rows; row i may exchange values with row n + i.
     """
 
-    def __init__(
-        self,
-        codes: Tensor,
-        cells: Tensor,
-        energy: Tensor,
-        stride: Tensor,
-        tables_of: dict[int, tuple[Tensor, Tensor]],
-    ) -> None:
-        self._codes, self._cells, self._energy = codes, cells, energy
-        self._stride, self._tables_of, self._half = stride, tables_of, len(codes) // 2
+    def __init__(self, places: _Places) -> None:
+        self._places, self._half = places, places.codes.shape[1] // 2
 
     def gain(self, block: Block) -> Tensor | float:
         """Of each pair of rows, if they exchange their values of a column, (n,)."""
-        if (found := _tables_of(block, self._tables_of)) is None:
+        if (column := self._places.column(block)) is None:
             return 0.0
-        sides, tables = found
-        one, other = self._cells[:, tables].split(self._half)
-        moved = self._moved(sides, tables)
-        now = self._energy[one] + self._energy[other]
-        gain: Tensor = (self._energy[one + moved] + self._energy[other - moved] - now).sum(dim=1)
-        return gain
+        one, other = self._places.codes.index_select(0, column.sides).split(self._half, dim=1)
+        moved = (other - one) * column.strides
+        gain = self._places.gain(column, torch.cat([moved, -moved], dim=1))
+        return gain[: self._half] + gain[self._half :]
 
     def exchanged(self, block: Block, chosen: Tensor) -> None:
         """Some pairs, int64 (m,), have exchanged their values of a column."""
-        if (found := _tables_of(block, self._tables_of)) is None:
-            return
-        sides, tables = found
-        moved = self._moved(sides, tables)[chosen]
-        self._cells[chosen[:, None], tables] += moved
-        self._cells[chosen[:, None] + self._half, tables] -= moved
-        both, sides = torch.stack([chosen, chosen + self._half])[..., None], sides.unique()
-        self._codes[both, sides] = self._codes[both.flip(0), sides]
-
-    def _moved(self, sides: Tensor, tables: Tensor) -> Tensor:
-        """How far cells of tables move in rows of the first half, (n, tables)."""
-        one, other = self._codes[:, sides].split(self._half)
-        moved: Tensor = (other - one) * self._stride[sides, tables]
-        return moved
-
-
-def _tables_of(
-    block: Block, tables_of: dict[int, tuple[Tensor, Tensor]]
-) -> tuple[Tensor, Tensor] | None:
-    """Which sides a column is, and of which tables; None if it is of none."""
-    return next((tables_of[at] for at in block.starts if at in tables_of), None)
+        if (column := self._places.column(block)) is not None:
+            rows = torch.cat([chosen, chosen + self._half])
+            new = self._places.codes[column.own[:, None], rows.roll(len(chosen))]
+            self._places.move(column, rows, new)

@@ -114,7 +114,7 @@ def test_gains_are_differences_of_the_energy_and_cells_follow(tmp_path: Path) ->
         """Of the groups alone."""
         return features.hits((rows * 255).round())[:, len(features.columns) :] - columns
 
-    assert torch.equal(energy.cells(energy.codes(rows)), places(rows))
+    assert torch.equal(energy.cells(energy.codes(rows)).T, places(rows))
     value = energy.coefficients
     for column in (0, 3, 1, 2, 0):
         block = blocks_of(PEOPLE)[column]

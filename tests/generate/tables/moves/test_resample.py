@@ -48,7 +48,7 @@ def test_gains_of_tables_are_differences_of_the_energy_and_cells_follow(
     monkeypatch.setattr(energy, "_theta", theta)
 
     def of_rows(rows: torch.Tensor) -> torch.Tensor:
-        return energy.coefficients[energy.cells(energy.codes(rows))].sum(dim=1)
+        return energy.coefficients[energy.cells(energy.codes(rows))].sum(dim=0)
 
     take = energy.take(rows, others)
     for column, takers in WANTED:
