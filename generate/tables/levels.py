@@ -2,9 +2,9 @@
 
 Rows are put together by the cells of numbers, of which there are 64. A release with little noise
 says of each of 256 levels how often it is, too: in all classes together that shows the shape
-within a cell, and values that stand out. Of these a level still leaves open which they are; people
-round, so it is taken to be the roundest number of the level, and at either end the bound itself,
-where zeros are and whatever lay beyond.
+within a cell, and values that stand out. The first and the last level are the bounds themselves,
+where zeros are and whatever lay beyond. Of others a level leaves open which value it is that stands
+out; people round, so it is taken to be the roundest number there.
 """
 
 from __future__ import annotations
@@ -25,11 +25,20 @@ _SPIKE: Final = 3.0
 """A level with more than so many times what is usual around it has a value that stands out,"""
 _SEEN: Final = 2.0
 """if the difference is so many standard deviations of the noise."""
+_STEEPEST: Final = 4.0
+"""Without any, shares rise or fall by at most this factor from one level to the next."""
 _AROUND: Final = 3
 """So many levels on either side are what is around one."""
 _NEVER: Final = 1e-9
 _WITHIN: Final = 0.499
 """Nearer to its middle than so many cells, a number is in a cell whatever is rounded."""
+_BELOW: Final = np.concatenate([[0.0, 0.0], np.arange(1.5, LEVELS - 1), [LEVELS]]) / LEVELS
+"""Where levels begin, 0..1: the first and the last one are the bounds themselves,"""
+_ABOVE: Final = np.concatenate([[0.0], np.arange(1.5, LEVELS - 1), [LEVELS, LEVELS]]) / LEVELS
+"""and where they end."""
+_ENDS: Final = [0, -1]
+_BETWEEN: Final = slice(2, -2)
+"""Next to a bound there are levels on one side alone to compare with."""
 _FRACTIONS: Final = (1.0, 0.5, 0.25, 0.2)
 """Numbers are the rounder the larger the power of ten, or such a part of one, that divides them."""
 
@@ -63,8 +72,8 @@ class Levels:
         wanted = so_far[begin] + quantile * (so_far[end] - so_far[begin])
         level = np.clip(np.searchsorted(so_far, wanted, side="right") - 1, begin, end - 1)
         within = (wanted - so_far[level]) / (so_far[level + 1] - so_far[level])
-        low, width, peak = self._low[level], self._high[level] - self._low[level], self._peak[level]
-        spike = self.spikes[level]
+        low, high, peak = self._low[level], self._high[level], self._peak[level]
+        spike, width = self.spikes[level], np.maximum(high - low, _NEVER)
         # What is not the round number is spread evenly, below it and above.
         evenly = np.maximum(1 - spike, _NEVER)
         below = evenly * (peak - low) / width
@@ -72,7 +81,7 @@ class Levels:
         found = np.where(
             within < below, low + within / evenly * width, peak + above / evenly * width
         )
-        placed: NDArray[np.float64] = found.clip(low, low + width)
+        placed: NDArray[np.float64] = found.clip(low, high)
         return placed
 
     @property
@@ -88,11 +97,11 @@ class Levels:
         return self._ends(1)
 
     def _ends(self, side: int) -> NDArray[np.float64]:
-        """Where a level ends below (-1) or above (1), within the bounds and its cell."""
-        levels = np.arange(LEVELS + 1) + 0.5 * side
+        """Where a level ends below (-1) or above (1), within its cell."""
+        levels = (_BELOW if side < 0 else _ABOVE) * LEVELS
         cells = (self._cell_of + _WITHIN * side) * (LEVELS / (self.cells - 1))
         nearer = np.maximum(levels, cells) if side < 0 else np.minimum(levels, cells)
-        ends: NDArray[np.float64] = (nearer / LEVELS).clip(0, 1)
+        ends: NDArray[np.float64] = (nearer / LEVELS).clip(_BELOW[0], _ABOVE[-1])
         return ends
 
     @cached_property
@@ -101,12 +110,9 @@ class Levels:
         places: NDArray[np.float64] = (self._low + self._high) / 2
         encoding = self.block.encoding
         assert isinstance(encoding, NumericEncoding)
-        for level in np.flatnonzero(self.spikes):
-            if level in (0, LEVELS):
-                places[level] = level / LEVELS
-                continue
-            ends = encoding.at((level + np.array([-0.5, 0.5])) / LEVELS)
-            places[level] = encoding.share(np.array([roundest(*ends)]))[0]
+        for level in 1 + np.flatnonzero(self.spikes[1:-1]):
+            low, high = encoding.at(np.array([_BELOW[level], _ABOVE[level]]))
+            places[level] = encoding.share(np.array([roundest(low, high)]))[0]
         return places.clip(self._low, self._high)
 
 
@@ -143,7 +149,8 @@ def likely_levels(
         noise: standard deviation of the noise on these.
     """
     cell_of = cells_of_levels(len(cells))
-    evenly = np.maximum((cells / np.bincount(cell_of))[cell_of], _NEVER)
+    widths = _ABOVE - _BELOW
+    evenly = np.maximum((cells / np.bincount(cell_of, widths))[cell_of] * widths, _NEVER)
     shares = table_shares(noisy, noise, evenly / evenly.sum())
     return Levels(block, len(cells), shares, _spikes(shares, noise, block))
 
@@ -151,18 +158,33 @@ def likely_levels(
 def _spikes(shares: NDArray[np.float64], noise: float, block: Block) -> NDArray[np.float64]:
     """Which part of each level stands out from those around it, float64 (levels,)."""
     if block.column.kind.timed:  # what a round moment is, depends on more than digits
-        return np.zeros_like(shares)
-    padded = np.pad(shares, _AROUND, mode="reflect")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
-    around = np.median(np.delete(windows, _AROUND, axis=1), axis=1)
-    stands_out = shares > _SPIKE * around + _SEEN * noise
-    spikes = np.where(stands_out, 1 - around / np.maximum(shares, _NEVER), 0.0)
+        return (_BELOW == _ABOVE).astype(np.float64)  # of the bounds alone
+    spikes = np.zeros_like(shares)
+    spikes[_ENDS] = 1.0  # the bounds are numbers themselves
+    inner = shares[1:-1]
+    around = _around(inner)
+    stands_out = inner > _SPIKE * around + _SEEN * noise
+    spikes[_BETWEEN] = np.where(stands_out, 1 - around / np.maximum(inner, _NEVER), 0.0)[1:-1]
     if block.column.granule is not None:
         # Of few values in a level others may be frequent beside it; of many, hardly.
         encoding = block.encoding
         assert isinstance(encoding, NumericEncoding)
-        borders = encoding.at((np.arange(len(shares) + 1) - 0.5).clip(0, LEVELS) / LEVELS)
         number, digits = block.column.granule
-        values = np.maximum(np.diff(borders) * 10.0**digits / number, 1.0)
-        spikes[1:-1] *= (1 - 0.5 / values)[1:-1]
+        values = (encoding.at(_ABOVE) - encoding.at(_BELOW)) * 10.0**digits / number
+        spikes[_BETWEEN] *= (1 - 0.5 / np.maximum(values, 1.0))[_BETWEEN]
     return spikes
+
+
+def _around(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a level would have if nothing stood out there, float64 (k,).
+
+    The median of levels on either side; or, if that is more, what shares come to that rise or fall
+    by the same factor from level to level: between wide bounds most may be in the first few.
+    """
+    padded = np.pad(shares, _AROUND, mode="reflect")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
+    found: NDArray[np.float64] = np.median(np.delete(windows, _AROUND, axis=1), axis=1)
+    for next_, second in ((_AROUND + 1, _AROUND + 2), (_AROUND - 1, _AROUND - 2)):
+        factor = windows[:, next_] / np.maximum(windows[:, second], _NEVER)
+        found = np.maximum(found, windows[:, next_] * factor.clip(1, _STEEPEST))
+    return found
