@@ -157,10 +157,10 @@ def likely_levels(
 
 def _spikes(shares: NDArray[np.float64], noise: float, block: Block) -> NDArray[np.float64]:
     """Which part of each level stands out from those around it, float64 (levels,)."""
-    if block.column.kind.timed:  # what a round moment is, depends on more than digits
-        return (_BELOW == _ABOVE).astype(np.float64)  # of the bounds alone
     spikes = np.zeros_like(shares)
     spikes[_ENDS] = 1.0  # the bounds are numbers themselves
+    if block.column.kind.timed:  # what a round moment is, depends on more than digits
+        return spikes
     inner = shares[1:-1]
     around = _around(inner)
     stands_out = inner > _SPIKE * around + _SEEN * noise
