@@ -4,7 +4,8 @@ Rows are put together by the cells of numbers, of which there are 64. A release 
 says of each of 256 levels how often it is, too: in all classes together that shows the shape
 within a cell, and values that stand out. The first and the last level are the bounds themselves,
 where zeros are and whatever lay beyond. Of others a level leaves open which value it is that stands
-out; people round, so it is taken to be the roundest number there.
+out; people round, so it is taken to be the roundest number there. Where nothing stands out, values
+lie in a level as densely as those before and behind it let expect.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _SPIKE: Final = 3.0
 """A level with more than so many times what is usual around it has a value that stands out,"""
 _SEEN: Final = 2.0
 """if the difference is so many standard deviations of the noise."""
+_STEEP: Final = 3.0
+"""The logarithm of a density rises or falls at most so far within a level."""
+_FLAT: Final = 1e-6
 _STEEPEST: Final = 4.0
 """Without any, shares rise or fall by at most this factor from one level to the next."""
 _AROUND: Final = 3
@@ -81,8 +85,19 @@ class Levels:
         found = np.where(
             within < below, low + within / evenly * width, peak + above / evenly * width
         )
-        placed: NDArray[np.float64] = found.clip(low, high)
+        tilted = low + _exponential(within, self._tilt[level]) * width
+        placed: NDArray[np.float64] = np.where(spike > 0, found, tilted).clip(low, high)
         return placed
+
+    @cached_property
+    def _tilt(self) -> NDArray[np.float64]:
+        """How far the logarithm of the density rises from the lower end of a level to the upper."""
+        widths, centres = _ABOVE - _BELOW, (_ABOVE + _BELOW) / 2
+        inner = slice(1, -1)
+        density = np.maximum(self.shares * (1 - self.spikes), _NEVER)[inner] / widths[inner]
+        found = np.zeros(LEVELS + 1)
+        found[inner] = np.gradient(np.log(density), centres[inner]) * widths[inner]
+        return found.clip(-_STEEP, _STEEP)
 
     @property
     def _cell_of(self) -> NDArray[np.int64]:
@@ -114,6 +129,13 @@ class Levels:
             low, high = encoding.at(np.array([_BELOW[level], _ABOVE[level]]))
             places[level] = encoding.share(np.array([roundest(low, high)]))[0]
         return places.clip(self._low, self._high)
+
+
+def _exponential(quantile: NDArray[np.float64], rise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quantiles of the law on 0..1 whose density's logarithm rises so far, (n,)."""
+    steep = np.where(np.abs(rise) < _FLAT, _FLAT, rise)
+    found: NDArray[np.float64] = np.log1p(quantile * np.expm1(steep)) / steep
+    return found
 
 
 def roundest(low: float, high: float) -> float:

@@ -191,3 +191,23 @@ def test_zeros_and_round_numbers_come_back(tmp_path: Path, epsilon: float) -> No
     assert len(wages) == pytest.approx(1200, abs=100)
     assert wages.value_counts(normalize=True).max() < 0.02
     assert wages.mean() == pytest.approx(48, abs=2.5)
+
+
+@pytest.mark.parametrize("mean", [0.4, 2.0, 9.0])
+def test_between_wide_bounds_quantiles_are_those_of_the_column(mean: float) -> None:
+    """Of an exponential law on 0..100, whose mean may be that of a single level: .39 wide."""
+    borders = np.concatenate([[0, 0], np.arange(1.5, 254), [255, 255]]) / 255 * 100
+    below = 1 - np.exp(-borders / mean)
+    true = np.diff(below) / below[-1]
+    cells = in_cells(true)
+    levels = likely_levels(BLOCK, cells, true, 1e-4)
+    quantile = (np.arange(20_000) + 0.5) / 20_000
+    cell = np.searchsorted(cells.cumsum(), quantile)
+    begin = np.concatenate([[0], cells.cumsum()])[cell]
+    placed = levels.at(cell, (quantile - begin) / cells[cell]) * 100
+    assert not levels.spikes[1:-1].any()
+    for part in (0.1, 0.25, 0.5, 0.75, 0.9):
+        expected = -mean * math.log(1 - part)
+        # A level that reaches beyond its cell ends there: off by half a level at the most.
+        half = 0.5 / 2.55 if expected > borders[2] else 0.0
+        assert np.quantile(placed, part) == pytest.approx(expected, rel=0.15, abs=half)
