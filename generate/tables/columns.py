@@ -70,6 +70,9 @@ _CHANGED: Final = 100
 _REWEIGHED: Final = 600
 """Of these, which may be weighed anew."""
 _MOST_NUMBERS: Final = 1 << 27
+_MOST_PRODUCTS: Final = 1 << 38
+"""So many products of numbers take some seconds. Where choices would need more, since there are
+hundreds of columns, nothing is asked of the mean feature."""
 
 Shares = NDArray[np.float64]
 
@@ -100,6 +103,8 @@ def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
     columns = _Columns(noisy)
     shares = np.concatenate([marginal.posterior_mean for marginal in noisy], axis=1)
     possible, own, plain = columns.possible(), has_own_columns(mean.noise), mean.noise <= PLAIN
+    if columns.overlap.shape[1] ** 2 * main.main.dimension > _MOST_PRODUCTS:
+        plain = np.ones_like(plain)
     exact = shares[plain]
     start = columns.logits(release.class_weights, shares)
     with progress("columns", _ROUNDS * int((own & ~plain).sum()), "classes") as advance:
