@@ -6,10 +6,10 @@ rows with the default settings, train the classifiers of `dpntk evaluate` on the
 the test part, which nothing else sees. The seed is of features, training and classifiers; the noise
 has none. A data set without a test part of its own gives a fifth of its rows, drawn at random once.
 
-The schema is `schema.toml` in the data's folder, or the file in benchmarks/schemas that has the name
-of the data set, made from its public description. Where there is none, it is what `dpntk schema`
-drafts from all rows: then bounds and categories stand for a data dictionary, and are outside the
-guarantee.
+The schema is `schema.toml` in the data's folder, or the file in benchmarks/schemas that has the
+name of the data set, made from its public description. Where there is none, it is what `dpntk
+schema` drafts from all rows: then bounds and categories stand for a data dictionary, and are
+outside the guarantee.
 
 --competitors adds MST and AIM, fitted to the same training part at the same epsilon and delta, but
 under add-remove, which is what they guarantee (benchmarks/competitors.py).
