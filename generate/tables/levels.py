@@ -142,6 +142,8 @@ def roundest(low: float, high: float) -> float:
     """The roundest number from one to another: 0, or with the fewest digits that are not 0."""
     if low <= 0 <= high:
         return 0.0
+    if not low < high:
+        return low
     power = 10.0 ** math.ceil(math.log10(max(abs(low), abs(high))))
     while power > (high - low) / 100:
         for fraction in _FRACTIONS:
