@@ -22,8 +22,6 @@ hold.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -41,10 +39,10 @@ def _yes_or_no(name: str, *, missing: bool = False) -> Column:
     return Column.boolean(name, NO_YES, dtype="int64" if not missing else "string", missing=missing)
 
 
-def _texts(values: pd.Series, *, missing: str = "") -> pd.Series:
+def _texts(values: pd.Series) -> pd.Series:
     """Numbers such as 1.0 as texts such as 1."""
     numbers = pd.to_numeric(values, errors="coerce")
-    return numbers.map(lambda number: missing if pd.isna(number) else f"{number:.0f}")
+    return numbers.map(lambda number: "" if pd.isna(number) else f"{number:.0f}")
 
 
 def _cervical(file: Path) -> tuple[pd.DataFrame, TableSchema]:
@@ -169,24 +167,11 @@ def _intrusion(file: Path) -> tuple[pd.DataFrame, TableSchema]:
     return table, TableSchema((*columns, label), "attack")
 
 
-@dataclass(frozen=True)
-class Published:
-    """A table of the paper.
-
-    Attributes:
-        label: its column.
-        read: from its public file to the table and its schema.
-    """
-
-    label: str
-    read: Callable[[Path], tuple[pd.DataFrame, TableSchema]]
-
-
 PUBLISHED: Final = {
-    "Cervical": Published("Biopsy", _cervical),
-    "Epileptic": Published("y", _epileptic),
-    "Isolet": Published("letter", _isolet),
-    "Intrusion": Published("attack", _intrusion),
+    "Cervical": _cervical,
+    "Epileptic": _epileptic,
+    "Isolet": _isolet,
+    "Intrusion": _intrusion,
 }
 
 
@@ -197,12 +182,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("folder", type=Path)
     said = parser.parse_args(arguments)
-    published = PUBLISHED[said.name]
-    table, schema = published.read(said.file)
+    table, schema = PUBLISHED[said.name](said.file)
     said.folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(said.folder / "table.csv", index=False)
     save_schema(schema, said.folder / "schema.toml", overwrite=True)
-    print(f"python -m benchmarks.tables {said.name}={said.folder}:{published.label}")
+    print(f"python -m benchmarks.tables {said.name}={said.folder}:{schema.label}")
 
 
 if __name__ == "__main__":

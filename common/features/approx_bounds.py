@@ -18,7 +18,7 @@ from ..schema.encoding import NumericEncoding
 from ..schema.private_bounds import KNOTS
 from ..schema.table import LEVELS, TableSchema
 from .base import FeatureMap
-from .marginals import MOST_CELLS, MarginalFeatures
+from .marginals import MOST_CELLS, MarginalFeatures, nearest_cell
 
 
 def approx_bounds_map(schema: TableSchema) -> MarginalFeatures:
@@ -60,7 +60,7 @@ def bounds_from(
     if 2 * counts[enough[0] : enough[-1] + 1].sum() < numbers:
         return None
     level = np.arange(LEVELS + 1)
-    cell = (2 * level * (MOST_CELLS - 1) + LEVELS) // (2 * LEVELS)  # as `MarginalColumn.cell`
+    cell = nearest_cell(level, MOST_CELLS)
     inside = level[(cell >= enough[0]) & (cell <= enough[-1])]
     ends = np.array([inside[0] - 0.5, inside[-1] + 0.5]) / LEVELS
     encoding = NumericEncoding(column, KNOTS)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
@@ -35,6 +35,14 @@ _LARGEST: Final = 1 << 24
 _PAIR: Final = 2
 _SIDES: Final = (_PAIR, 3)
 """Columns in a group."""
+
+
+Whole = TypeVar("Whole", Tensor, NDArray[np.int64])
+
+
+def nearest_cell(level: Whole, cells: int) -> Whole:
+    """The cell of numbers at some levels, of so many that are equally spaced; int64 both."""
+    return (2 * level * (cells - 1) + LEVELS) // (2 * LEVELS)
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class MarginalColumn:
         """
         if not self.cells:
             return first_largest(records[:, self.start : self.start + self.count])
-        nearest = (2 * records[:, self.start] * (self.cells - 1) + LEVELS) // (2 * LEVELS)
+        nearest = nearest_cell(records[:, self.start], self.cells)
         if self.missing >= 0:
             nearest = torch.where(records[:, self.missing] > 0, self.cells, nearest)
         return self.merge(nearest)
@@ -85,6 +93,11 @@ class MarginalColumn:
         # That of missing values comes after all others, and begins a cell of its own.
         firsts = torch.tensor([*self.merged, self.cells], device=cells.device)
         return torch.bucketize(cells, firsts, right=True) - 1
+
+    @property
+    def by_level(self) -> MarginalColumn:
+        """With a cell for each level of a number."""
+        return replace(self, cells=LEVELS + 1)
 
     @property
     def unmerged(self) -> MarginalColumn:
@@ -210,7 +223,7 @@ class MarginalFeatures:
                 raise wrong
         if self.dimension > _LARGEST:
             raise wrong
-        known = [replace(column, cells=LEVELS + 1) for column in self.columns if column.cells]
+        known = [column.by_level for column in self.columns if column.cells]
         if self.by_level != tuple(column for column in known if column in self.by_level):
             raise wrong
         lengths = [self.group_length, self.coarse_length, self.by_level_length]
@@ -269,7 +282,7 @@ class MarginalFeatures:
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
             if undecided and cells != values:
-                by_level.append(replace(columns[-1], cells=LEVELS + 1))
+                by_level.append(columns[-1].by_level)
         sides = columns if fine else [_shares(block) for block in blocks_of(schema)]
         return cls(
             tuple(columns),
@@ -500,9 +513,7 @@ class MarginalFeatures:
             undecided=spec.get("pairs_undecided") is True,
             coarse=_groups_from(coarse, columns, coarsely),
             coarse_length=lengths_of[1],
-            by_level=tuple(
-                replace(column, cells=LEVELS + 1) for column in columns if column.start in starts
-            ),
+            by_level=tuple(column.by_level for column in columns if column.start in starts),
             by_level_length=lengths_of[2],
         )
         if rebuilt.spec() != dict(spec):

@@ -108,7 +108,7 @@ def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
     exact = shares[plain]
     start = columns.logits(release.class_weights, shares)
     with progress("columns", _ROUNDS * int((own & ~plain).sum()), "classes") as advance:
-        for _ in range(_ROUNDS):
+        for _ in range(0 if plain.all() else _ROUNDS):
             known = columns.known(shares)
             evidence = []
             for label, share in enumerate(shares):

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.features.marginals import nearest_cell
 from ...common.schema.encoding import Block, NumericEncoding
 from ...common.schema.table import LEVELS
 from .denoising import table_shares
@@ -99,25 +100,19 @@ class Levels:
         found[inner] = np.gradient(np.log(density), centres[inner]) * widths[inner]
         return found.clip(-_STEEP, _STEEP)
 
-    @property
+    @cached_property
     def _cell_of(self) -> NDArray[np.int64]:
-        return cells_of_levels(self.cells)
+        return nearest_cell(np.arange(LEVELS + 1), self.cells)
 
     @cached_property
     def _low(self) -> NDArray[np.float64]:
-        return self._ends(-1)
+        """Where a level begins, within its cell."""
+        return np.maximum(_BELOW, (self._cell_of - _WITHIN) / (self.cells - 1))
 
     @cached_property
     def _high(self) -> NDArray[np.float64]:
-        return self._ends(1)
-
-    def _ends(self, side: int) -> NDArray[np.float64]:
-        """Where a level ends below (-1) or above (1), within its cell."""
-        levels = (_BELOW if side < 0 else _ABOVE) * LEVELS
-        cells = (self._cell_of + _WITHIN * side) * (LEVELS / (self.cells - 1))
-        nearer = np.maximum(levels, cells) if side < 0 else np.minimum(levels, cells)
-        ends: NDArray[np.float64] = (nearer / LEVELS).clip(_BELOW[0], _ABOVE[-1])
-        return ends
+        """Where it ends."""
+        return np.minimum(_ABOVE, (self._cell_of + _WITHIN) / (self.cells - 1))
 
     @cached_property
     def _peak(self) -> NDArray[np.float64]:
@@ -155,12 +150,6 @@ def roundest(low: float, high: float) -> float:
     return (low + high) / 2
 
 
-def cells_of_levels(cells: int) -> NDArray[np.int64]:
-    """In which of so many cells each level is: the nearest, as in `MarginalColumn`."""
-    found: NDArray[np.int64] = (2 * np.arange(LEVELS + 1) * (cells - 1) + LEVELS) // (2 * LEVELS)
-    return found
-
-
 def likely_levels(
     block: Block, cells: NDArray[np.float64], noisy: NDArray[np.float64], noise: float
 ) -> Levels:
@@ -172,7 +161,7 @@ def likely_levels(
         noisy: that of each level, as a release has them, float64 (256,).
         noise: standard deviation of the noise on these.
     """
-    cell_of = cells_of_levels(len(cells))
+    cell_of = nearest_cell(np.arange(LEVELS + 1), len(cells))
     widths = _ABOVE - _BELOW
     evenly = np.maximum((cells / np.bincount(cell_of, widths))[cell_of] * widths, _NEVER)
     shares = table_shares(noisy, noise, evenly / evenly.sum())

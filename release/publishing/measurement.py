@@ -69,9 +69,7 @@ def measure(
     Raises:
         BudgetError: sums and noise do not fit 64 bits.
     """
-    counts = (
-        noisy_counts(embedding.counts, uniform) if private else _exact_counts(embedding, uniform)
-    )
+    counts = _counts(embedding, uniform, private=private)
     records = known_records(embedding, counts, uniform, adjacency)
     released = weighed(embedding, uniform, records)
     if is_undecided(embedding.feature_map) and parts_of(released.feature_map).groups:
@@ -173,5 +171,7 @@ def _noisy(embedding: Embedding, released: Weighed, *, private: bool) -> NDArray
     return add_noise(sums, None, released.scale).sums if private else sums
 
 
-def _exact_counts(embedding: Embedding, scale: NoiseScale) -> NDArray[np.int64] | None:
+def _counts(embedding: Embedding, scale: NoiseScale, *, private: bool) -> NDArray[np.int64] | None:
+    if private:
+        return noisy_counts(embedding.counts, scale)
     return embedding.counts * scale.count_weight if scale.count_weight else None

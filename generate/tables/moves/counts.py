@@ -96,21 +96,21 @@ class Counts:
             side.merge(torch.arange(side.unmerged.dimension)).to(_NUMBER) for side in self._sides
         ]
         sizes = torch.tensor([table.dimension for table in tables])
-        self._start = sizes.cumsum(0) - sizes
-        self._stride = torch.zeros(len(self._sides), len(tables), dtype=torch.int64)
-        """By how much the cell of a table moves if that of a side does; 0 if it is not of it."""
+        starts = sizes.cumsum(0) - sizes
+        # By how much the cell of a table moves if that of a side does; 0 if it is not of it.
+        stride = torch.zeros(len(self._sides), len(tables), dtype=torch.int64)
         alone = [
             torch.bincount(code, minlength=side.dimension).double() / len(records)
             for code, side in zip(self.codes(records), self._sides, strict=True)
         ]
         expected = []
         for number, table in enumerate(tables):
-            of_table, stride = torch.ones(1, dtype=torch.float64), 1
+            of_table, step = torch.ones(1, dtype=torch.float64), 1
             for side in reversed(table.sides):
                 place = self._sides.index(side)
-                self._stride[place, number] = stride
+                stride[place, number] = step
                 of_table = torch.outer(alone[place], of_table).flatten()
-                stride *= side.dimension
+                step *= side.dimension
             expected.append(of_table)
         noisy = np.split(released.shares, sizes.cumsum(0)[:-1])
         likely = [
@@ -137,16 +137,16 @@ class Counts:
         self._tables = [
             _Table(table, shares.view([side.dimension for side in table.sides]), start)
             for table, shares, start in zip(
-                tables, believed.split(sizes.tolist()), self._start.tolist(), strict=True
+                tables, believed.split(sizes.tolist()), starts.tolist(), strict=True
             )
         ]
+        self._strides, self._starts = stride.T.float(), starts[:, None].to(_NUMBER)
         of_column: dict[int, list[tuple[int, int]]] = {}
         for number, table in enumerate(tables):
             for side in table.sides:
                 of_column.setdefault(side.start, []).append((self._sides.index(side), number))
         self._tables_of = {
-            start: _Column.of(torch.tensor(pairs).T, self._stride)
-            for start, pairs in of_column.items()
+            start: _Column.of(torch.tensor(pairs).T, stride) for start, pairs in of_column.items()
         }
 
     def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
@@ -230,8 +230,7 @@ class Counts:
     def cells(self, codes: Tensor) -> Tensor:
         """The cell of each table among those of all, int32 (tables, n)."""
         # Whole numbers of at most 24 digits, which floats hold.
-        within = self._stride.T.float() @ codes.float()
-        return within.to(_NUMBER) + self._start[:, None].to(_NUMBER)
+        return (self._strides @ codes.float()).to(_NUMBER) + self._starts
 
     def shares(self, records: Tensor) -> Tensor:
         """How often each cell is among rows."""

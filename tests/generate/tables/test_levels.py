@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpntk.common.features.marginals import nearest_cell
 from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.encoding import Block, NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import FeatureOptions, embed, save_embedding
 from dpntk.generate import generate
-from dpntk.generate.tables.levels import Levels, cells_of_levels, likely_levels, roundest
+from dpntk.generate.tables.levels import Levels, likely_levels, roundest
 from dpntk.release import PrivacyParameters, open_release, release
 
 LEVELS = 256
@@ -28,11 +29,12 @@ def block_of(lower: float, upper: float, decimals: int | None = 2) -> Block:
 
 
 LABEL = Column("y", ColumnKind.CATEGORICAL, "string", categories=("a", "b"))
+CELL_OF = nearest_cell(np.arange(LEVELS), CELLS)
 BLOCK = block_of(0.0, 100.0)
 
 
 def in_cells(levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.bincount(cells_of_levels(CELLS), levels).astype(np.float64)
+    return np.bincount(CELL_OF, levels).astype(np.float64)
 
 
 def digits(number: float) -> int:
@@ -75,7 +77,7 @@ def test_rows_of_a_cell_lie_among_its_levels_as_these_are_frequent() -> None:
     spikes = np.where(random.random(LEVELS) < 0.2, random.random(LEVELS), 0.0)
     spikes[[0, -1]] = 1.0
     levels = Levels(BLOCK, CELLS, shares, spikes)
-    cell_of, count = cells_of_levels(CELLS), 20_000
+    cell_of, count = CELL_OF, 20_000
     quantile = (np.arange(count) + 0.5) / count
     encoding = BLOCK.encoding
     assert isinstance(encoding, NumericEncoding)
@@ -102,7 +104,7 @@ def test_where_nothing_is_seen_values_lie_evenly() -> None:
     random = np.random.default_rng(0)
     cells = np.exp(-0.5 * ((np.arange(CELLS) - 25) / 9) ** 2)
     cells /= cells.sum()
-    cell_of = cells_of_levels(CELLS)
+    cell_of = CELL_OF
     evenly = (cells / np.bincount(cell_of))[cell_of]
     noise = 0.004
     found = likely_levels(BLOCK, cells, evenly + random.normal(0, noise, LEVELS), noise)
@@ -112,7 +114,7 @@ def test_where_nothing_is_seen_values_lie_evenly() -> None:
 
 def test_what_stands_out_of_the_noise_is_seen() -> None:
     random = np.random.default_rng(0)
-    cell_of, noise = cells_of_levels(CELLS), 0.004
+    cell_of, noise = CELL_OF, 0.004
     true = np.full(LEVELS, 0.5 / LEVELS)
     common = {0: 0.2, 102: 0.1, 204: 0.15, 255: 0.05}
     for level, share in common.items():

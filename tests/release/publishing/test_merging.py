@@ -145,22 +145,30 @@ def both_ways() -> MarginalFeatures:
     return pair.choosing(GroupChoice([0], 0.5, many), GroupChoice([0], 0.3, few))
 
 
-def test_a_map_with_pairs_in_few_cells_is_rebuilt_and_a_record_has_length_1() -> None:
-    made = both_ways()
+def hits_of(
+    made: MarginalFeatures, beside_columns: tuple[MarginalColumn | MarginalGroup, ...]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of some records, by a map and by what it is rebuilt as; with the records."""
     again = MarginalFeatures.from_spec(made.spec(), {})
     assert again == made
-    assert again.tables == (NUMBER, OTHER, WORDS, *made.coarse, *made.groups)
+    assert again.tables == (NUMBER, OTHER, WORDS, *beside_columns)
     records = torch.randint(0, 256, (50, 6), generator=torch.Generator().manual_seed(0))
     hits = made.hits(records)
     assert torch.equal(again.hits(records), hits)
+    assert float((made.entries**2).sum()) == pytest.approx(1)
+    assert made.unmerged == replace(grouped(NUMBER, OTHER), group_length=0.5)
+    return records, hits
+
+
+def test_a_map_with_pairs_in_few_cells_is_rebuilt_and_a_record_has_length_1() -> None:
+    made = both_ways()
+    records, hits = hits_of(made, (*made.coarse, *made.groups))
     assert hits.shape == (50, 5)
     for place, column in zip(made.places, hits.T, strict=True):
         assert bool(((column >= place.start) & (column < place.stop)).all())
     number, other = (side.cell(records) for side in made.coarse[0].sides)
     assert torch.equal(hits[:, 3] - made.places[3].start, number * 4 + other)
-    assert float((made.entries**2).sum()) == pytest.approx(1)
     assert made.entries[3:] == pytest.approx([0.3, 0.5])
-    assert made.unmerged == replace(grouped(NUMBER, OTHER), group_length=0.5)
 
 
 @pytest.mark.parametrize(
@@ -194,19 +202,12 @@ def by_level_too() -> MarginalFeatures:
 
 def test_a_map_with_levels_is_rebuilt_and_a_record_has_length_1() -> None:
     made = by_level_too()
-    again = MarginalFeatures.from_spec(made.spec(), {})
-    assert again == made
-    assert again.tables == (NUMBER, OTHER, WORDS, *made.by_level, *made.groups)
-    records = torch.randint(0, 256, (50, 6), generator=torch.Generator().manual_seed(0))
-    hits = made.hits(records)
-    assert torch.equal(again.hits(records), hits)
+    records, hits = hits_of(made, (*made.by_level, *made.groups))
     levels = hits[:, 3] - made.places[3].start
     there = records[:, OTHER.missing] == 0
     assert torch.equal(levels[there], records[there, OTHER.start])
     assert bool((levels[~there] == 256).all())
-    assert float((made.entries**2).sum()) == pytest.approx(1)
     assert made.entries[3:] == pytest.approx([0.3, 0.5])
-    assert made.unmerged == replace(grouped(NUMBER, OTHER), group_length=0.5)
     without = made.choosing(GroupChoice([0], 0.5, {}))
     assert "by_level" not in without.spec()
 
