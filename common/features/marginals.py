@@ -51,7 +51,8 @@ class MarginalColumn:
 
     Attributes:
         start: of the values: one if the column is numeric, otherwise one for each category.
-        count: how many these are.
+        count: how many these are. By its levels a number is read off its soft bins, too, which
+            stand behind it: whether it is a bound shows there.
         cells: of a numeric column: at how many equally spaced points of its scale a cell lies; a
             value belongs to the nearest one. 0 for categories, which are cells.
         missing: place of the value that says that a number is missing; -1 if there is none.
@@ -81,7 +82,13 @@ class MarginalColumn:
         """
         if not self.cells:
             return first_largest(records[:, self.start : self.start + self.count])
-        nearest = nearest_cell(records[:, self.start], self.cells)
+        level = records[:, self.start]
+        nearest = nearest_cell(level, self.cells)
+        if self.count > 1:
+            bins = records[:, self.start + 1 : self.start + self.count]
+            nearest = level.clamp(1, LEVELS - 1)
+            nearest = torch.where(bins[:, 0] == LEVELS, 0, nearest)
+            nearest = torch.where(bins[:, -1] == LEVELS, LEVELS, nearest)
         if self.missing >= 0:
             nearest = torch.where(records[:, self.missing] > 0, self.cells, nearest)
         return self.merge(nearest)
@@ -94,10 +101,13 @@ class MarginalColumn:
         firsts = torch.tensor([*self.merged, self.cells], device=cells.device)
         return torch.bucketize(cells, firsts, right=True) - 1
 
-    @property
-    def by_level(self) -> MarginalColumn:
-        """With a cell for each level of a number."""
-        return replace(self, cells=LEVELS + 1)
+    def by_level(self, bins: int) -> MarginalColumn:
+        """With a cell for each level of a number, of which the first and the last are the bounds.
+
+        Args:
+            bins: how many soft bins it has.
+        """
+        return replace(self, cells=LEVELS + 1, count=1 + bins)
 
     @property
     def unmerged(self) -> MarginalColumn:
@@ -223,9 +233,16 @@ class MarginalFeatures:
                 raise wrong
         if self.dimension > _LARGEST:
             raise wrong
-        known = [column.by_level for column in self.columns if column.cells]
-        if self.by_level != tuple(column for column in known if column in self.by_level):
+        by_start = {column.start: column for column in self.columns if column.cells}
+        starts = [column.start for column in self.by_level]
+        if starts != [start for start in by_start if start in starts]:
             raise wrong
+        for column in self.by_level:
+            bins = column.count - 1
+            if bins < _PAIR or column.start + column.count > self.record_size:
+                raise wrong
+            if column != by_start[column.start].by_level(bins):
+                raise wrong
         lengths = [self.group_length, self.coarse_length, self.by_level_length]
         kinds = [self.groups, self.coarse, self.by_level]
         for kind, length in zip(kinds, lengths, strict=True):
@@ -282,7 +299,8 @@ class MarginalFeatures:
             missing = column.missing is Missing.INDICATOR
             columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
             if undecided and cells != values:
-                by_level.append(columns[-1].by_level)
+                bins = block.shares.stop - block.shares.start - block.missing_place
+                by_level.append(columns[-1].by_level(bins))
         sides = columns if fine else [_shares(block) for block in blocks_of(schema)]
         return cls(
             tuple(columns),
@@ -462,7 +480,7 @@ class MarginalFeatures:
             **({"coarse": coarse} if coarse else {}),
             **({"coarse_merged": coarsely} if coarsely else {}),
             **({"coarse_length": self.coarse_length} if self.coarse_length is not None else {}),
-            **({"by_level": [c.start for c in self.by_level]} if self.by_level else {}),
+            **({"by_level": [[c.start, c.count] for c in self.by_level]} if self.by_level else {}),
             **({"by_level_length": by_level} if (by_level := self.by_level_length) else {}),
         }
 
@@ -485,19 +503,20 @@ class MarginalFeatures:
         inputs, levels = spec.get("inputs"), spec.get("levels")
         if weights or not isinstance(rows, list) or type(inputs) is not int or levels != LEVELS:
             raise wrong
-        if not all(isinstance(each, list) for each in (pairs, coarse, merging, coarsely)):
+        levels_of = spec.get("by_level", [])
+        if not all(
+            isinstance(each, list) for each in (pairs, coarse, merging, coarsely, levels_of)
+        ):
             raise wrong
-        starts = spec.get("by_level", [])
         lengths_of = [spec.get(f"{kind}_length") for kind in ("pairs", "coarse", "by_level")]
         if not all(isinstance(length, float | None) for length in lengths_of):
-            raise wrong
-        if not isinstance(starts, list) or not all(type(start) is int for start in starts):
             raise wrong
         lengths = {2 * sides for sides in _SIDES}
         for row, known in (
             *((row, {4}) for row in rows),
             *((row, lengths) for row in pairs),
             *((row, {2 * _PAIR}) for row in coarse),
+            *((row, {_PAIR}) for row in levels_of),
             *((row, range(2, MOST_CELLS + 2)) for row in (*merging, *coarsely)),
         ):
             if not isinstance(row, list) or len(row) not in known:
@@ -505,6 +524,7 @@ class MarginalFeatures:
             if not all(type(number) is int and -1 <= number <= _LARGEST for number in row):
                 raise wrong
         columns = tuple(MarginalColumn(*row) for row in rows)
+        bins_of = dict(levels_of)
         rebuilt = cls(
             columns,
             inputs,
@@ -513,7 +533,11 @@ class MarginalFeatures:
             undecided=spec.get("pairs_undecided") is True,
             coarse=_groups_from(coarse, columns, coarsely),
             coarse_length=lengths_of[1],
-            by_level=tuple(column.by_level for column in columns if column.start in starts),
+            by_level=tuple(
+                column.by_level(bins_of[column.start] - 1)
+                for column in columns
+                if column.start in bins_of
+            ),
             by_level_length=lengths_of[2],
         )
         if rebuilt.spec() != dict(spec):

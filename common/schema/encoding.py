@@ -129,22 +129,18 @@ class NumericEncoding:
 
         Returns:
             uint8 (b, width): the value, the bins (which add up to 255), and, if the schema wants
-            it, whether it is missing; then all the others are 0. The value is 0 or 255 at a bound
-            alone, or beyond: zeros are often many, and others near by are not taken for these.
+            it, whether it is missing; then all the others are 0.
         """
-        values = np.where(missing, 0.0, values)
-        place = np.searchsorted(self._thresholds, values, side="right")
+        place = np.searchsorted(self._thresholds, np.where(missing, 0.0, values), side="right")
         count, rows = len(values), np.arange(len(values))
         indicator = self.column.missing is Missing.INDICATOR
         encoded = np.zeros((count, 1 + self.knots + indicator), dtype=np.uint8)
         gaps = self.knots - 1
-        (lower, upper), between = self.bounds, (2 * place + gaps) // (2 * gaps)
-        ends = [values <= lower, values >= upper]
-        encoded[:, 0] = np.select(ends, [0, LEVELS], between.clip(1, LEVELS - 1))
+        encoded[:, 0] = (2 * place + gaps) // (2 * gaps)
         knot, beyond = np.divmod(place, LEVELS)
         encoded[rows, 1 + knot] = LEVELS - beyond
-        apart = np.flatnonzero(beyond)
-        encoded[apart, 2 + knot[apart]] = beyond[apart]
+        between = np.flatnonzero(beyond)
+        encoded[between, 2 + knot[between]] = beyond[between]
         encoded[missing] = 0
         if indicator:
             encoded[missing, -1] = LEVELS

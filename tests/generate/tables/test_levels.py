@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
-from dpntk.common.features.marginals import nearest_cell
+from dpntk.common.features.marginals import MarginalFeatures, nearest_cell
 from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.encoding import Block, NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
@@ -150,6 +151,18 @@ def test_times_have_no_round_numbers() -> None:
     found = likely_levels(block, in_cells(true), true, 1e-4)
     assert not found.spikes[1:-1].any()
     assert found.shares[100] == pytest.approx(true[100], abs=1e-3)
+
+
+def test_a_bound_is_told_from_all_that_lies_between_by_a_9690th_of_the_range() -> None:
+    schema = TableSchema((BLOCK.column, Column.continuous("z", 0.0, 1.0), LABEL), "y")
+    pairs = [("x", "z")]
+    features = MarginalFeatures.of(schema, groups=pairs, fine=True, undecided=True)
+    level, _ = features.by_level
+    values = np.array([-1.0, 0.0, 0.01, 0.02, 0.3, 50.0, 99.7, 99.98, 99.995, 100.0, 120.0])
+    records = np.zeros((len(values), schema.record_size), dtype=np.int64)
+    records[:, BLOCK.place] = BLOCK.encode(values)
+    found = level.cell(torch.from_numpy(records)).tolist()
+    assert found == [0, 0, 0, 1, 1, 128, 254, 254, 255, 255, 255]
 
 
 @pytest.mark.parametrize("epsilon", [50.0, math.inf])

@@ -195,17 +195,23 @@ def test_pairs_in_few_cells_that_cannot_be_are_refused(wrong: dict[str, object])
 
 def by_level_too() -> MarginalFeatures:
     """A chosen pair, and the levels of one of its numbers."""
-    levels = replace(OTHER, cells=256)
+    levels = replace(OTHER, cells=256, count=3)  # with two soft bins
     pair = replace(grouped(NUMBER, OTHER), undecided=True, by_level=(levels,))
     return pair.choosing(GroupChoice([0], 0.5, {}), None, 0.3)
 
 
 def test_a_map_with_levels_is_rebuilt_and_a_record_has_length_1() -> None:
     made = by_level_too()
-    records, hits = hits_of(made, (*made.by_level, *made.groups))
-    levels = hits[:, 3] - made.places[3].start
+    records, _ = hits_of(made, (*made.by_level, *made.groups))
+    records[:9, [OTHER.start + 1, OTHER.start + 2]] = 0
+    records[:9:2, OTHER.missing] = 0
+    records[:3, OTHER.start + 1] = 255
+    records[3:6, OTHER.start + 2] = 255
+    records[:9, OTHER.start] = torch.tensor([0, 255, 7, 0, 255, 7, 0, 255, 7])
+    levels = made.hits(records)[:, 3] - made.places[3].start
     there = records[:, OTHER.missing] == 0
-    assert torch.equal(levels[there], records[there, OTHER.start])
+    assert levels[:9][there[:9]].tolist() == [0, 0, 255, 1, 7]
+    assert torch.equal(levels[9:][there[9:]], records[9:][there[9:], OTHER.start].clamp(1, 254))
     assert bool((levels[~there] == 256).all())
     assert made.entries[3:] == pytest.approx([0.3, 0.5])
     without = made.choosing(GroupChoice([0], 0.5, {}))
@@ -215,11 +221,15 @@ def test_a_map_with_levels_is_rebuilt_and_a_record_has_length_1() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"by_level": [OTHER.start, OTHER.start]},
-        {"by_level": [OTHER.start, NUMBER.start]},  # not in the order of the columns
-        {"by_level": [WORDS.start]},
-        {"by_level": [99]},
-        {"by_level": [str(OTHER.start)]},
+        {"by_level": [[OTHER.start, 3], [OTHER.start, 3]]},
+        {"by_level": [[OTHER.start, 3], [NUMBER.start, 3]]},  # not in the order of the columns
+        {"by_level": [[WORDS.start, 3]]},
+        {"by_level": [[99, 3]]},
+        {"by_level": [[str(OTHER.start), 3]]},
+        {"by_level": [[OTHER.start, 2]]},  # a single bin
+        {"by_level": [[OTHER.start, 6]]},  # beyond the record
+        {"by_level": [[OTHER.start]]},
+        {"by_level": [OTHER.start]},
         {"by_level": []},
         {"by_level": None},
         {"by_level_length": 0.9},  # more than the chosen pair leaves

@@ -214,9 +214,7 @@ def test_bins_are_triangular_whole_numbers_that_add_up(transform: Transform) -> 
     values = np.random.default_rng(0).uniform(-100, 700, 1000)
     encoded = encoding.encode(values, np.zeros(1000, bool)).astype(int)
     share = encoding.share(values.clip(0, 500))
-    off = np.abs(encoded[:, 0] / 255 - share)
-    assert off.max() <= 1 / 255  # next to a bound
-    assert off[(share > 1 / 255) & (share < 254 / 255)].max() <= (0.5 + 0.5 / 6) / 255 + 1e-9
+    assert np.abs(encoded[:, 0] / 255 - share).max() <= (0.5 + 0.5 / 6) / 255 + 1e-9
     assert (encoded[:, 1:].sum(axis=1) == 255).all()
     bins = np.clip(1 - np.abs(share[:, None] * 6 - np.arange(7)), 0, 1)
     assert np.abs(encoded[:, 1:] / 255 - bins).max() <= 0.5 / 255 + 1e-9
@@ -253,24 +251,6 @@ def test_a_number_lies_between_the_same_thresholds_on_every_processor(
     found = encoding.encode(beside, nothing).astype(int)
     place = (found[:, 1:] @ np.arange(encoding.knots)).astype(int)
     assert np.array_equal(place, wanted)
-
-
-@pytest.mark.parametrize("transform", Transform)
-@pytest.mark.parametrize(
-    ("lower", "upper"), [(0.0, 1e6), (-5.0, 5.0), (1.0, float(np.nextafter(1, 2)))]
-)
-def test_bounds_are_told_from_all_that_lies_between(
-    transform: Transform, lower: float, upper: float
-) -> None:
-    if transform is Transform.LOG1P and lower < 0:
-        return
-    column = Column("x", ColumnKind.CONTINUOUS, "float64", lower, upper, transform=transform)
-    inside = [np.nextafter(lower, upper), np.nextafter(upper, lower)]
-    values = np.array([lower - 1, lower, *inside, upper, upper + 1])
-    found = NumericEncoding(column, 7).encode(values, np.zeros(6, bool))[:, 0]
-    assert found[[0, 1, 4, 5]].tolist() == [0, 0, 255, 255]
-    near = (inside[0] <= lower) or (inside[0] >= upper)
-    assert near or set(found[[2, 3]].tolist()) == {1, 254}
 
 
 def test_few_integers_have_a_bin_each() -> None:
