@@ -115,7 +115,7 @@ def trained(data: Data, seed: int, folder: Path) -> SavedTableGenerator:
 
 def drawn(saved: SavedTableGenerator, count: int, seed: int, where: str = "") -> Table:
     """Rows of a generator, as a table to evaluate."""
-    schema: TableSchema = saved.generator.schema
+    schema: TableSchema = saved.model.schema
     return Table(
         schema, FrameSource.open(saved.draw(count, seed, where).table, schema).values(), {}
     )
@@ -123,7 +123,7 @@ def drawn(saved: SavedTableGenerator, count: int, seed: int, where: str = "") ->
 
 def all_drawn(saved: SavedTableGenerator, where: str, seed: int) -> Table:
     """As many rows as there may be to keep some of: of the classes that may fulfil a condition."""
-    schema = saved.generator.schema
+    schema = saved.model.schema
     condition = parse_condition(where, schema.by_name)
     codes = range(len(schema.classes)) if schema.label is not None else ()
     possible = [condition.possible(schema.by_name, {str(schema.label): code}) for code in codes]

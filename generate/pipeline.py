@@ -119,7 +119,7 @@ def generate(
     require_replaceable(folder)
     if points is not None:
         require_points(points, len(opened.release.schema.classes))
-    training: Training[Any]
+    training: Training[Any] | None
     generator: SavedGenerator
     if isinstance(chosen, TableSettings | ComposedSettings) and is_table:
         training, generator = fit_table(opened, chosen, device=device)
@@ -134,6 +134,8 @@ def generate(
             folder, generator, count=count, seed=chosen.seed, where=where, safe_csv=safe_csv
         )
     warn_of_noise(opened.release)
+    if training is None:
+        return made
     return replace(made, losses=training.losses, noise_floor=training.noise_floor)
 
 

@@ -147,7 +147,7 @@ def sample_to(
     match generator:
         case SavedTableGenerator():
             _begin(folder, generator)
-            drawn, schema = generator.draw(count, seed, where), generator.generator.schema
+            drawn, schema = generator.draw(count, seed, where), generator.model.schema
             repaired = drawn.repaired
             sampling |= {"where": where} if where else {}
             sampling |= {} if repaired is None else {"repaired": repaired}

@@ -35,10 +35,11 @@ from dpntk.evaluate.tables.utility import evaluate_tables
 from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
 from dpntk.generate.tables import reweighting
-from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.columns import likely_columns
+from dpntk.generate.tables.marginals import marginals_of, with_levels
 from dpntk.generate.tables.moves import resample
 from dpntk.generate.tables.refinement import refinement_of
-from dpntk.generate.tables.sampling import corrected_rows, sample_rows
+from dpntk.generate.tables.sampling import RowModel, corrected_rows, draw_rows
 from dpntk.generate.tables.training import train_table
 from dpntk.release import PrivacyParameters, Release, open_release, release
 
@@ -81,7 +82,7 @@ TABLES: dict[str, dict[str, Variant]] = {
         "no marginals": Variant(FeatureOptions(marginals=0.0)),
         **{
             f"weight {weight:g} in the release, {loss:g} in training": Variant(
-                FeatureOptions(marginals=weight), {"marginals_loss": float(loss)}
+                FeatureOptions(marginals=weight), {"marginals_loss": float(loss)}, refined=False
             )
             for weight in (0.4, 0.7)
             for loss in (1, 10, 30, 100)
@@ -92,9 +93,9 @@ TABLES: dict[str, dict[str, Variant]] = {
         f"weight {weight:g}": Variant(FeatureOptions(moments=weight)) for weight in (0.0, 0.2, 0.3)
     },
     "training": {
-        "1,500 steps of 400": Variant(),
-        "3,000 steps": Variant(settings={"steps": 3000}),
-        "batches of 1,000": Variant(settings={"batch": 1000}),
+        "1,500 steps of 400": Variant(refined=False),
+        "3,000 steps": Variant(settings={"steps": 3000}, refined=False),
+        "batches of 1,000": Variant(settings={"batch": 1000}, refined=False),
     },
     "reweighting": {
         f"k = {k:g}": Variant(constants={(reweighting, "CAUTION"): k}, refined=False)
@@ -129,27 +130,32 @@ def released(train: Path, schema: TableSchema, features: FeatureOptions, eps: fl
         return open_release(folder / "release.h5").release
 
 
+def model_of(release: Release, variant: Variant) -> RowModel:
+    """What the rows of a variant are drawn from: of a network, unless they are refined."""
+    schema = release.schema
+    assert isinstance(schema, TableSchema)
+    refinement = refinement_of(release) if variant.refined else None
+    if refinement is not None:
+        columns = with_levels(likely_columns(release, SEED), release)
+        return RowModel(schema, marginals=columns, refinement=refinement)
+    network = train_table(release, TableSettings(**{"seed": SEED, **variant.settings})).generator
+    marginals = marginals_of(pooled_mean(release), release.feature_map, schema)
+    marginals = marginals if variant.matched else ()
+    candidates = corrected_rows(network, marginals, torch.Generator().manual_seed(SEED))
+    chosen = reweighting.reweighting_of(release, candidates) if variant.reweighted else None
+    return RowModel(schema, network, marginals, chosen)
+
+
 def made(release: Release, variant: Variant, folder: Path) -> Table:
-    """Rows as a variant makes them; `dpntk generate` takes the same steps."""
+    """Rows as a variant makes them."""
     schema = release.schema
     assert isinstance(schema, TableSchema)
     with ExitStack() as stack:
         for (module, name), value in variant.constants.items():
             stack.enter_context(patch.object(module, name, value))
-        trained = train_table(release, TableSettings(**{"seed": SEED, **variant.settings}))
-        marginals = marginals_of(pooled_mean(release), release.feature_map, schema)
-        marginals = marginals if variant.matched else ()
-        random = torch.Generator().manual_seed(SEED)
-        candidates = corrected_rows(trained.generator, marginals, random)
-        rows = sample_rows(
-            trained.generator,
-            release.guarantee.records,
-            release.class_weights,
-            SEED,
-            marginals,
-            reweighting.reweighting_of(release, candidates) if variant.reweighted else None,
-            refinement_of(release) if variant.refined else None,
-        )
+        rows = draw_rows(
+            model_of(release, variant), release.guarantee.records, release.class_weights, SEED
+        ).table
     parquet.write_table(rows, folder / "rows.parquet")
     return read_real_table(folder / "rows.parquet", "train", schema)
 

@@ -104,7 +104,8 @@ _FOR_TABLES = TableSettings()
     "--steps", type=count_from(1),
     help="Training steps, at most: towards mean images there are no more as soon as noise explains "
     f"the distance [default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
-    f"{GALLERY} {OF_A_GALLERY['steps']}; for tables {_FOR_TABLES.steps}]",
+    f"{GALLERY} {OF_A_GALLERY['steps']}; for tables, where a network is trained, "
+    f"{_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(
     "--batch", type=count_from(2),
@@ -228,10 +229,10 @@ def command(
         points_are = f"the release's {len(opened.release.labels):,} points as they are in {POINTS}"
         done = f"wrote {output}, {points_are}"
     else:
-        done = (
-            f"wrote {output}; loss {made.losses[-1].loss:.4f}, of which the release's noise is "
-            f"{made.noise_floor:.4f}{_repaired(made)}"
-        )
+        done = f"wrote {output}{_loss(made)}{_repaired(made)}"
+        for option in ("steps", "batch", "lr", "schedule"):
+            if of_training[option] is not None and not made.losses:
+                notice(f"--{option}: of no effect: these rows are put together without training")
     is_table = isinstance(opened.release.schema, TableSchema)
     console.print(done, f"the release is {opened.signed_by}", _look_at(output, is_table=is_table))
 
@@ -262,6 +263,13 @@ def _sample_again(
         more = sample_to(output, generator, count=count, seed=seed, where=where, safe_csv=safe_csv)
         made = f"{counted(count, 'record')} of seed {more.seed}{_repaired(more)}"
     console.print(f"wrote {output}, {made} without training", _look_at(output, is_table=is_table))
+
+
+def _loss(made: Synthetic) -> str:
+    if not made.losses:
+        return ""
+    noise = f"of which the release's noise is {made.noise_floor:.4f}"
+    return f"; loss {made.losses[-1].loss:.4f}, {noise}"
 
 
 def _repaired(made: Synthetic) -> str:

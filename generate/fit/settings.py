@@ -54,6 +54,9 @@ class TrainingSettings(Terse):
 class TableSettings(TrainingSettings):
     """Choices of stage three for tables: those for images, and one more.
 
+    Where a release holds columns beside tangent features, as it does by default, rows are put
+    together from these, and of all choices only the seed counts.
+
     Attributes:
         marginals_loss: weight of the marginals' distance, where the release holds marginals.
     """

@@ -16,12 +16,16 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ...common.errors import GeneratorError, SchemaError
+from ...common.features.base import FeatureMap
+from ...common.features.registry import feature_map_from_spec
 from ...common.storage import door
 from ...common.storage.plain import parse_json
 
 GENERATOR: Final = "generator.safetensors"
 _DESCRIPTION: Final = "dpntk"
 _LARGEST_FILE: Final = 1 << 34
+_MAP: Final = "map."
+"""How the arrays of a feature map are called among those of a part."""
 
 Description = dict[str, Any]
 Weights = dict[str, Tensor]
@@ -47,6 +51,22 @@ def taken(prefix: str, weights: Weights) -> Arrays:
     """Take the arrays of a part out of all that a file holds; nothing if there are none."""
     whole = [name for name in weights if name.startswith(f"{prefix}.")]
     return {name.removeprefix(f"{prefix}."): weights.pop(name).numpy() for name in whole}
+
+
+def arrays_of_map(feature_map: FeatureMap) -> Arrays:
+    """What a feature map needs beside its `spec`, as arrays of a part; see `map_from`."""
+    return {f"{_MAP}{name}": array for name, array in feature_map.weights().items()}
+
+
+def map_from(spec: Mapping[str, Any], arrays: Arrays) -> FeatureMap:
+    """The feature map that `arrays_of_map` made arrays of; the others are left.
+
+    Raises:
+        SchemaError: there is no such feature map.
+    """
+    of_map = [name for name in arrays if name.startswith(_MAP)]
+    weights = {name.removeprefix(_MAP): arrays.pop(name) for name in of_map}
+    return feature_map_from_spec(dict(spec), weights)
 
 
 def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Saved:

@@ -31,26 +31,30 @@ class Spec(Protocol):
 
 
 def origin_of(
-    opened: OpenedRelease, settings: TrainingSettings, training: Training[Any], spec: Spec
+    opened: OpenedRelease,
+    settings: TrainingSettings,
+    training: Training[Any] | None = None,
+    spec: Spec | None = None,
 ) -> dict[str, Any]:
     """Where generated records come from, as plain JSON: the release, and the training.
 
     Args:
         opened: the release.
-        settings: how the generator was trained.
-        training: what came of it.
-        spec: of the generator.
+        settings: how a generator is trained.
+        training: what came of it; None if nothing had to be trained.
+        spec: of the generator, if there is one.
     """
+    trained: dict[str, Any] = {"settings": settings.to_json()}
+    if spec is not None:
+        trained |= {"generator": spec.to_json()}
+    if training is not None:
+        losses = [[point.step, point.loss] for point in training.losses]
+        trained |= {"noise_floor": training.noise_floor, "losses": losses}
     unclear = {"indistinct": list(opened.release.indistinct)} if opened.release.indistinct else {}
     return {
         "release": citation_of(opened),
         **unclear,
-        "training": {
-            "settings": settings.to_json(),
-            "generator": spec.to_json(),
-            "noise_floor": training.noise_floor,
-            "losses": [[point.step, point.loss] for point in training.losses],
-        },
+        "training": trained,
         "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
     }
 

@@ -17,14 +17,14 @@ from ...common.storage.synthetic_folder import CSV, PARQUET
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
-from .generators import RowGenerator, described, generator_from
-from .marginals import ColumnMarginal, marginals_from_arrays, marginals_to_arrays
+from .generators import described, generator_from
+from .marginals import are_known, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
 from .reweighting import Reweighting
 from .rows.dataframe import to_dataframe
 from .rows.spreadsheets import SIGNS, shown_as_text
 from .rows.texts import texts_of
-from .sampling import Drawn, draw_rows
+from .sampling import Drawn, RowModel, draw_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,23 +42,17 @@ _WRITTEN_AT_ONCE: Final = 50_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedTableGenerator(Outlined):
-    """A trained generator of rows, what sampling needs beside it, and where it is from.
+    """What rows are drawn from, in which shares of the classes, and where it is from.
 
     Attributes:
-        generator: in evaluation mode.
+        model: of the rows.
         class_weights: released share of each class, float64 (c,).
-        marginals: released ones, which rows are corrected by; nothing if there are none.
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
-        reweighting: how to choose among its rows; None if all are taken.
-        refinement: how to put them together anew; None if they stay as they are.
     """
 
-    generator: RowGenerator
+    model: RowModel
     class_weights: NDArray[np.float64]
-    marginals: tuple[ColumnMarginal, ...]
     origin: dict[str, Any]
-    reweighting: Reweighting | None = None
-    refinement: Refinement | None = None
 
     def sample(self, count: int, seed: int | None = None, where: str = "") -> pd.DataFrame:
         """Draw rows, in random order.
@@ -77,7 +71,7 @@ class SavedTableGenerator(Outlined):
         """
         count = whole(count, "count", GeneratorError, least=1)
         rows = self.draw(count, seed_from(seed, GeneratorError), where).table
-        return to_dataframe(rows, self.generator.schema)
+        return to_dataframe(rows, self.model.schema)
 
     def draw(self, count: int, seed: int, where: str = "") -> Drawn:
         """What `sample` gives, of a seed that is known, as a table of Arrow.
@@ -90,16 +84,7 @@ class SavedTableGenerator(Outlined):
         Returns:
             The rows, and how many of them had to be repaired.
         """
-        return draw_rows(
-            self.generator,
-            count,
-            self.class_weights,
-            seed,
-            self.marginals,
-            self.reweighting,
-            self.refinement,
-            where,
-        )
+        return draw_rows(self.model, count, self.class_weights, seed, where)
 
 
 def write_table(
@@ -122,7 +107,7 @@ def write_table(
     Raises:
         OutputError: the folder cannot be written.
     """
-    schema = saved.generator.schema
+    schema = saved.model.schema
     provenance = {**saved.origin, "schema": schema.to_json(), "sampling": sampling}
     with results(folder, provenance) as temporary:
         write_rows(temporary, table, schema, safe_csv=safe_csv)
@@ -182,35 +167,40 @@ def understand_table_generator(
 ) -> SavedTableGenerator:
     """The generator in a file that `write_table` wrote; for `generator_file.read`."""
     schema = TableSchema.from_json(description["schema"])
-    classes = len(schema.classes)
-    class_weights = generator_file.class_shares(description["class_weights"], classes)
+    class_weights = generator_file.class_shares(description["class_weights"], len(schema.classes))
     marginals = marginals_from_arrays(generator_file.taken(_MARGINALS, weights), schema)
-    reweighting = refinement = None
-    if (spec_of_map := description.get(_REWEIGHTING)) is not None:
+    generator = feature_map = reweighting = refinement = None
+    if (spec := description.get(_REWEIGHTING)) is not None:
         arrays = generator_file.taken(_REWEIGHTING, weights)
-        reweighting = Reweighting.from_arrays(arrays, spec_of_map, schema)
+        reweighting = Reweighting.from_arrays(arrays, spec, schema)
+        feature_map = reweighting.feature_map
     if arrays := generator_file.taken(_REFINEMENT, weights):
-        feature_map = None if reweighting is None else reweighting.feature_map
+        if (spec := description.get(_REFINEMENT)) is not None:  # in earlier files it is above
+            feature_map = generator_file.map_from(spec, arrays)
         refinement = Refinement.from_arrays(arrays, feature_map, schema)
-    generator = generator_file.restored(generator_from(description, schema), weights)
-    origin = dict(description["origin"])
-    return SavedTableGenerator(generator, class_weights, marginals, origin, reweighting, refinement)
+    if (network := generator_from(description, schema)) is not None:
+        generator = generator_file.restored(network, weights)
+    elif weights:
+        raise GeneratorError("its weights do not fit its description")
+    if refinement is not None and are_known(marginals, schema):
+        generator = reweighting = None  # earlier files hold them, though they are of no use
+    model = RowModel(schema, generator, marginals, reweighting, refinement)
+    return SavedTableGenerator(model, class_weights, dict(description["origin"]))
 
 
 def _serialise(saved: SavedTableGenerator) -> bytes:
+    model = saved.model
     description = {
         "kind": KIND,
-        **described(saved.generator),
-        "schema": saved.generator.schema.to_json(),
+        **described(model.generator),
+        "schema": model.schema.to_json(),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,
     }
-    weights = dict(saved.generator.state_dict())
-    marginals = marginals_to_arrays(saved.marginals, saved.generator.schema)
-    weights |= generator_file.named(_MARGINALS, marginals)
-    if saved.reweighting is not None:
-        description[_REWEIGHTING] = saved.reweighting.feature_map.spec()
-        weights |= generator_file.named(_REWEIGHTING, saved.reweighting.to_arrays())
-    if saved.refinement is not None:
-        weights |= generator_file.named(_REFINEMENT, saved.refinement.to_arrays())
+    weights = {} if model.generator is None else dict(model.generator.state_dict())
+    weights |= generator_file.named(_MARGINALS, marginals_to_arrays(model.marginals, model.schema))
+    for name, part in ((_REWEIGHTING, model.reweighting), (_REFINEMENT, model.refinement)):
+        if part is not None:
+            description[name] = part.feature_map.spec()
+            weights |= generator_file.named(name, part.to_arrays())
     return generator_file.serialise(description, weights)

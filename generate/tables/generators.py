@@ -14,11 +14,17 @@ from .perceptron import PerceptronGenerator, PerceptronSpec
 
 RowGenerator = TableGenerator | PerceptronGenerator
 _WHICH: Final = "generator"
+_SPEC: Final = "spec"
 
 
-def described(generator: RowGenerator) -> dict[str, Any]:
-    """What is needed beside weights and schema to rebuild a generator, and which one it is."""
-    spec = {"spec": generator.spec.to_json()}
+def described(generator: RowGenerator | None) -> dict[str, Any]:
+    """What is needed beside weights and schema to rebuild a generator, and which one it is.
+
+    Nothing of none.
+    """
+    if generator is None:
+        return {}
+    spec = {_SPEC: generator.spec.to_json()}
     if isinstance(generator, PerceptronGenerator):
         return {_WHICH: PERCEPTRON, **spec}
     return spec
@@ -26,17 +32,19 @@ def described(generator: RowGenerator) -> dict[str, Any]:
 
 def generator_from(
     description: Mapping[str, Any], schema: TableSchema
-) -> Callable[[], RowGenerator]:
-    """What makes the generator of a description with any weights.
+) -> Callable[[], RowGenerator] | None:
+    """What makes the generator of a description with any weights; None if it says that of none.
 
     Raises:
         GeneratorError: there is no such generator.
     """
     which = description.get(_WHICH)
+    if which is None and _SPEC not in description:
+        return None
     if which is None:
-        spec = generator_file.spec_from(TableGeneratorSpec, description["spec"])
+        spec = generator_file.spec_from(TableGeneratorSpec, description[_SPEC])
         return lambda: TableGenerator(spec, schema)
     if which != PERCEPTRON:
         raise GeneratorError("its generator is not one that this dpntk knows")
-    other = generator_file.spec_from(PerceptronSpec, description["spec"])
+    other = generator_file.spec_from(PerceptronSpec, description[_SPEC])
     return lambda: PerceptronGenerator(other, schema)

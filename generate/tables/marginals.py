@@ -124,6 +124,11 @@ def marginals_of(
     )
 
 
+def are_known(marginals: tuple[ColumnMarginal, ...], schema: TableSchema) -> bool:
+    """Whether they are all that rows can be put together from: of every column, without noise."""
+    return len(marginals) == len(schema.features) and all(one.known for one in marginals)
+
+
 def marginal_part(
     mean: MeanEmbedding, feature_map: FeatureMap
 ) -> tuple[MarginalFeatures, NDArray[np.float64], float] | None:

@@ -33,7 +33,7 @@ from ...common.schema.rules.condition import Condition
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
-from ..output.generator_file import Arrays
+from ..output.generator_file import Arrays, arrays_of_map
 from .marginal_matching import make_whole
 from .marginals import is_noise
 from .moves.conditioned import Given, Moves, Pool
@@ -91,8 +91,8 @@ class Refinement:
     noise: NDArray[np.float64]
 
     def to_arrays(self) -> Arrays:
-        """All that is needed beside the feature map and the schema to make it again."""
-        return {"mean": self.mean, "noise": self.noise}
+        """All that is needed beside the feature map's `spec` and the schema to make it again."""
+        return {**arrays_of_map(self.feature_map), "mean": self.mean, "noise": self.noise}
 
     @classmethod
     def from_arrays(
@@ -101,7 +101,7 @@ class Refinement:
         """The refinement that `to_arrays` made them of.
 
         Args:
-            arrays: by name.
+            arrays: by name, without those of the feature map.
             feature_map: if one is known.
             schema: of the table.
 

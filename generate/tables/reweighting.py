@@ -33,14 +33,13 @@ from ...common.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
-from ...common.features.registry import feature_map_from_spec
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..fit.descent import require_finite
 from ..kernels.base import Features
 from ..kernels.mean_embedding import released_mean
 from ..kernels.registry import kernel_of
-from ..output.generator_file import Arrays
+from ..output.generator_file import Arrays, arrays_of_map, map_from
 
 CAUTION: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
@@ -55,7 +54,6 @@ _ROUNDS: Final = 30
 _SPARE: Final = 2
 """Without replacement, the last rows to be drawn are less likely ones than the first: there are
 this many times more candidates than a draw with replacement would need."""
-_MAP: Final = "map."
 _OWN: Final = ("theta", "candidates", "pooled")
 MOST_CANDIDATES: Final = 200
 """Of each row that is kept, at the most."""
@@ -83,16 +81,6 @@ class Reweighting:
     theta: NDArray[np.float32]
     candidates: NDArray[np.int64]
     pooled: NDArray[np.bool_]
-
-    @classmethod
-    def none(cls, feature_map: FeatureMap, classes: int) -> Reweighting:
-        """All rows are taken as they come."""
-        return cls(
-            feature_map,
-            np.zeros((classes, feature_map.dimension), dtype=np.float32),
-            np.ones(classes, dtype=np.int64),
-            np.zeros(classes, dtype=np.bool_),
-        )
 
     @cached_property
     def _batch(self) -> int:
@@ -129,11 +117,8 @@ class Reweighting:
 
     def to_arrays(self) -> Arrays:
         """All that is needed beside the feature map's `spec` to make it again."""
-        of_map: Arrays = {
-            f"{_MAP}{name}": array for name, array in self.feature_map.weights().items()
-        }
         own: Arrays = {name: getattr(self, name) for name in _OWN}
-        return of_map | own
+        return arrays_of_map(self.feature_map) | own
 
     @classmethod
     def from_arrays(
@@ -152,10 +137,9 @@ class Reweighting:
             SchemaError: there is no such feature map.
         """
         theta, candidates, pooled = (arrays.pop(name) for name in _OWN)
-        if not all(name.startswith(_MAP) for name in arrays):
+        feature_map = map_from(spec, arrays)
+        if arrays:
             raise GeneratorError("its weights do not fit its description")
-        of_map = {name.removeprefix(_MAP): array for name, array in arrays.items()}
-        feature_map = feature_map_from_spec(dict(spec), of_map)
         shape = len(schema.classes), feature_map.dimension
         if (
             feature_map.record_size != schema.record_size

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.console import progress
+from ...common.errors import GeneratorError
 from ...common.outline import Outlined
 from ...common.runtime.threads import one_core_each
 from ...common.schema.rules.condition import Condition
@@ -18,7 +19,7 @@ from ..fit.allocation import places_by_class, split_by_shares
 from ..fit.descent import finite
 from .generators import RowGenerator
 from .marginal_matching import independent_rows, match_marginals, spread
-from .marginals import ColumnMarginal
+from .marginals import ColumnMarginal, are_known
 from .refinement import Refinement
 from .reweighting import Reweighting, Rows
 from .rows.conditional import draw_where
@@ -31,6 +32,35 @@ if TYPE_CHECKING:
 _BATCH: Final = 4000
 _ARRANGED: Final = 200_000
 """At the most so many rows are arranged together: what that takes is held in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowModel:
+    """What the rows of a table are drawn from.
+
+    Attributes:
+        schema: of the table.
+        generator: a trained network, in evaluation mode, on the CPU; None where columns are known
+            and rows are put together from them.
+        marginals: known columns; or released ones, to which the network's rows are corrected, if
+            there are any.
+        reweighting: how to choose among the network's rows; all are taken if None.
+        refinement: how to put rows together anew; they stay as they are if None.
+
+    Raises:
+        GeneratorError: there is neither a network, nor all that does without one.
+    """
+
+    schema: TableSchema
+    generator: RowGenerator | None = None
+    marginals: tuple[ColumnMarginal, ...] = ()
+    reweighting: Reweighting | None = None
+    refinement: Refinement | None = None
+
+    def __post_init__(self) -> None:
+        of_columns = self.refinement is not None and are_known(self.marginals, self.schema)
+        if self.generator is None and not of_columns:
+            raise GeneratorError("there is nothing that its rows could be made from")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,67 +77,43 @@ class Drawn(Outlined):
     repaired: float | None
 
 
-def sample_rows(
-    generator: RowGenerator,
-    count: int,
-    class_weights: NDArray[np.float64],
-    seed: int,
-    marginals: tuple[ColumnMarginal, ...] = (),
-    reweighting: Reweighting | None = None,
-    refinement: Refinement | None = None,
-) -> pa.Table:
-    """Draw rows, in random order: see `draw_rows`."""
-    return draw_rows(
-        generator, count, class_weights, seed, marginals, reweighting, refinement
-    ).table
-
-
 def draw_rows(
-    generator: RowGenerator,
+    model: RowModel,
     count: int,
     class_weights: NDArray[np.float64],
     seed: int,
-    marginals: tuple[ColumnMarginal, ...] = (),
-    reweighting: Reweighting | None = None,
-    refinement: Refinement | None = None,
     where: str = "",
 ) -> Drawn:
     """Draw rows, in random order.
 
     Args:
-        generator: in evaluation mode, on the CPU; of no use where columns are known and arranged.
+        model: what they are drawn from.
         count: how many rows.
         class_weights: released share of each class, float64 (c,); the labels follow them as
             closely as whole numbers can.
         seed: of labels, latent codes and draws.
-        marginals: released ones, to which the generator's rows are corrected.
-        reweighting: how to choose among these; all are taken if None.
-        refinement: how to put them together anew; they stay as they are if None.
         where: a condition that all rows are to fulfil; none if empty.
 
     Raises:
         GeneratorError: the constraints of the schema contradict each other, or too few rows fulfil
             the condition.
     """
-    schema = generator.schema
+    schema = model.schema
 
     def make(
         count: int, seed: int, weights: NDArray[np.float64]
     ) -> tuple[Values, NDArray[np.bool_]]:
-        values = _values(generator, count, weights, seed, marginals, reweighting, refinement)
+        values = _values(model, count, weights, seed)
         return values, repair(values, schema, seed)
 
     def make_under(
         condition: Condition, count: int, seed: int, weights: NDArray[np.float64]
     ) -> tuple[Values, NDArray[np.bool_]]:
-        assert refinement is not None
-        values = _values_under(
-            condition, generator, count, weights, seed, marginals, reweighting, refinement
-        )
+        values = _values_under(condition, model, count, weights, seed)
         return values, repair(values, schema, seed, (*schema.rules, condition))
 
     if where:
-        under = None if refinement is None else make_under
+        under = None if model.refinement is None else make_under
         values, repaired = draw_where(make, where, schema, class_weights, count, seed, under)
     else:
         values, repaired = make(count, seed, class_weights)
@@ -115,23 +121,15 @@ def draw_rows(
     return Drawn(table_of(schema, values), share)
 
 
-def _values(
-    generator: RowGenerator,
-    count: int,
-    class_weights: NDArray[np.float64],
-    seed: int,
-    marginals: tuple[ColumnMarginal, ...],
-    reweighting: Reweighting | None,
-    refinement: Refinement | None,
-) -> Values:
-    """Rows as a generator and what refines them make them.
+def _values(model: RowModel, count: int, class_weights: NDArray[np.float64], seed: int) -> Values:
+    """Rows as a model makes them.
 
     Encoded rows are many times as large as the values that they stand for: of no more than are
     arranged together are there any at a time.
     """
     random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
-    schema = generator.schema
-    source = _unarranged(generator, marginals, reweighting, refinement, random, chances)
+    schema, refinement = model.schema, model.refinement
+    source = _unarranged(model, random, chances)
     nothing = values_of(schema, np.empty((0, schema.record_size), np.float32), np.empty(0, int))
     values = {name: np.empty(count, column.dtype) for name, column in nothing.items()}
 
@@ -144,7 +142,7 @@ def _values(
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
             if refinement is not None:
                 made = refinement.draw(label, len(places), source, chances, advance)
-                spread(made, marginals, chances)
+                spread(made, model.marginals, chances)
                 put(places, label, made)
                 continue
             for batch in np.split(places, range(_BATCH, len(places), _BATCH)):
@@ -153,43 +151,33 @@ def _values(
     return values
 
 
-def _unarranged(
-    generator: RowGenerator,
-    marginals: tuple[ColumnMarginal, ...],
-    reweighting: Reweighting | None,
-    refinement: Refinement | None,
-    random: torch.Generator,
-    chances: np.random.Generator,
-) -> Rows:
+def _unarranged(model: RowModel, random: torch.Generator, chances: np.random.Generator) -> Rows:
     """Rows as they are if nothing puts them together anew, or before it does."""
-    rows = corrected_rows(generator, marginals, random)
+    marginals, reweighting, refinement = model.marginals, model.reweighting, model.refinement
+    if model.generator is None:
+        return lambda label, wanted: independent_rows(
+            wanted, label, marginals, model.schema, chances
+        )
+    rows = corrected_rows(model.generator, marginals, random)
 
     def chosen(label: int, wanted: int) -> NDArray[np.float32]:
-        if reweighting is None:
+        pooled = refinement is not None and not refinement.swaps(label)
+        if reweighting is None or pooled:
             return rows(label, wanted)
         made = reweighting.draw(label, wanted, rows, chances)
         if not reweighting.pooled[label]:
             match_marginals(made, label, marginals, chances, posterior_mean=True)
         return made
 
-    def to_arrange(label: int, wanted: int) -> NDArray[np.float32]:
-        assert refinement is not None
-        if marginals and all(marginal.known for marginal in marginals):
-            return independent_rows(wanted, label, marginals, generator.schema, chances)
-        return (chosen if refinement.swaps(label) else rows)(label, wanted)
-
-    return chosen if refinement is None else to_arrange
+    return chosen
 
 
 def _values_under(
     condition: Condition,
-    generator: RowGenerator,
+    model: RowModel,
     count: int,
     class_weights: NDArray[np.float64],
     seed: int,
-    marginals: tuple[ColumnMarginal, ...],
-    reweighting: Reweighting | None,
-    refinement: Refinement,
 ) -> Values:
     """Rows that are held to a condition while they are put together.
 
@@ -197,8 +185,9 @@ def _values_under(
         Of at most so many rows, in random order: fewer where a class has no value that fulfils it.
     """
     random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
-    schema = generator.schema
-    source = _unarranged(generator, marginals, reweighting, refinement, random, chances)
+    schema, refinement = model.schema, model.refinement
+    assert refinement is not None
+    source = _unarranged(model, random, chances)
     parts: list[Values] = []
     with progress("sampling", count, "rows") as advance, one_core_each() as each:
         pools = {
@@ -215,7 +204,7 @@ def _values_under(
             made = pool.draw(int(wanted[label])).numpy()
             labels = np.full(len(made), label)
             held = values_of(schema, made, labels)
-            spread(made, marginals, chances)
+            spread(made, model.marginals, chances)
             moved = values_of(schema, made, labels)
             fulfils = condition.truth(moved).holds
             parts.append({name: np.where(fulfils, moved[name], held[name]) for name in held})

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -18,12 +17,9 @@ from ..fit.settings import TableSettings, TrainingSettings
 from ..kernels.mean_embedding import pooled_mean
 from .generator import TableGenerator, TableGeneratorSpec
 from .generators import RowGenerator
-from .moves.relu_features import has_shallow_tangents
 from .objective import TableDistance
 
 G = TypeVar("G", bound=RowGenerator)
-_ARRANGED_STEPS: Final = 50
-"""At the most, where rows are put together from columns and none are the generator's."""
 
 
 def train_table(
@@ -53,8 +49,6 @@ def train_table(
         pooled_mean(release), release.feature_map, schema, place, settings.marginals_loss
     )
     generator = untrained(lambda: TableGenerator(TableGeneratorSpec(), schema), settings.seed)
-    if has_shallow_tangents(release.feature_map):
-        settings = replace(settings, steps=min(settings.steps, _ARRANGED_STEPS))
     return approach(
         generator.to(place),
         lambda records: Loss(*objective(records)),

@@ -21,9 +21,11 @@ from dpntk.common.schema.origin import Origin
 from dpntk.embed import Column, FeatureOptions, SourceOptions, TableSchema, embed, save_embedding
 from dpntk.generate import load_generator
 from dpntk.generate.fit.recipe import PAPER
+from dpntk.generate.images.export import SavedImageGenerator
 from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
 from dpntk.generate.images.networks.resnet import ResidualGenerator
 from dpntk.generate.pipeline import chosen_settings
+from dpntk.generate.tables.export import SavedTableGenerator
 from dpntk.generate.tables.perceptron import PerceptronGenerator
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
@@ -91,6 +93,7 @@ def test_images_as_printed(dpntk: Command, of_digits: Path) -> None:
         assert images["x"].shape == (30, 28, 28)
         first = images["x"]
     saved = load_generator(Path("s"))
+    assert isinstance(saved, SavedImageGenerator)
     assert isinstance(saved.generator, ConvolutionalGenerator)
     assert np.array_equal(saved.sample(30, seed=0)[0], first)
 
@@ -129,6 +132,7 @@ def test_colour_images_come_out_of_a_residual_network(dpntk: Command, tmp_path: 
         assert written["x"].shape == (30, 8, 8, 3)
         first = written["x"]
     saved = load_generator(Path("s"))
+    assert isinstance(saved, SavedImageGenerator)
     assert isinstance(saved.generator, ResidualGenerator)
     assert np.array_equal(saved.sample(30, seed=0)[0], first)
 
@@ -164,8 +168,10 @@ def test_tables_as_printed(dpntk: Command, tmp_path: Path) -> None:
     assert rows.num_rows == 30
     assert rows.column_names == adult_like(1).column_names
     saved = load_generator(Path("s"))
-    assert isinstance(saved.generator, PerceptronGenerator)
-    assert len(saved.generator.network) == 3 + 1  # hidden layers, because there are categories
+    assert isinstance(saved, SavedTableGenerator)
+    assert isinstance(saved.model.generator, PerceptronGenerator)
+    hidden = 3  # because there are categories
+    assert len(saved.model.generator.network) == hidden + 1
 
 
 @pytest.mark.parametrize("kind", ["images", "numeric columns"])

@@ -51,7 +51,7 @@ from dpntk.generate.images.networks.spec import NetworkSpec
 from dpntk.generate.output.generator_file import GENERATOR
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec
-from dpntk.generate.tables.sampling import sample_rows
+from dpntk.generate.tables.sampling import RowModel
 from dpntk.release import Acceptance, PrivacyParameters, SignedBy, open_any
 from dpntk.release.file.distilled import holds_points
 from dpntk.release.file.distilled_codec import serialise_distilled
@@ -181,14 +181,9 @@ def _folders(folder: Path) -> Iterator[Path]:
     by_nobody = SignedBy(None, None)
     export_points(Opened(make_distilled(), "ab", by_nobody), folder / "points")
     yield folder / "points"
-    rows = SavedTableGenerator(
-        random_generator(PEOPLE),
-        shares,
-        random_marginals(PEOPLE, 0),
-        {"release": {"private": True}},
-    )
-    table = sample_rows(rows.generator, 6, shares, 0, rows.marginals)
-    write_table(folder / "rows", rows, table, {})
+    model = RowModel(PEOPLE, random_generator(PEOPLE), random_marginals(PEOPLE, 0))
+    rows = SavedTableGenerator(model, shares, {"release": {"private": True}})
+    write_table(folder / "rows", rows, rows.draw(6, 0).table, {})
     yield folder / "rows"
 
 
@@ -204,7 +199,7 @@ def _printed_networks(folder: Path) -> Iterator[Path]:
         write_synthetic(folder / name, images, *images.sample(6, 0), {})
         yield folder / name
     perceptron = PerceptronGenerator(PerceptronSpec(3, 2, width=4), PEOPLE).eval()
-    rows = SavedTableGenerator(perceptron, shares, (), origin)
+    rows = SavedTableGenerator(RowModel(PEOPLE, perceptron), shares, origin)
     write_table(folder / "mlp", rows, rows.draw(6, 0).table, {})
     yield folder / "mlp"
 
@@ -237,8 +232,7 @@ def _mutated_generator(seed: Seed, random: np.random.Generator) -> bytes:
 def _read_generator(path: Path) -> bytes:
     saved = load_generator(path)
     if isinstance(saved, SavedTableGenerator):
-        table = sample_rows(saved.generator, 4, saved.class_weights, 0, saved.marginals)
-        return repr(table.to_pydict()).encode()
+        return repr(saved.draw(4, 0).table.to_pydict()).encode()
     return saved.sample(4, 0)[0].tobytes()
 
 

@@ -23,9 +23,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import FeatureOptions, embed
-from dpntk.generate.fit.descent import untrained
 from dpntk.generate.tables.columns import likely_columns
-from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.moves.conditioned import Given
 from dpntk.generate.tables.moves.energy import Energy
 from dpntk.generate.tables.moves.relu_features import ShallowTangents
@@ -34,7 +32,7 @@ from dpntk.generate.tables.refinement import refinement_of
 from dpntk.generate.tables.rows import conditional
 from dpntk.generate.tables.rows.conditional import RARE, draw_where
 from dpntk.generate.tables.rows.values import Values, records_of, values_of
-from dpntk.generate.tables.sampling import Drawn, draw_rows
+from dpntk.generate.tables.sampling import Drawn, RowModel, draw_rows
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.networks import draw as draw_network
@@ -82,17 +80,13 @@ Draw = Callable[[int, str], Drawn]
 
 @pytest.fixture(scope="module")
 def draw(tmp_path_factory: pytest.TempPathFactory) -> Draw:
-    """Draws rows under a condition, of one release. The generator has no say in them."""
+    """Draws rows under a condition, of one release."""
     path = tmp_path_factory.mktemp("trees") / "a.csv"
     path.write_text(trees())
     embedding = embed(path, FeatureOptions(width=20), SourceOptions(schema=TREES))
     made = unrecorded_release(embedding, PrivacyParameters(10.0, 1e-5))
-    generator = untrained(lambda: TableGenerator(TableGeneratorSpec(width=8), TREES), 0).eval()
-    columns, refinement = likely_columns(made, 0), refinement_of(made)
-    assert refinement is not None
-    return lambda count, where: draw_rows(
-        generator, count, made.class_weights, 1, columns, None, refinement, where
-    )
+    model = RowModel(TREES, None, likely_columns(made, 0), refinement=refinement_of(made))
+    return lambda count, where: draw_rows(model, count, made.class_weights, 1, where)
 
 
 def off(table: pa.Table) -> dict[str, float]:

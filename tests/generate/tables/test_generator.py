@@ -21,7 +21,7 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.generate import load_generator
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
-from dpntk.generate.tables.sampling import sample_rows
+from dpntk.generate.tables.sampling import RowModel, draw_rows
 from tests.helpers.tables import PEOPLE, random_generator, random_marginals, require_valid, schemas
 
 
@@ -33,11 +33,11 @@ def test_every_table_is_valid_and_can_be_read_as_its_source_was(
     generator = random_generator(schema, seed)
     shares = np.full(len(schema.classes), 1 / len(schema.classes))
     marginals = random_marginals(schema, seed) if with_marginals else ()
-    table = sample_rows(generator, 23, shares, seed, marginals)
+    saved = SavedTableGenerator(RowModel(schema, generator, marginals), shares, {})
+    table = saved.draw(23, seed).table
     require_valid(table, schema)
 
     folder = tmp_path_factory.mktemp("tables") / "synthetic"
-    saved = SavedTableGenerator(generator, shares, marginals, {})
     write_table(folder, saved, table, {})
     assert parquet.read_table(folder / "table.parquet").equals(table)
     # Both files are read back as any table of this schema is, and give the same records.
@@ -92,9 +92,9 @@ def test_a_file_that_is_no_generator_is_refused(tmp_path: Path) -> None:
 
 def test_no_more_encoded_rows_are_held_than_are_made_at_a_time() -> None:
     """All of them would be several times as large as the table."""
-    generator, count = random_generator(PEOPLE), 60_000
+    model, count = RowModel(PEOPLE, random_generator(PEOPLE)), 60_000
     tracemalloc.start()
-    table = sample_rows(generator, count, np.array([0.5, 0.5]), 0)
+    table = draw_rows(model, count, np.array([0.5, 0.5]), 0).table
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(table) == count
@@ -102,11 +102,9 @@ def test_no_more_encoded_rows_are_held_than_are_made_at_a_time() -> None:
 
 
 def test_csv_reads_back_with_the_types_of_the_source(tmp_path: Path) -> None:
-    generator = random_generator(PEOPLE)
-    table = sample_rows(generator, 50, np.array([0.5, 0.5]), 0)
-    write_table(
-        tmp_path / "s", SavedTableGenerator(generator, np.array([0.5, 0.5]), (), {}), table, {}
-    )
+    model = RowModel(PEOPLE, random_generator(PEOPLE))
+    saved = SavedTableGenerator(model, np.array([0.5, 0.5]), {})
+    write_table(tmp_path / "s", saved, saved.draw(50, 0).table, {})
     found = arrow_csv.read_csv(tmp_path / "s" / "table.csv").schema
     assert found.names == ["age", "pay", "grade", "town", "ill"]
     assert found.field("age").type == pa.int64()

@@ -33,7 +33,7 @@ from dpntk.generate.tables.reweighting import (
     reweighting_of,
     rows_that_fit,
 )
-from dpntk.generate.tables.sampling import corrected_rows, sample_rows
+from dpntk.generate.tables.sampling import RowModel, corrected_rows, draw_rows
 from dpntk.generate.tables.training import train_table
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
@@ -160,7 +160,8 @@ def test_what_was_chosen_is_corrected_unless_its_candidates_are_those_of_all() -
     marginals = (ColumnMarginal(town, shares, np.zeros(2)),)
     reweighting = Reweighting(feature_map, theta, np.array([20, 20]), np.array([True, False]))
     generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
-    made = sample_rows(generator, 200, np.array([0.5, 0.5]), 0, marginals, reweighting)
+    model = RowModel(PEOPLE, generator, marginals, reweighting)
+    made = draw_rows(model, 200, np.array([0.5, 0.5]), 0).table
     ill = made["ill"].to_numpy()
     bonn = made["town"].to_pylist()
     found = [np.mean([t == "Bonn" for t, i in zip(bonn, ill, strict=True) if i == known])
@@ -178,7 +179,8 @@ def test_outliers_stay_only_where_rows_are_those_of_all() -> None:
     theta = np.zeros((2, feature_map.dimension), np.float32)
     reweighting = Reweighting(feature_map, theta, np.array([1, 1]), np.array([True, False]))
     generator = TableGenerator(TableGeneratorSpec(4, 8), PEOPLE).eval()
-    made = sample_rows(generator, 4000, np.array([0.5, 0.5]), 0, marginals, reweighting)
+    model = RowModel(PEOPLE, generator, marginals, reweighting)
+    made = draw_rows(model, 4000, np.array([0.5, 0.5]), 0).table
     ill, paid = made["ill"].to_numpy() == "yes", made["pay"].to_numpy()
     far = pay.encoding.at(np.array([45 / 63]))[0]  # type: ignore[union-attr]
     assert np.nanmax(paid[ill]) < far < np.nanmax(paid[~ill])
@@ -223,8 +225,9 @@ def test_rows_of_a_rare_class_tell_it_from_the_others(
     assert list(reweighting.pooled) == [False, True]
     assert reweighting.candidates[1] > reweighting.candidates[0] >= 1
 
-    made = sample_rows(generator, 4000, drowned.class_weights, 0, marginals, reweighting)
-    saved = SavedTableGenerator(generator, drowned.class_weights, marginals, {}, reweighting)
+    model = RowModel(PEOPLE, generator, marginals, reweighting)
+    saved = SavedTableGenerator(model, drowned.class_weights, {})
+    made = saved.draw(4000, 0).table
     write_table(tmp_path / "s", saved, made, {})
     again = load_generator(tmp_path / "s" / "generator.safetensors")
     assert isinstance(again, SavedTableGenerator)
@@ -245,7 +248,7 @@ def test_a_generator_whose_tilt_does_not_fit_is_refused(drowned: Release, tmp_pa
         np.ones(2, np.int64),
         np.zeros(2, np.bool_),
     )
-    table = sample_rows(generator, 2, shares, 0, (), good)
+    table = draw_rows(RowModel(PEOPLE, generator), 2, shares, 0).table
     wrong = (
         replace(good, theta=good.theta[:1]),
         replace(good, theta=good.theta * np.float32("nan")),
@@ -256,7 +259,8 @@ def test_a_generator_whose_tilt_does_not_fit_is_refused(drowned: Release, tmp_pa
     )
     for number, reweighting in enumerate((good, *wrong)):
         folder = tmp_path / str(number)
-        write_table(folder, SavedTableGenerator(generator, shares, (), {}, reweighting), table, {})
+        model = RowModel(PEOPLE, generator, reweighting=reweighting)
+        write_table(folder, SavedTableGenerator(model, shares, {}), table, {})
         if reweighting is good:
             load_generator(folder / "generator.safetensors")
             continue
