@@ -1,11 +1,14 @@
 """Where within its cell a number lies: how likely each level is, and values that many have.
 
-Rows are put together by the cells of numbers, of which there are 64. A release with little noise
-says of each of 256 levels how often it is, too: in all classes together that shows the shape
-within a cell, and values that stand out. The first and the last level are the bounds themselves,
-where zeros are and whatever lay beyond. Of others a level leaves open which value it is that stands
-out; people round, so it is taken to be the roundest number there. Where nothing stands out, values
-lie in a level as densely as those before and behind it let expect.
+Rows are put together by the cells of numbers, of which there are 64. If no more is known, a density
+goes from cell to cell without a jump, and what the first or the last one has far beyond that lies
+on the bound (`SmoothCells`).
+
+A release with little noise says of each of 256 levels how often it is, too: in all classes together
+that shows the shape within a cell, and values that stand out. The first and the last level are the
+bounds themselves, where zeros are and whatever lay beyond. Of others a level leaves open which
+value it is that stands out; people round, so it is taken to be the roundest number there. Where
+nothing stands out, values lie in a level as densely as those before and behind it let expect.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ _STEEP: Final = 3.0
 """The logarithm of a density rises or falls at most so far within a level."""
 _FLAT: Final = 1e-6
 _STEEPEST: Final = 4.0
-"""Without any, shares rise or fall by at most this factor from one level to the next."""
+"""Without any, shares rise or fall by at most this factor from one level, or cell, to the next."""
+_FAR_BEYOND: Final = 2.0
+"""So many times what is usual: by chance a few hundred rows have half as much again in a cell."""
 _AROUND: Final = 3
 """So many levels on either side are what is around one."""
 _NEVER: Final = 1e-9
@@ -124,6 +129,44 @@ class Levels:
             low, high = encoding.at(np.array([_BELOW[level], _ABOVE[level]]))
             places[level] = encoding.share(np.array([roundest(low, high)]))[0]
         return places.clip(self._low, self._high)
+
+
+class SmoothCells:
+    """The cells of a numeric column, if nothing else is known of it.
+
+    The first and the last cell are half as wide as others. If there is far more in them than those
+    beside them let expect, the rest is the bound itself: zeros, or whatever lay beyond.
+
+    Args:
+        shares: of the cells, float64 (k,), k > 2.
+    """
+
+    def __init__(self, shares: NDArray[np.float64]) -> None:
+        self._last = len(shares) - 1
+        middles, widths = np.arange(self._last + 1.0), np.ones(self._last + 1)
+        middles[_ENDS] += 0.25, -0.25
+        widths[_ENDS] = 0.5
+        density = np.maximum(shares, _NEVER) / widths
+        self._on_bound = np.zeros_like(density)
+        for end, beside, second in ((0, 1, 2), (-1, -2, -3)):
+            rises = np.clip(density[beside] / density[second], 1 / _STEEPEST, _STEEPEST)
+            usual = density[beside] * rises ** abs(middles[beside] - middles[end])
+            if density[end] > _FAR_BEYOND * usual:
+                self._on_bound[end], density[end] = 1 - usual / density[end], usual
+        self._rise = (np.gradient(np.log(density), middles) * widths).clip(-_STEEP, _STEEP)
+        places = np.arange(self._last + 1)
+        self._low = np.maximum(places - _WITHIN, 0)
+        self._high = np.minimum(places + _WITHIN, self._last)
+
+    def at(self, cell: NDArray[np.int64], quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As of `Levels`."""
+        apart = self._on_bound[cell]
+        below = np.where(cell == 0, apart, 0.0)
+        between = ((quantile - below) / np.maximum(1 - apart, _NEVER)).clip(0, 1)
+        low, high = self._low[cell], self._high[cell]
+        # What is on a bound has the quantiles next to it, and so an end of what is between.
+        placed: NDArray[np.float64] = low + _exponential(between, self._rise[cell]) * (high - low)
+        return placed / self._last
 
 
 def _exponential(quantile: NDArray[np.float64], rise: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...common.schema.column import ColumnKind
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
 from ...common.schema.table import TableSchema
+from .levels import SmoothCells
 from .marginals import ColumnMarginal
 
 _EMPTY: Final = 1e-12
@@ -160,7 +161,7 @@ def _quantile_map(
     random: np.random.Generator,
 ) -> None:
     """Move a column's numbers along their order until cells have these shares."""
-    place, levels = marginal.block.place.start, marginal.levels
+    place = marginal.block.place.start
     if not len(rows) or shares.sum() < _EMPTY:
         return
     order = np.lexsort((random.random(len(rows)), records[rows, place]))
@@ -169,11 +170,12 @@ def _quantile_map(
     cell = np.minimum(np.searchsorted(wanted, quantile), len(shares) - 1)
     begin = np.concatenate([[0.0], wanted])[cell]
     within = (quantile - begin) / np.maximum(wanted[cell] - begin, _EMPTY)
-    if levels is not None:
-        records[rows[order], place] = levels.at(cell, within)
-        return
-    # Where the value of a cell is all there is (integers), `within` is rounded away.
-    records[rows[order], place] = np.clip((cell + 0.98 * (within - 0.5)) / (len(shares) - 1), 0, 1)
+    if marginal.levels is not None:
+        records[rows[order], place] = marginal.levels.at(cell, within)
+    elif marginal.has_values_between:
+        records[rows[order], place] = SmoothCells(shares).at(cell, within)
+    else:
+        records[rows[order], place] = cell / (len(shares) - 1)
 
 
 def _rank(records: NDArray[np.float32], block: Block, codes: NDArray[np.int64]) -> None:

@@ -25,6 +25,8 @@ _LEVELS: Final = ".levels"
 """Ends the name of an array that is of a column's levels."""
 _WRONG: Final = "its classes and weights contradict each other"
 _EXACT: Final = 1e-9
+_FEW: Final = 2
+"""So few cells have no shape."""
 _LARGEST: Final = 1e30
 """Of noise and noisy shares: far more than any release holds, and its square is a number."""
 
@@ -74,6 +76,12 @@ class ColumnMarginal:
     def points(self) -> int:
         """Of a numeric column: number of cells that are not of missing values."""
         return int(self.shares.shape[1]) - self.block.missing_place
+
+    @property
+    def has_values_between(self) -> bool:
+        """Of a numeric column: whether it has more values than cells."""
+        values = self.block.column.different
+        return self.points > _FEW and (values is None or values > self.points)
 
     def cells(self, records: NDArray[np.float32]) -> NDArray[np.int64]:
         """The cell of each generated row (n, record size) of values 0..1."""

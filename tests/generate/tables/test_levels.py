@@ -17,7 +17,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import FeatureOptions, embed, save_embedding
 from dpntk.generate import generate
-from dpntk.generate.tables.levels import Levels, likely_levels, roundest
+from dpntk.generate.tables.levels import Levels, SmoothCells, likely_levels, roundest
 from dpntk.release import PrivacyParameters, open_release, release
 
 LEVELS = 256
@@ -226,3 +226,70 @@ def test_between_wide_bounds_quantiles_are_those_of_the_column(mean: float) -> N
         # A level that reaches beyond its cell ends there: off by half a level at the most.
         half = 0.5 / 2.55 if expected > borders[2] else 0.0
         assert np.quantile(placed, part) == pytest.approx(expected, rel=0.15, abs=half)
+
+
+def placed(cells: NDArray[np.float64], count: int = 20_000) -> NDArray[np.float64]:
+    """Numbers of rows that have their cells as these are frequent, 0..1, in order."""
+    quantile = (np.arange(count) + 0.5) / count
+    ends = cells.cumsum() / cells.sum()
+    cell = np.minimum(np.searchsorted(ends, quantile), len(cells) - 1)
+    begin = np.concatenate([[0], ends])[cell]
+    return SmoothCells(cells).at(cell, (quantile - begin) / (ends[cell] - begin))
+
+
+@pytest.mark.parametrize("mean", [0.03, 0.06, 0.3])
+@pytest.mark.parametrize("zeros", [0.0, 0.25])
+def test_where_cells_are_all_that_is_known_zeros_are_what_is_more_than_beside_them(
+    mean: float, zeros: float
+) -> None:
+    """Exponential laws, of which a part is 0: by 64 cells, the first of which is half as wide."""
+    borders = np.concatenate([[0], (np.arange(CELLS - 1) + 0.5) / (CELLS - 1), [1]])
+    below = (1 - np.exp(-borders / mean)) / (1 - np.exp(-1 / mean))
+    cells = (1 - zeros) * np.diff(below)
+    cells[0] += zeros
+    found = placed(cells)
+    assert (found == 0).mean() == pytest.approx(zeros, abs=0.01)
+    assert (found == 1).mean() == 0
+    law = (1 - np.exp(-found / mean)) / (1 - np.exp(-1 / mean))
+    expected = zeros + (1 - zeros) * law[found > 0]
+    seen = (np.arange(len(found)) + 0.5)[found > 0] / len(found)
+    assert np.abs(seen - expected).max() < 0.01
+
+
+def test_cells_keep_their_shares_whatever_they_are() -> None:
+    random = np.random.default_rng(0)
+    for cells in (
+        random.dirichlet(np.full(CELLS, 0.1)),
+        np.eye(CELLS)[0],
+        np.eye(CELLS)[-1],
+        np.eye(CELLS)[30],
+        random.dirichlet(np.ones(5)),
+    ):
+        found = placed(cells)
+        assert (np.diff(found) >= 0).all()
+        assert found[0] >= 0
+        assert found[-1] <= 1
+        seen = np.bincount(np.rint(found * (len(cells) - 1)).astype(int), minlength=len(cells))
+        assert seen / len(found) == pytest.approx(cells, abs=1e-4)
+
+
+def test_of_few_rows_no_number_is_moved_to_a_bound_where_none_is(tmp_path: Path) -> None:
+    """The release holds no levels: what lies in the first of its cells had been 0, half of it."""
+    random = np.random.default_rng(0)
+    lines = ["cost,y"]
+    for _ in range(800):
+        label = random.random() < 0.5
+        lines.append(f"{random.exponential(150 + 50 * label) + 0.01:.2f},{'ba'[label]}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    cost = Column("cost", ColumnKind.CONTINUOUS, "float64", 0.0, 5000.0, decimals=2)
+    schema = TableSchema((cost, LABEL), "y")
+    made = embed(tmp_path / "rows.csv", FeatureOptions(), SourceOptions(schema=schema))
+    save_embedding(made, tmp_path / "e.h5")
+    release(
+        tmp_path / "e.h5", tmp_path / "r.h5", PrivacyParameters(math.inf, 1e-5, not_private=True)
+    )
+    opened = open_release(tmp_path / "r.h5")
+    assert "by_level" not in opened.release.feature_map.spec()["marginals"]
+    rows = generate(opened, tmp_path / "s", count=2000).records()
+    assert (rows["cost"] == 0).mean() < 0.01
+    assert rows["cost"].median() == pytest.approx(123, abs=12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +136,8 @@ def test_the_goal_is_the_mean_of_a_class_but_for_noise(made: Release, table: Pat
     for label in range(2):
         goal = refinement.goal(label)
         off = goal.mean - goal.tangents.mean(torch.from_numpy(records[labels == label]))
-        assert float(off.square().mean()) == pytest.approx(goal.noise**2, rel=0.1)
+        chance = math.sqrt(2 / len(off))  # the standard deviation of a mean of squares, over it
+        assert float(off.square().mean()) == pytest.approx(goal.noise**2, rel=6 * chance)
         assert goal.floor == pytest.approx(goal.noise**2 * len(goal.mean))
         assert float(goal.mean.square().mean()) > 2 * goal.noise**2  # there is more than noise
 
