@@ -48,7 +48,7 @@ class Activations(nn.Module):
         *,
         mean: Sequence[float] = (0.485, 0.456, 0.406),
         deviation: Sequence[float] = (0.229, 0.224, 0.225),
-        places: int = 4,
+        places: int = 8,
         last: bool = False,
     ) -> None:
         super().__init__()
@@ -121,12 +121,18 @@ def main() -> None:
     parser.add_argument("network", choices=[f"efficientnet-lite{n}" for n in range(5)])
     parser.add_argument("output", type=Path)
     parser.add_argument("--side", type=int, default=64, help="that images are enlarged to")
+    parser.add_argument("--places", type=int, default=8, help="along a side, to be told apart")
     parser.add_argument("--last", action="store_true", help="the last part alone, for a metric")
     arguments = parser.parse_args()
     parts = efficientnet_lite(arguments.network, arguments.side)
     middle = (127 / 255,) * 3, (128 / 255,) * 3  # as these networks were trained
     module = Activations(
-        parts, arguments.side, mean=middle[0], deviation=middle[1], last=arguments.last
+        parts,
+        arguments.side,
+        mean=middle[0],
+        deviation=middle[1],
+        places=arguments.places,
+        last=arguments.last,
     )
     write(module, arguments.output, (3, arguments.side, arguments.side))  # takes grey ones, too
 

@@ -66,7 +66,8 @@ class PublicModule:
             levels=levels,
             probe=(first.double() / size).float().numpy(),
         )
-        self._require_use_to_a_generator(first)
+        self._said = first
+        self._require_use_to_a_generator()
 
     def one_by_one(self, records: Tensor) -> Tensor:
         """What the module says of each record, each in a batch of its own.
@@ -109,8 +110,19 @@ class PublicModule:
         return torch.stack(said)
 
     def to(self, device: torch.device) -> PublicModule:
-        """The same, which from now on runs on a device."""
-        self._module.to(device)
+        """The same, which from now on runs on a device, for batches.
+
+        Channels lie side by side there, which halves the time of convolutions; but not of a module
+        that cannot have it so, because it looks at its numbers without regard to how they lie.
+        """
+        self._module.to(device=device, memory_format=torch.channels_last)
+        try:
+            said = self(self._probe.to(device)).detach().cpu()
+            alike = self._is_near(said[0])
+        except ModuleError:
+            alike = False
+        if not alike:
+            self._module.to(memory_format=torch.contiguous_format)
         return self
 
     def __call__(self, records: Tensor) -> Tensor:
@@ -159,12 +171,17 @@ class PublicModule:
             )
         return said.reshape(len(records), -1).float()
 
-    def _require_use_to_a_generator(self, alone: Tensor) -> None:
+    def _is_near(self, said: Tensor) -> bool:
+        """Whether that is what it says of the probe by itself."""
+        alone = self._said
+        same = said.shape == alone.shape
+        return same and bool((said - alone).norm() <= _NEARLY * alone.norm())
+
+    def _require_use_to_a_generator(self) -> None:
         """Refuse before hours of work what the generator could not follow."""
         with torch.enable_grad():
             said = self(torch.cat([self._probe, 1 - self._probe]).requires_grad_())
-        same = said.shape[1:] == alone.shape
-        if not (same and (said[0].detach() - alone).norm() <= _NEARLY * alone.norm()):
+        if not self._is_near(said[0].detach()):
             raise ModuleError(
                 f"{self._path}: what it says of an image depends on the others in the batch"
             )

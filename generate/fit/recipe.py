@@ -34,8 +34,8 @@ COSINE, CONSTANT = "cosine", "constant"
 SCHEDULES: Final = (COSINE, CONSTANT)
 """What the learning rate does; the first one is taken if nothing is said."""
 _OWN_CODE: Final = TEMPLATES, GALLERY, KNOTS
-OF_A_GALLERY: Final = {"steps": 600, "batch": 50, "learning_rate": 0.1}
-"""Through a large network few images go in a step."""
+OF_A_GALLERY: Final = {"steps": 4000, "batch": 100, "learning_rate": 0.1}
+"""Through a large network few images go in a step, and each of many images has to be in some."""
 USUAL_CODE: Final = 10
 _MOST_CODE: Final = 1000
 

@@ -75,4 +75,10 @@ def train_composed(
     generator = untrained(
         lambda: new_generator(settings.generator, schema, settings.code), settings.seed
     )
-    return approach(generator.to(place), objective, settings, place)
+    return approach(
+        generator.to(place),
+        objective,
+        settings,
+        place,
+        as_near_as_noise=settings.objective == RUNNING,
+    )

@@ -10,7 +10,7 @@ normal at the start, times an amplitude: the smaller, the higher the frequency (
 "Relations Between the Statistics of Natural Images and the Response Properties of Cortical Cells"),
 and for colours smaller than for brightness. Steps of one size in the coefficients change an image
 where photographs differ, and hardly by noise of single pixels (as in Olah, Mordvintsev and Schubert
-2017, "Feature Visualization"). An image that is taken may be moved by two pixels, and in colour
+2017, "Feature Visualization"). An image that is taken may be moved a little, and in colour
 mirrored: it shows the same thing. Grey images may be of letters, or of a body's left side.
 """
 
@@ -31,8 +31,8 @@ from ...common.schema.image import COLOUR, GREY, ImageSchema
 from .networks.spec import require_form
 from .prior import cosines
 
-# A file of a gallery holds coefficients: what follows, up to how far images are moved, is part of
-# its format.
+# A file of a gallery holds coefficients: what follows, up to the weights of colours, is part of its
+# format.
 _FALLING: Final = 2.0
 """Amplitudes fall as this power of the frequency, faster than those of photographs: steps follow
 what is seen from afar before they follow the noise."""
@@ -46,8 +46,8 @@ _MIDDLE: Final = 0.47
 _OPPONENTS: Final = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
 _VIVID: Final = 1.0, 0.3, 0.12
 """How much images have of brightness, of yellow against blue, and of purple against green."""
-_SHIFT: Final = 2
-"""Pixels that an image is moved by at the most, along either side."""
+_USUAL_SHIFT: Final = 1 / 8
+"""Of a side, by which an image is moved at the most, along either."""
 _USUAL_IMAGES: Final = 2000
 _MOST_IMAGES: Final = 1 << 16
 """Of all classes."""
@@ -62,6 +62,8 @@ class GallerySpec:
         classes: number of classes.
         images: of each class.
         channels: of an image, 1 or 3.
+        shift: pixels that an image is moved by at the most, along either side; earlier files do not
+            say it.
 
     Raises:
         GeneratorError: a number is out of its range.
@@ -71,17 +73,19 @@ class GallerySpec:
     classes: int
     images: int
     channels: int = GREY
+    shift: int = 2
 
     def __post_init__(self) -> None:
         require_form(self.side, self.classes, self.channels)
-        if not 1 <= self.images * self.classes <= _MOST_IMAGES:
+        if not (1 <= self.images * self.classes <= _MOST_IMAGES and 0 <= self.shift < self.side):
             raise GeneratorError("the generator's description is out of range")
 
     @classmethod
     def of(cls, schema: ImageSchema) -> GallerySpec:
         """A gallery of as many images as there are usually, over all classes."""
         classes = len(schema.classes)
-        return cls(schema.side, classes, -(-_USUAL_IMAGES // classes), schema.channels)
+        images, shift = -(-_USUAL_IMAGES // classes), round(_USUAL_SHIFT * schema.side)
+        return cls(schema.side, classes, images, schema.channels, shift)
 
     @property
     def code(self) -> int:
@@ -124,7 +128,7 @@ class Gallery(nn.Module):
         own, shared = self.waves[classes[:, None], which], _COMMON * self.shared[classes]
         images = self._shown((own + shared).flatten(0, 1)).clamp(0.0, 1.0)
         mirrored = (code[..., 1].flatten() < 0) & (self.spec.channels == COLOUR)
-        moves = _place(code[..., 2:], 2 * _SHIFT + 1) - _SHIFT
+        moves = _place(code[..., 2:], 2 * self.spec.shift + 1) - self.spec.shift
         return _laid(images, mirrored, moves.flatten(0, 1)).reshape(*code.shape[:2], -1)
 
     def _shown(self, waves: Tensor) -> Tensor:

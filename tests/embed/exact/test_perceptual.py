@@ -18,7 +18,7 @@ import pytest
 import torch
 import yaml
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DataError, MergeError, ModuleError, SchemaError
@@ -53,6 +53,27 @@ def network(file: Path) -> Convolutions:
 @pytest.fixture
 def module(network: Convolutions, file: Path) -> PublicModule:
     return load_module(file, SHAPE)
+
+
+class Viewed(Convolutions):
+    """Looks at numbers as if they lay one channel behind another, and fails where they do not."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        said: Tensor = self.layers(x)
+        return said.view(len(said), -1)
+
+
+@pytest.mark.parametrize(("kind", "beside"), [(Convolutions, True), (Viewed, False)])
+def test_channels_lie_side_by_side_for_batches_where_a_module_can_have_it_so(
+    kind: type[nn.Module], beside: bool, file: Path
+) -> None:
+    write_module(kind(), file)
+    before, after = load_module(file, SHAPE), load_module(file, SHAPE).to(torch.device("cpu"))
+    weights = [weight for weight in after._module.parameters() if weight.dim() == 4]
+    assert weights
+    assert all(one.is_contiguous(memory_format=torch.channels_last) for one in weights) == beside
+    records = torch.from_numpy(draw_records(5)[0]).float() / 255
+    assert torch.allclose(after(records), before(records), atol=1e-5)
 
 
 def by_definition(network: nn.Module, records: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from dpntk.common.errors import GeneratorError
 from dpntk.common.features.rff import RandomFourierFeatures
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
 from dpntk.generate.fit.descent import untrained
 from dpntk.generate.fit.settings import TrainingSettings
@@ -87,16 +89,30 @@ def test_a_file_says_all_of_it(gallery: Gallery) -> None:
     assert torch.equal(again(code, torch.arange(3)), gallery(code, torch.arange(3)))
 
 
+def test_an_earlier_file_does_not_say_how_far_images_are_moved() -> None:
+    """Its images are moved by up to two pixels, as they were when it was written."""
+    described_then = {name: said for name, said in SPEC.to_json().items() if name != "shift"}
+    make, _ = generator_from({"generator": "gallery", "spec": described_then})
+    assert isinstance(found := make(), Gallery)
+    assert found.spec.shift == 2
+
+
+@pytest.mark.parametrize(("side", "shift"), [(32, 4), (64, 8), (28, 4), (8, 1)])
+def test_images_are_moved_by_an_eighth_of_a_side(side: int, shift: int) -> None:
+    schema = ImageSchema(side, ("a", "b"), Origin.FORMAT, Origin.DECLARED, channels=3)
+    assert GallerySpec.of(schema).shift == shift
+
+
 @pytest.mark.parametrize("which", ["atelier", ["gallery"], 3])
 def test_a_file_of_another_generator_is_refused(which: object) -> None:
     with pytest.raises(GeneratorError, match="not one that this dpntk knows"):
         generator_from({"generator": which, "spec": SPEC.to_json()})
 
 
-@pytest.mark.parametrize("images", [0, 40_000])
-def test_no_gallery_is_empty_or_endless(images: int) -> None:
+@pytest.mark.parametrize("wrong", [{"images": 0}, {"images": 40_000}, {"shift": 9}, {"shift": -1}])
+def test_no_gallery_is_empty_or_endless_or_moved_out_of_sight(wrong: dict[str, int]) -> None:
     with pytest.raises(GeneratorError, match="out of range"):
-        replace(SPEC, images=images)
+        replace(SPEC, **wrong)
 
 
 def values(release: Release, records: Tensor) -> Tensor:
