@@ -161,7 +161,7 @@ def test_features_of_a_module_are_given_to_a_gallery(dpntk: Command, data: Path)
     assert made.code == 0, made.stderr
     settings = json.loads(Path("synthetic/provenance.json").read_text())["training"]["settings"]
     chosen = [settings[name] for name in ("generator", "objective", "steps", "batch")]
-    assert chosen == ["gallery", "running", 60, 50]
+    assert chosen == ["gallery", "running", 60, 100]
     assert dpntk("generate", "--from", "synthetic", "-n", 40, "-o", "more").code == 0
     for folder in ("synthetic", "more"):
         with np.load(f"{folder}/images.npz") as archive:

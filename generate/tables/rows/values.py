@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....common.schema.column import Column, ColumnKind
+from ....common.schema.column import Column, ColumnKind, Transform
 from ....common.schema.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
 from ....common.schema.table import LEVELS, TableSchema
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 Values = dict[str, NDArray[Any]]
 """Name of a column to its values: numbers (float64, NaN where missing), or codes (int64), `MISSING`
 where missing."""
+
+_APART: Final = 2.0**-23
+"""A record tells parts of a range apart that are so large: its values are 0..1."""
 
 
 def values_of(
@@ -42,7 +46,7 @@ def values_of(
         match block.encoding:
             case NumericEncoding():
                 share = part[:, 0].astype(np.float64).clip(0, 1)
-                numbers = stored(column, block.encoding.at(share))
+                numbers = stored(column, _without_noise(column, block.encoding.at(share)))
                 missing = part[:, -1] > 0.5 if block.missing_place else np.zeros(len(part), bool)
                 values[column.name] = np.where(missing, np.nan, numbers)
             case CategoryEncoding():
@@ -52,6 +56,21 @@ def values_of(
     if schema.label_column is not None:
         values[schema.label_column.name] = labels.copy()
     return values
+
+
+def _without_noise(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers without digits that a record of 32 bits does not tell apart: 12, not 11.9999997.
+
+    Bounds stay what they are, and so do numbers that are rounded anyway or are on another scale.
+    """
+    assert column.lower is not None
+    assert column.upper is not None
+    width = column.upper - column.lower
+    if column.granule is not None or column.transform is not Transform.NONE or width <= 0:
+        return values
+    digits = math.floor(-math.log10(width * _APART))
+    inside = (column.lower < values) & (values < column.upper)
+    return np.where(inside, values.round(digits).clip(column.lower, column.upper), values)
 
 
 def records_of(schema: TableSchema, values: Values) -> NDArray[np.float32]:

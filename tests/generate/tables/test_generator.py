@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from dpntk.common.errors import GeneratorError
+from dpntk.common.schema.column import Column, ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.generate import load_generator
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
+from dpntk.generate.tables.rows.values import values_of
 from dpntk.generate.tables.sampling import RowModel, draw_rows
 from tests.helpers.tables import PEOPLE, random_generator, random_marginals, require_valid, schemas
 
@@ -109,3 +111,17 @@ def test_csv_reads_back_with_the_types_of_the_source(tmp_path: Path) -> None:
     assert found.names == ["age", "pay", "grade", "town", "ill"]
     assert found.field("age").type == pa.int64()
     assert found.field("pay").type == pa.float64()
+
+
+def test_numbers_have_no_digits_that_a_record_cannot_tell_apart() -> None:
+    """Of 32 bits: 12 of 3 to 20 lies a ten-millionth beside it; bounds are what they are."""
+    number = Column("x", ColumnKind.CONTINUOUS, "float64", 0.0253251, 18.3)
+    label = Column("y", ColumnKind.CATEGORICAL, "string", categories=("a", "b"))
+    schema = TableSchema((number, label), "y")
+    (block,) = blocks_of(schema)
+    wanted = np.array([0.0253251, 12.0, 3.25, 1 / 3, 18.3])
+    records = np.zeros((len(wanted), schema.record_size), np.float32)
+    assert isinstance(block.encoding, NumericEncoding)
+    records[:, 0] = block.encoding.share(wanted)
+    found = values_of(schema, records, np.zeros(len(wanted), int))["x"].tolist()
+    assert found == [0.0253251, 12.0, 3.25, 0.33333, 18.3]
