@@ -31,6 +31,7 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from torch import Tensor
 
 from ...common.console import progress
@@ -308,26 +309,32 @@ def _most_likely(
     overlap, around = torch.from_numpy(columns.overlap), torch.from_numpy(shares)
     curvature = torch.stack([one.curvature for one in evidence])
     slope = torch.stack([one.slope for one in evidence])
-    logits = start.clone().requires_grad_()
-    optimiser = torch.optim.LBFGS([logits], max_iter=_STEPS, line_search_fn="strong_wolfe")
 
-    def found() -> Tensor:
+    def shares_by(logits: Tensor) -> Tensor:
         parts = (logits[0] + logits[1:] + never).split(columns.sizes, dim=1)
         return torch.cat([part.softmax(dim=1) for part in parts], dim=1)
 
-    def loss() -> Tensor:
-        optimiser.zero_grad()
-        now = found()
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = torch.from_numpy(values).view_as(start).requires_grad_()
+        now = shares_by(logits)
         off = (now - around) @ overlap
         towards = torch.einsum("ci,cij->cj", off, curvature) / 2 - slope
         total = (towards * off).sum() + (precision * (seen - now).square().sum(dim=1)).sum() / 2
         for marginal, part in zip(noisy, logits.split(columns.sizes, dim=1), strict=True):
             total = total + _prior(marginal, part)
-        torch.autograd.backward(total)
-        return total.detach()
+        (slopes,) = torch.autograd.grad(total, logits)
+        return float(total.detach()), slopes.flatten().numpy()
 
-    optimiser.step(loss)
-    return found().detach().numpy(), logits.detach()
+    # That of torch takes a second to import.
+    least = minimize(
+        loss,
+        start.flatten().numpy(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _STEPS, "maxcor": _STEPS},
+    )
+    logits = torch.from_numpy(least.x).view_as(start)
+    return shares_by(logits).numpy(), logits
 
 
 def _prior(marginal: ColumnMarginal, logits: Tensor) -> Tensor:
