@@ -115,15 +115,19 @@ class PublicModule:
         Channels lie side by side there, which halves the time of convolutions; but not of a module
         that cannot have it so, because it looks at its numbers without regard to how they lie.
         """
-        self._module.to(device=device, memory_format=torch.channels_last)
-        try:
-            said = self(self._probe.to(device)).detach().cpu()
-            alike = self._is_near(said[0])
-        except ModuleError:
-            alike = False
-        if not alike:
+        self._module.to(device)
+        if not self._can_lie_side_by_side(device):
             self._module.to(memory_format=torch.contiguous_format)
         return self
+
+    def _can_lie_side_by_side(self, device: torch.device) -> bool:
+        """Lay channels so, and see whether the module says what it did."""
+        try:
+            self._module.to(memory_format=torch.channels_last)
+            said = self(self._probe.to(device)).detach().cpu()
+        except (ModuleError, RuntimeError):  # of weights with five dimensions
+            return False
+        return self._is_near(said[0])
 
     def __call__(self, records: Tensor) -> Tensor:
         """What the module says of a batch, differentiably, in floating point.

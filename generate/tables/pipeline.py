@@ -46,7 +46,7 @@ def fit_table(
     if not isinstance(release.schema, TableSchema):
         raise GeneratorError("the release is of images, not of a table")
     schema = release.schema
-    choose_device(device)
+    choose_device(device)  # it has to be there, needed or not
     parts = KNOTS, WEIGHTED
     if isinstance(settings, ComposedSettings):
         parts = settings.generator, settings.objective

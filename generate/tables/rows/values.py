@@ -46,7 +46,7 @@ def values_of(
         match block.encoding:
             case NumericEncoding():
                 share = part[:, 0].astype(np.float64).clip(0, 1)
-                numbers = stored(column, _without_noise(column, block.encoding.at(share)))
+                numbers = stored(column, _told_apart(column, block.encoding.at(share)))
                 missing = part[:, -1] > 0.5 if block.missing_place else np.zeros(len(part), bool)
                 values[column.name] = np.where(missing, np.nan, numbers)
             case CategoryEncoding():
@@ -58,7 +58,7 @@ def values_of(
     return values
 
 
-def _without_noise(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _told_apart(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers without digits that a record of 32 bits does not tell apart: 12, not 11.9999997.
 
     Bounds stay what they are, and so do numbers that are rounded anyway or are on another scale.

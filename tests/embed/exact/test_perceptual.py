@@ -63,7 +63,19 @@ class Viewed(Convolutions):
         return said.view(len(said), -1)
 
 
-@pytest.mark.parametrize(("kind", "beside"), [(Convolutions, True), (Viewed, False)])
+class Deep(Convolutions):
+    """Has weights of five dimensions, which know no such order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1, 1, 1, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        said: Tensor = self.layers(x)
+        return said * self.scale[0]
+
+
+@pytest.mark.parametrize(("kind", "beside"), [(Convolutions, True), (Viewed, False), (Deep, False)])
 def test_channels_lie_side_by_side_for_batches_where_a_module_can_have_it_so(
     kind: type[nn.Module], beside: bool, file: Path
 ) -> None:
