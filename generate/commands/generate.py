@@ -104,7 +104,7 @@ _FOR_TABLES = TableSettings()
     "--steps", type=count_from(1),
     help="Training steps, at most: towards mean images there are no more as soon as noise explains "
     f"the distance [default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
-    f"{GALLERY} {OF_A_GALLERY['steps']}; for tables, where a network is trained, "
+    f"{GALLERY} {OF_A_GALLERY['steps']}, likewise; for tables, where a network is trained, "
     f"{_FOR_TABLES.steps}]",
 )  # fmt: skip
 @click.option(

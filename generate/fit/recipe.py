@@ -36,6 +36,11 @@ SCHEDULES: Final = (COSINE, CONSTANT)
 _OWN_CODE: Final = TEMPLATES, GALLERY, KNOTS
 OF_A_GALLERY: Final = {"steps": 4000, "batch": 100, "learning_rate": 0.1}
 """Through a large network few images go in a step, and each of many images has to be in some."""
+_MUCH_NOISE: Final = 0.06
+"""Where the noise on a class's mean feature, squared, is more, a gallery is trained for fewer
+steps: its pixels are many, and would follow it."""
+_SHORTER: Final = 0.6
+"""The power of how much more, by which there are fewer."""
 USUAL_CODE: Final = 10
 _MOST_CODE: Final = 1000
 
@@ -193,8 +198,16 @@ def composed(
         chosen.pop("code", None)
     numbers = {field.name: getattr(usual, field.name) for field in fields(TrainingSettings)}
     if generator == GALLERY:
-        numbers |= OF_A_GALLERY
+        numbers |= OF_A_GALLERY | {"steps": gallery_steps(release)}
     return ComposedSettings(**{**numbers, **chosen})
+
+
+def gallery_steps(release: Release) -> int:
+    """For how many steps a gallery is trained on a release if nobody says."""
+    noise = release.noise_per_coordinate * len(release.schema.classes)
+    most, square = int(OF_A_GALLERY["steps"]), noise**2 * release.feature_map.dimension
+    share: float = (_MUCH_NOISE / max(square, _MUCH_NOISE)) ** _SHORTER
+    return max(1, round(most * share))
 
 
 def kind_of(release: Release) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
 from dpntk.generate.fit.descent import untrained
+from dpntk.generate.fit.recipe import gallery_steps
 from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.generate.images.gallery import Gallery, GallerySpec
 from dpntk.generate.images.generators import described, generator_from
@@ -160,6 +162,22 @@ def test_what_noise_adds_is_its_expectation(fourier: Release) -> None:
     own = left - common[:, None]
     drawn = np.square(common).sum(-1) + 3 * np.square(own).sum(-1).mean(-1)
     assert objective.noise_floor == pytest.approx(drawn.mean(), rel=0.02)
+
+
+def test_with_more_noise_there_are_fewer_steps(fourier: Release) -> None:
+    """As long as it is little, it does not matter how much; then the more, the fewer."""
+    guarantee = fourier.guarantee
+
+    def steps(square: float) -> int:
+        """With so much noise on a class's mean feature, squared."""
+        on_each = math.sqrt(square / fourier.feature_map.dimension) / CLASSES
+        known = replace(guarantee, sigma=on_each * guarantee.records)
+        return gallery_steps(replace(fourier, guarantee=known))
+
+    assert steps(1e-9) == steps(0.0599) == 4000
+    assert steps(0.12) == round(4000 / 2**0.6)
+    assert steps(1.0) == round(4000 * 0.06**0.6)
+    assert steps(1e12) == 1
 
 
 def test_its_images_become_what_a_release_says(fourier: Release) -> None:
