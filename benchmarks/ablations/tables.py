@@ -35,10 +35,9 @@ from dpntk.evaluate.tables.utility import evaluate_tables
 from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
 from dpntk.generate.tables import reweighting
-from dpntk.generate.tables.columns import likely_columns
-from dpntk.generate.tables.marginals import marginals_of, with_levels
+from dpntk.generate.tables.marginals import marginals_of
 from dpntk.generate.tables.moves import resample
-from dpntk.generate.tables.refinement import refinement_of
+from dpntk.generate.tables.pipeline import model_of_columns
 from dpntk.generate.tables.sampling import RowModel, corrected_rows, draw_rows
 from dpntk.generate.tables.training import train_table
 from dpntk.release import PrivacyParameters, Release, open_release, release
@@ -132,12 +131,10 @@ def released(train: Path, schema: TableSchema, features: FeatureOptions, eps: fl
 
 def model_of(release: Release, variant: Variant) -> RowModel:
     """What the rows of a variant are drawn from: of a network, unless they are refined."""
+    if variant.refined and (known := model_of_columns(release, SEED)) is not None:
+        return known
     schema = release.schema
     assert isinstance(schema, TableSchema)
-    refinement = refinement_of(release) if variant.refined else None
-    if refinement is not None:
-        columns = with_levels(likely_columns(release, SEED), release)
-        return RowModel(schema, marginals=columns, refinement=refinement)
     network = train_table(release, TableSettings(**{"seed": SEED, **variant.settings})).generator
     marginals = marginals_of(pooled_mean(release), release.feature_map, schema)
     marginals = marginals if variant.matched else ()

@@ -102,8 +102,9 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),
-    help="Training steps, at most: towards mean images there are no more as soon as noise explains "
-    f"the distance [default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
+    help="Training steps, at most: towards mean images, and of a gallery through a module, there "
+    "are no more as soon as noise explains the distance "
+    f"[default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
     f"{GALLERY} {OF_A_GALLERY['steps']}, likewise; for tables, where a network is trained, "
     f"{_FOR_TABLES.steps}]",
 )  # fmt: skip

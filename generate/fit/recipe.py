@@ -204,8 +204,7 @@ def composed(
 
 def gallery_steps(release: Release) -> int:
     """For how many steps a gallery is trained on a release if nobody says."""
-    noise = release.noise_per_coordinate * len(release.schema.classes)
-    most, square = int(OF_A_GALLERY["steps"]), noise**2 * release.feature_map.dimension
+    most, square = int(OF_A_GALLERY["steps"]), release.blur**2 * release.feature_map.dimension
     share: float = (_MUCH_NOISE / max(square, _MUCH_NOISE)) ** _SHORTER
     return max(1, round(most * share))
 

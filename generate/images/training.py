@@ -72,8 +72,7 @@ def usual_settings(release: Release) -> TrainingSettings:
 
 def _clear(release: Release) -> float:
     """1, or less where there is more noise than `_CLEAR`."""
-    blur = release.noise_per_coordinate * len(release.schema.classes)
-    return _CLEAR / blur if blur > _CLEAR else 1.0
+    return _CLEAR / release.blur if release.blur > _CLEAR else 1.0
 
 
 def train(

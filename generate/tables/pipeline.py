@@ -7,7 +7,7 @@ import torch
 from ...common.errors import GeneratorError
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
-from ...release.file.model import OpenedRelease
+from ...release.file.model import OpenedRelease, Release
 from ..fit.descent import Training
 from ..fit.recipe import KNOTS, PERCEPTRON, WEIGHTED, ComposedSettings
 from ..fit.settings import TableSettings
@@ -50,11 +50,9 @@ def fit_table(
     parts = KNOTS, WEIGHTED
     if isinstance(settings, ComposedSettings):
         parts = settings.generator, settings.objective
-    refinement = refinement_of(release) if parts == (KNOTS, WEIGHTED) else None
-    if refinement is not None:  # a network would have no say in any row
-        columns = with_levels(likely_columns(release, settings.seed), release)
-        model = RowModel(schema, marginals=columns, refinement=refinement)
-        return None, SavedTableGenerator(model, release.class_weights, origin_of(opened, settings))
+    usual = parts == (KNOTS, WEIGHTED)
+    if usual and (known := model_of_columns(release, settings.seed)) is not None:
+        return None, SavedTableGenerator(known, release.class_weights, origin_of(opened, settings))
     training: Training[RowGenerator]
     if isinstance(settings, ComposedSettings):
         training = train_composed(release, settings, device=device)
@@ -70,3 +68,25 @@ def fit_table(
         model = RowModel(schema, network, marginals, reweighting)
     origin = origin_of(opened, settings, training, network.spec)
     return training, SavedTableGenerator(model, release.class_weights, origin)
+
+
+def model_of_columns(release: Release, seed: int) -> RowModel | None:
+    """What rows are drawn from where a release says columns, and how they go together.
+
+    A network would have no say in any row.
+
+    Guarantee:
+        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        release: of a table.
+        seed: of what is left to chance in finding columns.
+
+    Returns:
+        The model; None if the release's features are of another kind.
+    """
+    refinement = refinement_of(release)
+    if refinement is None:
+        return None
+    columns = with_levels(likely_columns(release, seed), release)
+    return RowModel(refinement.schema, marginals=columns, refinement=refinement)

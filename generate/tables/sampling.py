@@ -161,6 +161,7 @@ def _unarranged(model: RowModel, random: torch.Generator, chances: np.random.Gen
     rows = corrected_rows(model.generator, marginals, random)
 
     def chosen(label: int, wanted: int) -> NDArray[np.float32]:
+        # A network beside an arrangement is in earlier files alone.
         pooled = refinement is not None and not refinement.swaps(label)
         if reweighting is None or pooled:
             return rows(label, wanted)

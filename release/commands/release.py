@@ -88,11 +88,10 @@ def command(
         f"released {output}: epsilon {promised(promise.epsilon)}, delta {promised(promise.delta)}, "
         f"{promise.adjacency.value}, m {promise.records:,}, sigma {promise.sigma:.4g} on every sum"
     )
-    blur = made.noise_per_coordinate * len(made.schema.classes)
-    if blur >= 1:
+    if made.blur >= 1:
         warning(
-            f"the noise of a class's mean ({blur:.2g}) exceeds all that it can show (1): nothing "
-            "will be learnt from this release; 'dpntk plan' says what would be enough"
+            f"the noise of a class's mean ({made.blur:.2g}) exceeds all that it can show (1): "
+            "nothing will be learnt from this release; 'dpntk plan' says what would be enough"
         )
     if promise.total_releases > 1:
         console.print(

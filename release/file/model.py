@@ -151,6 +151,11 @@ class Release(Outlined):
         return self.guarantee.sigma / self.guarantee.records
 
     @property
+    def blur(self) -> float:
+        """Likewise, of a class's mean feature if classes are equally frequent."""
+        return self.noise_per_coordinate * len(self.schema.classes)
+
+    @property
     def noise_norm(self) -> float:
         """Expected Frobenius norm of the noise in `embedding`."""
         return self.noise_per_coordinate * math.sqrt(self.embedding.size)

@@ -46,7 +46,7 @@ def values_of(
         match block.encoding:
             case NumericEncoding():
                 share = part[:, 0].astype(np.float64).clip(0, 1)
-                numbers = stored(column, _told_apart(column, block.encoding.at(share)))
+                numbers = stored(column, _told_apart(block.encoding, block.encoding.at(share)))
                 missing = part[:, -1] > 0.5 if block.missing_place else np.zeros(len(part), bool)
                 values[column.name] = np.where(missing, np.nan, numbers)
             case CategoryEncoding():
@@ -58,19 +58,17 @@ def values_of(
     return values
 
 
-def _told_apart(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _told_apart(encoding: NumericEncoding, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers without digits that a record of 32 bits does not tell apart: 12, not 11.9999997.
 
     Bounds stay what they are, and so do numbers that are rounded anyway or are on another scale.
     """
-    assert column.lower is not None
-    assert column.upper is not None
-    width = column.upper - column.lower
-    if column.granule is not None or column.transform is not Transform.NONE or width <= 0:
+    column, (lower, upper) = encoding.column, encoding.bounds
+    if column.granule is not None or column.transform is not Transform.NONE or lower >= upper:
         return values
-    digits = math.floor(-math.log10(width * _APART))
-    inside = (column.lower < values) & (values < column.upper)
-    return np.where(inside, values.round(digits).clip(column.lower, column.upper), values)
+    digits = math.floor(-math.log10((upper - lower) * _APART))
+    inside = (lower < values) & (values < upper)
+    return np.where(inside, values.round(digits).clip(lower, upper), values)
 
 
 def records_of(schema: TableSchema, values: Values) -> NDArray[np.float32]:

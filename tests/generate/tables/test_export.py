@@ -204,14 +204,20 @@ def test_a_file_without_what_rows_are_made_from_is_refused(
     whole = load_file(path)
     with safe_open(path, "numpy") as file:
         said = file.metadata()
+    description = json.loads(said["dpntk"])
+    del description["arrangement"]
+    of_no_features = {"dpntk": json.dumps(description)}
     without = {name: array for name, array in whole.items() if not name.startswith("arrangement.")}
+    unmapped = {name: array for name, array in whole.items() if ".map." not in name}
     noisy = whole | {"marginals.noise": np.full(2, 0.1)}
-    for stored, message in (
-        (without, "nothing that its rows could be made from"),
-        (noisy, "nothing that its rows could be made from"),
-        (whole | {"by_class": np.zeros(2, np.float32)}, "weights do not fit"),
+    for stored, says, message in (
+        (without, said, "nothing that its rows could be made from"),
+        (noisy, said, "nothing that its rows could be made from"),
+        (whole | {"by_class": np.zeros(2, np.float32)}, said, "weights do not fit"),
+        (whole, of_no_features, "do not fit"),
+        (unmapped, of_no_features, "cannot be arranged"),
     ):
-        save_file(stored, path, said)
+        save_file(stored, path, says)
         with pytest.raises(GeneratorError, match=message):
             load_generator(path)
 
