@@ -13,6 +13,7 @@ import numpy as np
 
 from ..common.console import notice
 from ..common.errors import DataError, SchemaError
+from ..common.features.marginals import MOST_CELLS
 from ..common.outline import Outlined
 from ..common.schema.column import (
     DATE_DTYPES,
@@ -52,7 +53,7 @@ _MOST_DECIMALS: Final = 4
 _SPREAD: Final = 20
 _LARGE: Final = 1000
 """Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
-logarithmic scale."""
+logarithmic scale; and so are whole numbers, counts most often, where not each has a cell."""
 
 
 @dataclass(repr=False)
@@ -211,7 +212,8 @@ class _Seen(Outlined):
     def _transform(self) -> Transform:
         spread = self.upper - self.lower
         offset = self.total / self.count - self.lower
-        if self.lower < 0 or spread < _LARGE or offset > spread / _SPREAD:
+        least = MOST_CELLS if self.whole else _LARGE
+        if self.lower < 0 or spread < least or offset > spread / _SPREAD:
             return Transform.NONE
         return Transform.LOG1P
 

@@ -149,6 +149,22 @@ class MomentFeatures:
             found[self.places[place]] = times
         return found
 
+    @cached_property
+    def possible(self) -> Tensor:
+        """A projection Q onto what z can be, float64 (k, k).
+
+        The indicators of a column add up to as much as those of any other, and as the constant,
+        but for what each is times. So Q P Q takes off noisy products P what is noise alone: of two
+        columns with two categories each three quarters.
+        """
+        never = torch.zeros(self.factors, len(self.categories), dtype=torch.float64)
+        never[0] = -INDICATOR / CONSTANT
+        for column, (first, _) in enumerate(self.categories):
+            never[self.places[first], column] = 1.0
+        basis, _ = torch.linalg.qr(never)
+        found: Tensor = torch.eye(self.factors, dtype=torch.float64) - basis @ basis.T
+        return found
+
     def aiming_at(self, place: int) -> MomentFeatures:
         """The same products with a number as the target.
 

@@ -13,8 +13,10 @@ it has to come from the mean feature as a whole: values are replaced (`resample`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -37,8 +39,8 @@ from ..output.generator_file import Arrays, arrays_of_map
 from .marginal_matching import make_whole
 from .marginals import is_noise
 from .moves.conditioned import Given, Moves, Pool
-from .moves.correlations import ReleasedMoments
 from .moves.counts import ReleasedCounts
+from .moves.departures import Departure, ReleasedMoments
 from .moves.relu_features import Goal, ShallowTangents, has_shallow_tangents
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
@@ -156,12 +158,41 @@ class Refinement:
         blocks = blocks_of(self.schema)
         return Goal(self._tangents, blocks, of_main, noise / parts.main_weight, moments, counts)
 
+    def departures(self, rows: Rows) -> dict[int, Departure]:
+        """How columns go together in each class, by its label.
+
+        Of classes whose rows exchange values, if there are several, and if a release says so.
+
+        Args:
+            rows: see `draw`.
+        """
+        labels = [label for label in range(len(self.mean)) if self.swaps(label)]
+        found = {}
+        for label in labels if len(labels) > 1 else ():
+            moments = self.goal(label).moments
+            if moments is not None:
+                found[label] = Departure.of(moments, self._whole(rows, label, _USUAL_ROWS))
+        return found
+
+    def _whole(self, rows: Rows, label: int, count: int) -> Tensor:
+        """Rows of independent columns, each with one category of each column."""
+        made = rows(label, count)
+        make_whole(made, self.schema)
+        return torch.from_numpy(made)
+
     def _moves(
-        self, label: int, goal: Goal, records: Tensor, random: np.random.Generator, each: Each
+        self,
+        label: int,
+        records: Tensor,
+        departures: Mapping[int, Departure],
+        random: np.random.Generator,
+        each: Each,
     ) -> Moves:
         """What puts rows of a class together; of a drowned one, they are first as all rows are."""
+        goal = self.goal(label)
         if self.swaps(label):
-            return SwapMoves(goal, random, each)
+            others = [known for other, known in departures.items() if other != label]
+            return SwapMoves(goal, random, each, others)
         of_all = SwapMoves(self.goal_of_all(), random, each)
         if goal.counts is not None:
             of_all.begin(records, lambda units, remark: None)
@@ -172,6 +203,7 @@ class Refinement:
         label: int,
         condition: Condition,
         rows: Rows,
+        departures: Mapping[int, Departure],
         random: np.random.Generator,
         each: Each,
         advance: Advance = lambda units, remark: None,
@@ -182,15 +214,13 @@ class Refinement:
             label: the class.
             condition: that some rows of the class may fulfil.
             rows: see `draw`.
+            departures: likewise.
             random: of all draws.
             each: shares the work.
             advance: is told how far it is.
         """
-        goal = self.goal(label)
-        first = rows(label, _USUAL_ROWS)
-        make_whole(first, self.schema)
-        made = torch.from_numpy(first)
-        moves = self._moves(label, goal, made, random, each)
+        made = self._whole(rows, label, _USUAL_ROWS)
+        moves = self._moves(label, made, departures, random, each)
         moves.begin(made, advance)
         return Pool(moves, made, Given(condition, self.schema, label), random)
 
@@ -201,6 +231,7 @@ class Refinement:
         rows: Rows,
         random: np.random.Generator,
         advance: Advance = lambda units, remark: None,
+        departures: Mapping[int, Departure] = MappingProxyType({}),
     ) -> NDArray[np.float32]:
         """Draw rows of a class.
 
@@ -212,20 +243,20 @@ class Refinement:
                 matter.
             random: of the draw.
             advance: is told how far it is, and at the end how many rows there are.
+            departures: of all classes, by their labels; of this one alone what is known is, if
+                there are none.
 
         Returns:
             float32 (count, record size), in random order.
         """
-        goal = self.goal(label)
-        enough = min(_ENOUGH / max(goal.floor, _ENOUGH / _USUAL_ROWS), _USUAL_ROWS)
+        floor = self.goal(label).floor
+        enough = min(_ENOUGH / max(floor, _ENOUGH / _USUAL_ROWS), _USUAL_ROWS)
         sizes = [max(count, _LEAST_ROWS, round(enough))]
         while sizes[-1] > _MOST_ROWS:
             sizes.append((sizes[-1] + 1) // 2)
-        first = rows(label, sizes.pop())
-        make_whole(first, self.schema)
-        made = torch.from_numpy(first)
+        made = self._whole(rows, label, sizes.pop())
         with one_core_each() as each:
-            moves = self._moves(label, goal, made, random, each)
+            moves = self._moves(label, made, departures, random, each)
             moves.begin(made, advance)
             while sizes:
                 made = torch.cat([made, made])[: sizes.pop()]

@@ -139,9 +139,10 @@ def _values(model: RowModel, count: int, class_weights: NDArray[np.float64], see
             values[name][places] = column
 
     with progress("sampling", count, "rows") as advance:
+        departures = {} if refinement is None else refinement.departures(source)
         for label, places in places_by_class(count, class_weights, _ARRANGED, random):
             if refinement is not None:
-                made = refinement.draw(label, len(places), source, chances, advance)
+                made = refinement.draw(label, len(places), source, chances, advance, departures)
                 spread(made, model.marginals, chances)
                 put(places, label, made)
                 continue
@@ -191,9 +192,10 @@ def _values_under(
     source = _unarranged(model, random, chances)
     parts: list[Values] = []
     with progress("sampling", count, "rows") as advance, one_core_each() as each:
+        departures = refinement.departures(source)
         pools = {
-            int(label): refinement.pool(int(label), condition, source, chances, each, advance)
-            for label in np.flatnonzero(class_weights)
+            label: refinement.pool(label, condition, source, departures, chances, each, advance)
+            for label in np.flatnonzero(class_weights).tolist()
         }
         shares = np.zeros_like(class_weights)
         for label, pool in pools.items():

@@ -116,26 +116,32 @@ def select_pairs(
     enough = min(_KNOWN * of_seen / CONSTANT**2, weights.max())
     numbers = np.arange(k) - 1 < len(moments.numbers)
     least_deviation = _LEAST_DEVIATION * moments.times.numpy()
-    left, doubt = np.zeros((k, k)), np.zeros((k, k))
+    possible = moments.possible.numpy()
+    left, doubt = np.zeros((k, k)), np.zeros((moments.columns, moments.columns))
     counted = np.where(weights >= enough, weights, 0.0)
     for matrix, weight in zip(matrices, counted, strict=True):
         if not weight:
             continue
-        seen = (matrix + matrix.T) / 2
+        seen = possible @ (matrix + matrix.T) @ possible / 2
         mean = seen[0] / (CONSTANT * weight)
         apart = seen / weight - np.outer(mean, mean)
         # What is taken off has noise of its own, the more the farther numbers are from 0.
-        longer = 1 + (mean / CONSTANT) ** 2
-        of_apart = (of_seen / weight) ** 2 * np.outer(longer, longer)
-        least = np.maximum(2 * np.sqrt(2 * of_apart.diagonal()), least_deviation**2)
+        centre = np.eye(k)
+        centre[:, 0] -= mean / CONSTANT
+        of_noise = of_seen / weight * (centre @ possible @ centre.T)
+        of_apart = np.outer(of_noise.diagonal(), of_noise.diagonal()) + of_noise**2
+        least = np.maximum(2 * np.sqrt(of_apart.diagonal()), least_deviation**2)
         deviation = np.sqrt(np.maximum(apart.diagonal(), least))
         scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)
-        size = np.outer(scale, scale)
-        left += weight * (apart**2 - of_apart) / size**2
-        doubt += 2 * (weight * of_apart / size**2) ** 2
+        left += weight * (apart**2 - of_apart) / np.outer(scale, scale) ** 2
+        # Products of a column's categories with all others are not independent of one another.
+        alike = np.square(of_noise / np.outer(scale, scale))
+        of_column = [alike[place, place].sum() for place in moments.places.values()]
+        doubt += 2 * weight**2 * np.outer(of_column, of_column)
     by_chance = NormalDist().inv_cdf(1 - min(count / len(marginals.groups), 0.5))
+    column_of = {first: number for number, first in enumerate(moments.places)}
     place_of = {
-        start: moments.places.get(block.first)
+        start: (column_of.get(block.first), moments.places.get(block.first))
         for block in blocks_of(schema)
         for start in block.starts
     }
@@ -146,8 +152,8 @@ def select_pairs(
             known -= by_chance * np.sqrt(counted**2 @ seen_together.variances)
             scores.append(known)
             continue
-        one, other = (place_of[side.start] for side in group.sides)
-        known = left[one, other].sum() - by_chance * np.sqrt(doubt[one, other].sum())
+        (first, one), (second, other) = (place_of[side.start] for side in group.sides)
+        known = left[one, other].sum() - by_chance * np.sqrt(doubt[first, second])
         scores.append(known * left[one, other].size)
     best = np.argsort(-np.array(scores), kind="stable")[:count]
     return sorted(int(number) for number in best)

@@ -16,8 +16,8 @@ from ....common.features.ntk.layers import Activation, Linear
 from ....common.features.ntk.map import TangentFeatures
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
-from .correlations import ReleasedMoments
 from .counts import Counts, ReleasedCounts
+from .departures import ReleasedMoments
 from .energy import Energy, Pulls
 
 _PAIRS: Final = 1024

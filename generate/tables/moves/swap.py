@@ -20,6 +20,7 @@ and Hinton 2009, "Using fast weights to improve persistent contrastive divergenc
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from ....common.console import Advance
 from ....common.runtime.threads import Each, finish
 from .correlations import Correlations
 from .counts import Counts
+from .departures import Departure
 from .energy import Energy
 from .relu_features import Goal
 
@@ -52,13 +54,21 @@ class SwapMoves:
         goal: what their mean feature should be.
         random: pairs them, and decides.
         each: shares the work.
+        others: how columns of other classes go together.
 
     Attributes:
         counts: the energy of tables of columns, once rows have begun; None if there are none.
     """
 
-    def __init__(self, goal: Goal, random: np.random.Generator, each: Each = map) -> None:
+    def __init__(
+        self,
+        goal: Goal,
+        random: np.random.Generator,
+        each: Each = map,
+        others: Sequence[Departure] = (),
+    ) -> None:
         self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
+        self._others = others
         self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
         self._energies: list[Energy] = []
         self.counts: Counts | None = None
@@ -75,7 +85,7 @@ class SwapMoves:
             self.counts.begin(records, self._goal.blocks, self._random)
             self._energies.append(self.counts)
         if self._goal.moments is not None:
-            self._energies.append(Correlations(self._goal.moments, records))
+            self._energies.append(Correlations(self._goal.moments, records, self._others))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW

@@ -90,6 +90,26 @@ def test_only_what_the_data_left_out_is_unconfirmed(tmp_path: Path) -> None:
         assert drafted.left_out_confirmed == (texts == 500)
 
 
+@pytest.mark.parametrize(
+    ("largest", "often", "scale"),
+    [
+        (150, "0", Transform.LOG1P),
+        (100, "0", Transform.NONE),  # each has a cell of its own
+        (150, "9", Transform.NONE),  # as spread as others are
+        (150, "0.5", Transform.NONE),  # no counts
+        (1500, "0.5", Transform.LOG1P),
+    ],
+)
+def test_skewed_counts_are_drafted_on_a_logarithmic_scale(
+    tmp_path: Path, largest: int, often: str, scale: Transform
+) -> None:
+    """Where there are more than cells, 0 and 1 would have one together."""
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["visits", *[often] * 200, "1", str(largest)]) + "\n")
+    (visits,) = draft_schema(table).schema.columns
+    assert visits.transform is scale
+
+
 def test_private_bounds_confirm_bounds_alone() -> None:
     text = Draft(SCHEMA, ("age", "grade")).to_toml()
     lower, upper = SCHEMA.columns[0].lower, SCHEMA.columns[0].upper

@@ -72,6 +72,22 @@ def test_sums_are_those_of_products_of_columns(tmp_path: Path) -> None:
     assert np.array_equal(np.sum(parts, axis=0), found)
 
 
+@pytest.mark.parametrize("features", [moments(), aimed()], ids=repr)
+def test_what_no_record_can_have_is_projected_away(
+    tmp_path: Path, features: MomentFeatures
+) -> None:
+    """And nothing else is: what is left has as many directions as z has degrees of freedom."""
+    z = features.steps(torch.from_numpy(records_of(tmp_path / "a.csv"))).double()
+    possible = features.possible
+    assert torch.allclose(z @ possible, z)
+    assert torch.allclose(possible @ possible, possible)
+    assert torch.allclose(possible, possible.T)
+    free = features.factors - len(features.categories)
+    assert float(possible.trace()) == pytest.approx(free)
+    numbers = replace(features, categories=(), target=None)
+    assert torch.equal(numbers.possible, torch.eye(numbers.factors, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("features", [moments(), aimed(), aimed(MOST_TIMES)], ids=repr)
 def test_no_record_is_longer_than_its_share_and_none_contradicts_another(
     features: MomentFeatures,

@@ -504,11 +504,12 @@ def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_togethe
     seen(SwapMoves, "begin", lambda _, records, *rest: len(records))
     seen(ResamplingMoves, "begin", those_of_others)
     known, drowned = ("SwapMoves.begin", few_rows), ("ResamplingMoves.begin", few_rows)
-    chosen = [("Reweighting.draw", 0), known]
+    first, second = ("Reweighting.draw", 0), ("Reweighting.draw", 1)
+    both = [first, second, first, known, second, known]  # seen beside one another before
     for noise, wanted in (
-        ((0.001, 0.003), [*chosen, ("Reweighting.draw", 1), known]),
-        ((0.0002, 0.0031), [*chosen, known, drowned]),  # first as rows of all classes
-        ((0.001, 0.0031), [*chosen, ("Reweighting.draw", 1), known]),
+        ((0.001, 0.003), both),
+        ((0.0002, 0.0031), [first, known, known, drowned]),  # first as rows of all classes
+        ((0.001, 0.0031), both),
     ):
         done.clear()
         sampled(changed(saved, refinement=replace(refinement, noise=np.array(noise))))
