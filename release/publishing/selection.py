@@ -29,6 +29,8 @@ _USUAL_DISTANCE: Final = 0.8
 """Of a number from its mean, in standard deviations."""
 _LEAST_DEVIATION: Final = 0.5
 """Numbers that vary less, in steps, are as good as constant."""
+_BY_CHANCE: Final = 0.25
+"""Of the pairs that are chosen, such a part would be out by chance if nothing went together."""
 _LEAST_SHARE: Final = 0.25
 """Of a cell, if columns were independent, as a part of what it had if all were equally frequent."""
 
@@ -86,8 +88,8 @@ def select_pairs(
     How far shares of cells are from products of shares is a sum over cells, the total variation:
     at most, and usually about, the root of the number of cells times the sum of squares. Of
     categories these follow from products; of numbers they are what a linear dependence would make.
-    What noise alone makes of them is taken off, and so many standard deviations of that as the
-    best of so many pairs would reach by chance.
+    What noise alone makes of them is taken off, and so many standard deviations of that as few
+    pairs reach by chance.
 
     Guarantee:
         A function of its arguments, of which `products` and what `together` is an estimate from
@@ -138,7 +140,8 @@ def select_pairs(
         alike = np.square(of_noise / np.outer(scale, scale))
         of_column = [alike[place, place].sum() for place in moments.places.values()]
         doubt += 2 * weight**2 * np.outer(of_column, of_column)
-    by_chance = NormalDist().inv_cdf(1 - min(count / len(marginals.groups), 0.5))
+    chance = _BY_CHANCE * min(count / len(marginals.groups), 0.5)
+    beyond = NormalDist().inv_cdf(1 - chance)
     column_of = {first: number for number, first in enumerate(moments.places)}
     place_of = {
         start: (column_of.get(block.first), moments.places.get(block.first))
@@ -149,11 +152,11 @@ def select_pairs(
     for number, group in enumerate(marginals.groups):
         if together and (seen_together := together.get(number)) is not None:
             known = counted @ seen_together.squares
-            known -= by_chance * np.sqrt(counted**2 @ seen_together.variances)
+            known -= beyond * np.sqrt(counted**2 @ seen_together.variances)
             scores.append(known)
             continue
         (first, one), (second, other) = (place_of[side.start] for side in group.sides)
-        known = left[one, other].sum() - by_chance * np.sqrt(doubt[first, second])
+        known = left[one, other].sum() - beyond * np.sqrt(doubt[first, second])
         scores.append(known * left[one, other].size)
     best = np.argsort(-np.array(scores), kind="stable")[:count]
     return sorted(int(number) for number in best)

@@ -67,11 +67,11 @@ def chosen_with(noise: float, signal: float = 1.0) -> list[list[int]]:
 
 
 def test_a_pair_is_found_where_no_product_by_itself_says_how_large_a_class_is() -> None:
-    """All products together do. Of the large tables some are out by chance, as is expected."""
+    """All products together do. Of two columns of two values a quarter of the noise is left."""
     _, products = table()
-    noise = products[0].max() / 5  # of the constant with itself, in the larger class
+    noise = products[0].max() / 2  # of the constant with itself, in the larger class
     chosen = chosen_with(noise)
-    assert sum(TOGETHER in pairs for pairs in chosen) > 0.75 * DRAWS
+    assert sum(TOGETHER in pairs for pairs in chosen) > 0.9 * DRAWS
 
 
 def test_where_nothing_is_known_no_place_is_better_than_another() -> None:
