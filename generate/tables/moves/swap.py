@@ -31,9 +31,10 @@ from ....common.console import Advance
 from ....common.runtime.threads import Each, finish
 from .correlations import Correlations
 from .counts import Counts
-from .departures import Departure
+from .departures import Departures
 from .energy import Energy
 from .relu_features import Goal
+from .tables import TableDeparture
 
 _WINDOW: Final = 10
 """Rounds after which it is seen whether the distance of the mean features still falls."""
@@ -65,7 +66,7 @@ class SwapMoves:
         goal: Goal,
         random: np.random.Generator,
         each: Each = map,
-        others: Sequence[Departure] = (),
+        others: Sequence[Departures] = (),
     ) -> None:
         self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
         self._others = others
@@ -80,12 +81,17 @@ class SwapMoves:
             records: (n, record size), values 0..1, changed in place.
             advance: is told how near the mean features are.
         """
-        if self._goal.counts is not None:
-            self.counts = Counts(self._goal.counts, records)
+        released = self._goal.counts
+        if released is not None:
+            tables = [other.tables for other in self._others if other.tables is not None]
+            if tables:
+                released = released.by_all_classes(TableDeparture.of(released, records), tables)
+            self.counts = Counts(released, records)
             self.counts.begin(records, self._goal.blocks, self._random)
             self._energies.append(self.counts)
         if self._goal.moments is not None:
-            self._energies.append(Correlations(self._goal.moments, records, self._others))
+            products = [other.products for other in self._others if other.products is not None]
+            self._energies.append(Correlations(self._goal.moments, records, products))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
