@@ -68,12 +68,13 @@ def pooled(own: Look, others: Sequence[Look], mean: Mean) -> Pooled:
     looks = [own, *others]
     seen, known = [look.lacking for look in looks], [look.known for look in looks]
     noises = [look.noise.clamp(min=EXACT) for look in looks]
+    nothing = torch.zeros_like(own.lacking)
     weights = [each / noise.square() for each, noise in zip(known, noises, strict=True)]
     squares = [
         weight * (each.square() - noise)
         for weight, each, noise in zip(weights, seen, noises, strict=True)
     ]
-    of_any = mean(_sum(squares), _sum(weights)).clamp(min=EXACT)
+    of_any = mean(sum(squares, nothing), sum(weights, nothing)).clamp(min=EXACT)
     of_class = torch.maximum(mean(squares[0], weights[0]), of_any)
     in_common = of_class
     if others:
@@ -82,7 +83,9 @@ def pooled(own: Look, others: Sequence[Look], mean: Mean) -> Pooled:
         products = [
             weight * seen[a] * seen[b] for weight, (a, b) in zip(weights, pairs, strict=True)
         ]
-        in_common = mean(_sum(products), _sum(weights)).clamp(min=EXACT).minimum(of_any)
+        in_common = (
+            mean(sum(products, nothing), sum(weights, nothing)).clamp(min=EXACT).minimum(of_any)
+        )
     apart = of_class - in_common
     precisions = [each / (noise + apart) for each, noise in zip(known, noises, strict=True)]
     return posterior(own, seen[1:], precisions[1:], of_class, in_common)
@@ -114,7 +117,3 @@ def posterior(
     likely = (own.lacking / noise + expected / before) / precision
     noise = 1 / (precision - 1 / of_class)
     return Pooled(likely * (1 + noise / of_class), noise, of_class)
-
-
-def _sum(terms: Sequence[Tensor]) -> Tensor:
-    return torch.stack(list(terms)).sum(dim=0)
