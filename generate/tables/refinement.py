@@ -39,12 +39,11 @@ from ..output.generator_file import Arrays, arrays_of_map
 from .marginal_matching import make_whole
 from .marginals import is_noise
 from .moves.conditioned import Given, Moves, Pool
-from .moves.departures import Departures
-from .moves.products import ReleasedMoments
+from .moves.counts import ReleasedCounts
+from .moves.departures import Departure, ReleasedMoments
 from .moves.relu_features import Goal, ShallowTangents, has_shallow_tangents
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
-from .moves.tables import ReleasedCounts
 from .reweighting import Rows
 
 _LEAST_ROWS: Final = 1_000
@@ -159,21 +158,21 @@ class Refinement:
         blocks = blocks_of(self.schema)
         return Goal(self._tangents, blocks, of_main, noise / parts.main_weight, moments, counts)
 
-    def departures(self, rows: Rows) -> dict[int, Departures]:
+    def departures(self, rows: Rows) -> dict[int, Departure]:
         """How columns go together in each class, by its label.
 
-        Of classes whose rows exchange values, if there are several.
+        Of classes whose rows exchange values, if there are several, and if a release says so.
 
         Args:
             rows: see `draw`.
         """
         labels = [label for label in range(len(self.mean)) if self.swaps(label)]
-        if len(labels) < 2:
-            return {}
-        return {
-            label: Departures.of(self.goal(label), self._whole(rows, label, _USUAL_ROWS))
-            for label in labels
-        }
+        found = {}
+        for label in labels if len(labels) > 1 else ():
+            moments = self.goal(label).moments
+            if moments is not None:
+                found[label] = Departure.of(moments, self._whole(rows, label, _USUAL_ROWS))
+        return found
 
     def _whole(self, rows: Rows, label: int, count: int) -> Tensor:
         """Rows of independent columns, each with one category of each column."""
@@ -185,7 +184,7 @@ class Refinement:
         self,
         label: int,
         records: Tensor,
-        departures: Mapping[int, Departures],
+        departures: Mapping[int, Departure],
         random: np.random.Generator,
         each: Each,
     ) -> Moves:
@@ -204,7 +203,7 @@ class Refinement:
         label: int,
         condition: Condition,
         rows: Rows,
-        departures: Mapping[int, Departures],
+        departures: Mapping[int, Departure],
         random: np.random.Generator,
         each: Each,
         advance: Advance = lambda units, remark: None,
@@ -232,7 +231,7 @@ class Refinement:
         rows: Rows,
         random: np.random.Generator,
         advance: Advance = lambda units, remark: None,
-        departures: Mapping[int, Departures] = MappingProxyType({}),
+        departures: Mapping[int, Departure] = MappingProxyType({}),
     ) -> NDArray[np.float32]:
         """Draw rows of a class.
 

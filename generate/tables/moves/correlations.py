@@ -3,8 +3,8 @@
 When rows exchange values of a column, its own law stays, and what is left to be matched is what
 goes with what. Among laws with these columns, those of an energy that is a quadratic form in the
 standardised numbers and indicators of categories are looked for, beside the energy that the other
-features ask for. Each of its coefficients is held back by a ridge: the variance of the noise over
-that of what goes together. So what the noise leaves nothing of is what the other features make it.
+features ask for. Each of its coefficients is held back by a ridge (`pooling`): so what the noise
+leaves nothing of is what the other features make it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from ....common.schema.encoding import Block
-from .products import ProductDeparture, ReleasedMoments, pooled_products
+from .departures import Departure, ReleasedMoments
+from .pooling import likely
 
 _LEAST_EIGENVALUE: Final = 0.03
 """Of correlations that rows are to have: no combination of numbers is as good as constant."""
@@ -37,21 +38,20 @@ class Correlations:
     """
 
     def __init__(
-        self, released: ReleasedMoments, records: Tensor, others: Sequence[ProductDeparture] = ()
+        self, released: ReleasedMoments, records: Tensor, others: Sequence[Departure] = ()
     ) -> None:
-        self._released, self._departure = released, ProductDeparture.of(released, records)
+        self._released, self._departure = released, Departure.of(released, records)
         own, column = self._departure, released.columns()
         here = own.products(released.factors(records).double())
         lacking, self._ridge = own.lacking, torch.full_like(own.noise, torch.inf)
+        belongs = torch.nn.functional.one_hot(column).double()
         is_number = (column > 0) & (column <= len(released.features.numbers))
         for numbers in (0, 1, 2):
             kind = is_number[:, None].long() + is_number == numbers
             if (kind & own.free).any():
-                found = pooled_products(own, others, kind, column)
-                lacking = torch.where(kind, found.lacking.clamp(-1, 1), lacking)
-                # Indicators of a column act as one, so each has all that has been taken off.
-                ridge = own.taken_off * found.noise / found.variance
-                self._ridge = torch.where(kind & own.free, ridge, self._ridge)
+                found = likely(own, others, kind, belongs)
+                lacking = torch.where(kind, found.lacking, lacking)
+                self._ridge = torch.where(kind & own.free, found.ridge, self._ridge)
         self._seen = here + lacking
         # If all numbers were Gaussian and went together in no other way, this would be all. Squares
         # are released, too: rows that are far out weigh less, and go together more.

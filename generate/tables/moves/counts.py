@@ -27,14 +27,16 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from torch import Tensor
 
+from ....common.features.joint import Parts
 from ....common.features.marginals import MarginalGroup
 from ....common.schema.encoding import Block
 from ..copula import copula_shares
 from ..denoising import table_shares
-from .tables import LEAST, ReleasedCounts
 
 _RATE: Final = 0.2
 _BATCH: Final = 2_000
+_EXACT: Final = 1e-9
+"""Shares of cells, and variances of what goes together, are at least that."""
 _TINY: Final = 1e-300
 _FITTING_STEPS: Final = 20
 _PAIR: Final = 2
@@ -42,6 +44,41 @@ _NUMBER: Final = torch.int32
 """Cells of all tables are fewer than 2^24."""
 _SMOOTH: Final = 0.1
 """So many times as much as others tables of two numbers are held back."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCounts:
+    """The released marginals of pairs and triples of columns of one class.
+
+    Attributes:
+        tables: the columns of each.
+        levels: records hold integers 0..levels.
+        shares: noisy, float64 (cells of all of them,).
+        noise: standard deviation of the noise on those of each table, float64 (tables,).
+    """
+
+    tables: tuple[MarginalGroup, ...]
+    levels: int
+    shares: NDArray[np.float64]
+    noise: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, parts: Parts, mean: NDArray[np.float32], noise: float) -> ReleasedCounts | None:
+        """Read them off a class's mean feature; None if it holds none.
+
+        Args:
+            parts: of the feature map.
+            mean: noisy, float32 (d,).
+            noise: standard deviation of the noise on an entry of it.
+        """
+        features = parts.marginals
+        if features is None or not features.groups:
+            return None
+        tables = (*features.coarse, *features.groups)
+        sizes = parts.weight * features.entries[-len(tables) :]
+        cells = [table.dimension for table in tables]
+        noisy = mean[parts.coarse_place.start : parts.group_place.stop].astype(np.float64)
+        return cls(tables, features.levels, noisy / np.repeat(sizes, cells), noise / sizes)
 
 
 class Counts:
@@ -81,7 +118,7 @@ class Counts:
             for table, shares, noise in zip(tables, noisy, released.noise, strict=True)
         ]
         self._wanted = torch.cat(likely)
-        self._expected = torch.cat(expected).clamp(min=LEAST)
+        self._expected = torch.cat(expected).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
         # In these units shares of independent rows have a variance that is alike in all cells.
         lacking = (torch.from_numpy(released.shares) - torch.cat(expected)) / self._scale
@@ -92,7 +129,7 @@ class Counts:
             torch.stack([one.sum() for one in each.split(sizes.tolist())])
             for each in (weights * (lacking.square() - noise), 2 * (weights * noise) ** 2, weights)
         )
-        variance = ((left - doubt.sqrt()) / total).clamp(LEAST, 1.0)
+        variance = ((left - doubt.sqrt()) / total).clamp(_EXACT, 1.0)
         held = torch.tensor([_SMOOTH if _of_numbers(table) else 1.0 for table in tables])
         self._ridge = noise * (held / variance).repeat_interleave(sizes)
         self._theta = torch.zeros_like(self._wanted)
@@ -126,7 +163,7 @@ class Counts:
         codes = self.codes(records).T.numpy()
         for parent, table in self._tree():
             cells = slice(table.start, table.start + table.group.dimension)
-            ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=LEAST)
+            ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
             self._theta[cells] = self._scale[cells] * ratio.log()
             first = table.group.sides[0].start == parent
             of_parent, of_child = table.group.sides if first else table.group.sides[::-1]
@@ -159,7 +196,7 @@ class Counts:
                 continue
             one, other = sorted(starts.index(side.start) for side in table.group.sides)
             # Of two tables of the same columns, the one that says more.
-            if (information := -max(table.information, LEAST)) < weights[one, other]:
+            if (information := -max(table.information, _EXACT)) < weights[one, other]:
                 weights[one, other], between[one, other] = information, table
         tree = minimum_spanning_tree(weights)
         found, seen = [], set()
@@ -265,7 +302,7 @@ def _likely(
     likely = None
     if _of_numbers(table):
         rows, columns = (each.numpy() for each in alone)
-        by_law = np.outer(rows, columns).clip(LEAST)
+        by_law = np.outer(rows, columns).clip(_EXACT)
         # That a number is missing has no place among them.
         known = tuple(slice(side.dimension - (side.missing >= 0)) for side in table.sides)
         of_both = noisy.reshape(by_law.shape)[known]

@@ -1,119 +1,147 @@
 """How columns of a class go together, by what is released of all classes.
 
 Columns that go together in one class mostly do in the others, and of a class with few records
-little is known but that. Before anything is seen, by how much columns of a class are other than
-independent is g + d: what classes have in common, and what is its own, Gaussian both. Their
-variances are what released numbers leave when the noise is taken off, each weighing as it is known
-(empirical Bayes): squares that of g + d, and products of two classes that of g. A class by itself
-may vary more than all do together, of which the largest ones are known best; not less, for of a
-class with few records nothing would be left.
+little is known but that. Before anything is seen, how two columns of a class go together is g + d:
+what classes have in common, and what is its own, Gaussian both. Their variances are what released
+products leave when the noise is taken off, each weighing as it is known (empirical Bayes): squares
+that of g + d, and products of two classes that of g. The largest classes are known best; where one
+by itself varies more than that, and more than the noise explains, it does. A pair of columns has
+variances of its own, as far as it has many products; for the rest, those of all pairs.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor
 
-EXACT: Final = 1e-12
-"""Variances are at least that."""
+from .departures import EXACT, Departure
 
-Mean = Callable[[Tensor, Tensor], Tensor]
-"""Of what is alike before anything is seen, from sums of weighed numbers and of weights."""
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """What is seen of a class.
-
-    Attributes:
-        lacking: how columns go together in it, less what independent ones would do, float64 (n,),
-            or of any shape.
-        noise: variance of the noise on each, likewise.
-        known: 1, or 0 of what is not to be looked at, likewise.
-    """
-
-    lacking: Tensor
-    noise: Tensor
-    known: Tensor
+_LIKE_OTHERS: Final = 8.0
+"""Pairs of columns with so many products are half like all pairs, half like themselves."""
+_SURE: Final = 2.0
+"""So many standard deviations of the noise are more than that explains."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
-    """One look by which as much would be known of a class as by those at all classes.
+class Likely:
+    """How the columns of a class go together, as if one look had shown what all classes do.
 
     Attributes:
-        lacking: as of a `Look`.
-        noise: likewise.
-        variance: of how columns of a class go together, likewise.
+        lacking: products of standardised numbers and indicators, less those of independent columns,
+            float64 (k, k).
+        ridge: the variance of the noise on each over that of what goes together, (k, k): with
+            nothing left of the latter, no product is to be believed.
     """
 
     lacking: Tensor
-    noise: Tensor
-    variance: Tensor
+    ridge: Tensor
 
 
-def pooled(own: Look, others: Sequence[Look], mean: Mean) -> Pooled:
+def likely(own: Departure, others: Sequence[Departure], kind: Tensor, belongs: Tensor) -> Likely:
     """What all classes say of one.
 
     Args:
         own: of the class.
         others: of the others.
-        mean: over what is alike.
+        kind: which products are alike before anything is seen, bool (k, k).
+        belongs: to which column each of z does, (k, columns), 0 or 1.
     """
     looks = [own, *others]
-    seen, known = [look.lacking for look in looks], [look.known for look in looks]
-    noises = [look.noise.clamp(min=EXACT) for look in looks]
-    nothing = torch.zeros_like(own.lacking)
+    seen, known = [each.lacking for each in looks], [each.free & kind for each in looks]
+    noises = [each.noise.clamp(min=EXACT) for each in looks]
+    alike = _Alike(belongs)
     weights = [each / noise.square() for each, noise in zip(known, noises, strict=True)]
-    squares = [
-        weight * (each.square() - noise)
-        for weight, each, noise in zip(weights, seen, noises, strict=True)
-    ]
-    of_any = mean(sum(squares, nothing), sum(weights, nothing)).clamp(min=EXACT)
-    of_class = torch.maximum(mean(squares[0], weights[0]), of_any)
-    in_common = of_class
+    squares = [each.square() - noise for each, noise in zip(seen, noises, strict=True)]
+    in_common = of_class = alike.mean(squares, weights).clamp(min=EXACT)
     if others:
         pairs = list(itertools.combinations(range(len(looks)), 2))
-        weights = [known[a] * known[b] / (noises[a] * noises[b]) for a, b in pairs]
-        products = [
-            weight * seen[a] * seen[b] for weight, (a, b) in zip(weights, pairs, strict=True)
-        ]
-        in_common = (
-            mean(sum(products, nothing), sum(weights, nothing)).clamp(min=EXACT).minimum(of_any)
-        )
+        products = [seen[one] * seen[other] for one, other in pairs]
+        by_both = [known[a] * known[b] / (noises[a] * noises[b]) for a, b in pairs]
+        in_common = alike.mean(products, by_both).clamp(min=EXACT).minimum(of_class)
+        by_itself = alike.mean(squares[:1], weights[:1]) - _SURE * alike.doubt(weights[0])
+        of_class = torch.maximum(of_class, by_itself)
     apart = of_class - in_common
     precisions = [each / (noise + apart) for each, noise in zip(known, noises, strict=True)]
     return posterior(own, seen[1:], precisions[1:], of_class, in_common)
 
 
 def posterior(
-    own: Look,
+    own: Departure,
     others: Sequence[Tensor],
     precisions: Sequence[Tensor],
     of_class: Tensor,
     in_common: Tensor,
-) -> Pooled:
+) -> Likely:
     """The same, with known variances.
 
     Args:
         own: of the class.
-        others: what columns of other classes lack.
-        precisions: one over the variance of each of these about what classes have in common; 0
-            where it says nothing.
-        of_class: variance of how columns of a class go together.
-        in_common: variance of what of that classes have in common.
+        others: what columns of others lack, float64 (k, k) each.
+        precisions: one over the variance of each of these about what classes have in common,
+            (k, k); 0 where it says nothing.
+        of_class: variance of how two columns of a class go together, (k, k).
+        in_common: variance of what of that classes have in common, (k, k).
     """
-    nothing = torch.zeros_like(own.lacking)
-    left = 1 / (1 / in_common + sum(precisions, nothing))
+    nothing = torch.zeros_like(in_common)
+    known = sum(precisions, nothing)
+    left = in_common / (1 + in_common * known)
     weighed = (precision * other for precision, other in zip(precisions, others, strict=True))
     expected = left * sum(weighed, nothing)
     before, noise = of_class - in_common + left, own.noise.clamp(min=EXACT)
-    precision = 1 / noise + 1 / before
-    likely = (own.lacking / noise + expected / before) / precision
-    noise = 1 / (precision - 1 / of_class)
-    return Pooled(likely * (1 + noise / of_class), noise, of_class)
+    mean = (own.lacking / noise + expected / before) / (1 / noise + 1 / before)
+    # The noise of a single look by which as much would be known: one over it is 1 / noise +
+    # 1 / before - 1 / of_class, of which the last two may be large, and alike.
+    noise = 1 / (1 / noise + in_common * known * left / (before * of_class))
+    return Likely(
+        (mean * (1 + noise / of_class)).clamp(-1, 1),
+        # Indicators of a column act as one, so that all have what has been taken off.
+        own.taken_off * noise / of_class,
+    )
+
+
+class _Alike:
+    """Products of a pair of columns are alike, and somewhat those of all pairs.
+
+    Args:
+        belongs: to which column each of z does, (k, columns), 0 or 1.
+    """
+
+    def __init__(self, belongs: Tensor) -> None:
+        self._belongs = belongs
+        # What a column's indicators add up to is known.
+        count = belongs.sum(dim=0)
+        freedom = torch.where(count > 1, count - 1, count).clamp(min=1)
+        self._like_all = _LIKE_OTHERS / torch.outer(freedom, freedom)
+
+    def mean(self, numbers: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
+        """Of what is alike, by all classes, (k, k) as each of them is."""
+        nothing = torch.zeros_like(numbers[0])
+        weight = sum(weights, nothing)
+        total = sum((one * much for one, much in zip(numbers, weights, strict=True)), nothing)
+        of_all = total.sum() / weight.sum().clamp(min=EXACT)
+        of_pair = self._of_pairs(total) / self._of_pairs(weight).clamp(min=EXACT)
+        return self._each((of_pair + self._like_all * of_all) / (1 + self._like_all))
+
+    def doubt(self, weights: Tensor) -> Tensor:
+        """What noise adds to such a mean of squares: its standard deviation, (k, k).
+
+        Args:
+            weights: one over the square of the noise's variance, (k, k).
+        """
+        of_all = 1 / weights.sum().clamp(min=EXACT)
+        of_pair = 1 / self._of_pairs(weights).clamp(min=EXACT)
+        squares = 2 * (of_pair + self._like_all.square() * of_all)
+        return self._each(squares.sqrt() / (1 + self._like_all))
+
+    def _of_pairs(self, products: Tensor) -> Tensor:
+        """Sums over those of each pair of columns."""
+        return self._belongs.T @ products @ self._belongs
+
+    def _each(self, pairs: Tensor) -> Tensor:
+        """Of each product, what there is of its pair."""
+        return self._belongs @ pairs @ self._belongs.T

@@ -16,10 +16,9 @@ from ....common.features.ntk.layers import Activation, Linear
 from ....common.features.ntk.map import TangentFeatures
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
-from .counts import Counts
+from .counts import Counts, ReleasedCounts
+from .departures import ReleasedMoments
 from .energy import Energy, Pulls
-from .products import ReleasedMoments
-from .tables import ReleasedCounts
 
 _PAIRS: Final = 1024
 """So many pairs of rows at a time: with fewer of them threads wait for the interpreter, and what is

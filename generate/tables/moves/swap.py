@@ -31,10 +31,9 @@ from ....common.console import Advance
 from ....common.runtime.threads import Each, finish
 from .correlations import Correlations
 from .counts import Counts
-from .departures import Departures
+from .departures import Departure
 from .energy import Energy
 from .relu_features import Goal
-from .tables import TableDeparture
 
 _WINDOW: Final = 10
 """Rounds after which it is seen whether the distance of the mean features still falls."""
@@ -66,7 +65,7 @@ class SwapMoves:
         goal: Goal,
         random: np.random.Generator,
         each: Each = map,
-        others: Sequence[Departures] = (),
+        others: Sequence[Departure] = (),
     ) -> None:
         self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
         self._others = others
@@ -81,17 +80,12 @@ class SwapMoves:
             records: (n, record size), values 0..1, changed in place.
             advance: is told how near the mean features are.
         """
-        released = self._goal.counts
-        if released is not None:
-            tables = [other.tables for other in self._others if other.tables is not None]
-            if tables:
-                released = released.by_all_classes(TableDeparture.of(released, records), tables)
-            self.counts = Counts(released, records)
+        if self._goal.counts is not None:
+            self.counts = Counts(self._goal.counts, records)
             self.counts.begin(records, self._goal.blocks, self._random)
             self._energies.append(self.counts)
         if self._goal.moments is not None:
-            products = [other.products for other in self._others if other.products is not None]
-            self._energies.append(Correlations(self._goal.moments, records, products))
+            self._energies.append(Correlations(self._goal.moments, records, self._others))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW

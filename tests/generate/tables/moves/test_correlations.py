@@ -18,7 +18,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding, FeatureOptions, SourceOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.moves.correlations import Correlations, ProductPull
-from dpntk.generate.tables.moves.products import ReleasedMoments
+from dpntk.generate.tables.moves.departures import ReleasedMoments
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums

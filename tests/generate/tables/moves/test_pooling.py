@@ -9,71 +9,74 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.generate.tables.moves.pooling import Look, Pooled, pooled, posterior
+from dpntk.generate.tables.moves.departures import Departure
+from dpntk.generate.tables.moves.pooling import Likely, likely, posterior
 
-ALIKE = 500
-"""Numbers that are alike before anything is seen."""
+COLUMNS = 24
+FREE = ~torch.eye(COLUMNS, dtype=torch.bool)
 
 
-def look(lacking: NDArray[np.float64], noise: float) -> Look:
-    """At numbers, with a variance of the noise."""
+def departure(lacking: NDArray[np.float64], noise: float, taken_off: float = 1.0) -> Departure:
+    """Of numbers, with a variance of the noise."""
+    each, pairs = torch.ones(len(lacking)), torch.ones(lacking.shape, dtype=torch.float64)
     seen = torch.from_numpy(lacking)
-    return Look(seen, torch.full_like(seen, noise), torch.ones_like(seen))
+    return Departure(each, each, 1.0, seen, noise * pairs, taken_off * pairs, FREE[: len(lacking)])
 
 
-def believed(found: Pooled) -> NDArray[np.float64]:
-    """The mean after one such look."""
-    ridge = found.noise / found.variance
-    left: NDArray[np.float64] = (found.lacking / (1 + ridge)).numpy()
+def believed(found: Likely) -> NDArray[np.float64]:
+    """What a ridge leaves of it, where all is linear."""
+    left: NDArray[np.float64] = (found.lacking / (1 + found.ridge)).numpy()
     return left
 
 
 def test_the_mean_is_that_of_the_gaussian_law_of_all_classes() -> None:
-    """One number and four classes: g + d of each, seen with noise; solved as one system."""
+    """One product and four classes: g + d of each, seen with noise; solved as one system."""
     in_common, own = 0.03, 0.02
     noises = np.array([0.09, 0.01, 0.2, 0.05])
     seen = np.array([0.1, 0.3, -0.2, 0.25])
     between = in_common * np.ones((4, 4)) + own * np.eye(4)
     expected = between @ np.linalg.solve(between + np.diag(noises), seen)
     uncertain = between - between @ np.linalg.solve(between + np.diag(noises), between)
-    one = torch.ones(1, dtype=torch.float64)
+    one = torch.ones(1, 1, dtype=torch.float64)
     found = posterior(
-        look(seen[:1], noises[0]),
+        departure(seen[:1, None], noises[0]),
         [one * value for value in seen[1:]],
         [one / (noise + own) for noise in noises[1:]],
         one * (in_common + own),
         one * in_common,
     )
-    assert believed(found)[0] == pytest.approx(expected[0])
-    # And after one look with this noise as much is known.
-    left = 1 / (1 / found.noise + 1 / (in_common + own))
+    assert believed(found)[0, 0] == pytest.approx(expected[0])
+    # The ridge is that of a look with which as much is known.
+    noise = found.ridge * (in_common + own)
+    left = 1 / (1 / noise + 1 / (in_common + own))
     assert float(left) == pytest.approx(uncertain[0, 0])
 
 
 def seen(truth: NDArray[np.float64], noise: float, seed: int) -> NDArray[np.float64]:
-    """With noise of this variance."""
-    drawn = np.random.default_rng(seed).standard_normal(truth.shape)
-    found: NDArray[np.float64] = truth + drawn * np.sqrt(noise)
+    """Symmetric, with noise of this variance."""
+    drawn = np.random.default_rng(seed).standard_normal(truth.shape) * np.sqrt(noise / 2)
+    found: NDArray[np.float64] = truth + drawn + drawn.T
     return found
 
 
 def truth(seed: int) -> NDArray[np.float64]:
-    """What columns of a class lack, of variance .04."""
-    return seen(np.zeros(ALIKE), 0.04, seed)
+    """Products of columns of a class, of variance .04."""
+    return seen(np.zeros((COLUMNS, COLUMNS)), 0.04, seed)
 
 
-def of_class(own: Look, others: Sequence[Look]) -> NDArray[np.float64]:
-    return believed(pooled(own, others, lambda weighed, weights: weighed.sum() / weights.sum()))
+def of_class(own: Departure, others: Sequence[Departure]) -> NDArray[np.float64]:
+    belongs = torch.eye(COLUMNS, dtype=torch.float64)
+    return believed(likely(own, others, FREE, belongs))
 
 
 def error(found: NDArray[np.float64], true: NDArray[np.float64]) -> float:
-    return float(np.square(found - true).mean())
+    return float(np.square(found - true)[FREE.numpy()].mean())
 
 
 def test_a_class_of_few_is_told_by_those_like_it() -> None:
-    """Its own numbers have 4 times as much noise as they vary, those of the other hardly any."""
+    """Its own products have 4 times as much noise as they vary, those of the other hardly any."""
     true = truth(0)
-    few, many = look(seen(true, 0.16, 1), 0.16), look(seen(true, 0.004, 2), 0.004)
+    few, many = departure(seen(true, 0.16, 1), 0.16), departure(seen(true, 0.004, 2), 0.004)
     alone, together = (error(of_class(few, others), true) for others in ([], [many]))
     assert 0.025 < alone < 0.04  # by itself a fifth of what there is would be seen
     assert together < 0.01
@@ -85,12 +88,31 @@ def test_a_class_of_few_is_told_by_those_like_it() -> None:
 def test_classes_that_are_not_alike_stay_apart(sign: float) -> None:
     true = truth(0)
     other = sign * true + (1 + sign) * truth(3)
-    few, many = look(seen(true, 0.02, 1), 0.02), look(seen(other, 0.004, 2), 0.004)
+    few, many = departure(seen(true, 0.02, 1), 0.02), departure(seen(other, 0.004, 2), 0.004)
     alone, together = (error(of_class(few, others), true) for others in ([], [many]))
     assert together < 1.1 * alone
 
 
+def test_a_class_whose_columns_alone_go_together_keeps_what_is_its_own() -> None:
+    """In the other, which is known far better, all are independent."""
+    true, nothing = truth(0), np.zeros((COLUMNS, COLUMNS))
+    few, many = departure(seen(true, 0.02, 1), 0.02), departure(seen(nothing, 0.001, 2), 0.001)
+    alone, together = (error(of_class(few, others), true) for others in ([], [many]))
+    assert together < 1.3 * alone < 0.025
+
+
 def test_of_noise_alone_hardly_anything_is_believed() -> None:
-    nothing = np.zeros(ALIKE)
-    classes = [look(seen(nothing, 0.1, seed), 0.1) for seed in range(3)]
+    nothing = np.zeros((COLUMNS, COLUMNS))
+    classes = [departure(seen(nothing, 0.1, seed), 0.1) for seed in range(3)]
     assert error(of_class(classes[0], classes[1:]), nothing) < 0.001
+
+
+def test_what_was_taken_off_holds_coefficients_back() -> None:
+    """Of indicators that act as one, each as far as if no noise had been taken off."""
+    true = truth(0)
+    belongs = torch.eye(COLUMNS, dtype=torch.float64)
+    plain, left = (
+        likely(departure(seen(true, 0.02, 1), 0.02, times), [], FREE, belongs) for times in (1, 4)
+    )
+    assert torch.equal(left.lacking, plain.lacking)
+    assert torch.allclose(left.ridge, 4 * plain.ridge)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dpntk.common.features.moments import MomentFeatures
-from dpntk.generate.tables.moves.products import ProductDeparture, ReleasedMoments, mean_products
+from dpntk.generate.tables.moves.departures import Departure, ReleasedMoments, mean_products
 
 INPUTS = 40
 YES_NO, OTHER, OF_THREE = 10, 20, 30
@@ -46,7 +46,7 @@ def released(made: Tensor, noise: float = 0.0, seed: int = 0) -> ReleasedMoments
 def test_what_is_lacking_is_how_columns_go_together() -> None:
     """Without noise, against correlations as NumPy has them; |z|^2 makes them differ a little."""
     exact = released(rows(True))
-    found = ProductDeparture.of(exact, rows(False))
+    found = Departure.of(exact, rows(False))
     z = exact.factors(rows(True)).double().numpy()
     truth = np.corrcoef(z[:, 1:].T)
     assert found.lacking[1:, 1:][found.free[1:, 1:]].numpy() == pytest.approx(
@@ -60,7 +60,7 @@ def test_what_is_lacking_is_how_columns_go_together() -> None:
 def test_noise_on_it_is_as_large_as_is_said() -> None:
     """Over 500 draws, of columns that are independent."""
     apart, noise = rows(False), 0.01
-    made = [ProductDeparture.of(released(apart, noise, seed), apart) for seed in range(500)]
+    made = [Departure.of(released(apart, noise, seed), apart) for seed in range(500)]
     free = made[0].free
     drawn = torch.stack([each.lacking for each in made])[:, free]
     said = torch.stack([each.noise for each in made])[:, free].mean(dim=0)
@@ -79,7 +79,7 @@ def test_two_columns_of_two_answers_have_a_quarter_of_the_noise_left() -> None:
         # What tells the answers apart stays as it is; of what they add up to nothing is left.
         assert torch.allclose(apart @ possible[place, place] @ apart, apart)
         assert torch.allclose(possible[place, place] @ difference, difference)
-    found = ProductDeparture.of(released(rows(True), 1e-3), rows(False))
+    found = Departure.of(released(rows(True), 1e-3), rows(False))
     of_answers = found.taken_off[3:5, 5:7]
     assert (of_answers > 3.5).all()
     assert found.taken_off[1, 2] == pytest.approx(1, abs=0.3)
