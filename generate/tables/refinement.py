@@ -167,8 +167,10 @@ class Refinement:
             rows: see `draw`.
         """
         labels = [label for label in range(len(self.mean)) if self.swaps(label)]
-        found = {}
-        for label in labels if len(labels) > 1 else ():
+        found: dict[int, Departure] = {}
+        if len(labels) == 1:
+            return found
+        for label in labels:
             moments = self.goal(label).moments
             if moments is not None:
                 found[label] = Departure.of(moments, self._whole(rows, label, _USUAL_ROWS))
@@ -183,13 +185,13 @@ class Refinement:
     def _moves(
         self,
         label: int,
+        goal: Goal,
         records: Tensor,
         departures: Mapping[int, Departure],
         random: np.random.Generator,
         each: Each,
     ) -> Moves:
         """What puts rows of a class together; of a drowned one, they are first as all rows are."""
-        goal = self.goal(label)
         if self.swaps(label):
             others = [known for other, known in departures.items() if other != label]
             return SwapMoves(goal, random, each, others)
@@ -220,7 +222,7 @@ class Refinement:
             advance: is told how far it is.
         """
         made = self._whole(rows, label, _USUAL_ROWS)
-        moves = self._moves(label, made, departures, random, each)
+        moves = self._moves(label, self.goal(label), made, departures, random, each)
         moves.begin(made, advance)
         return Pool(moves, made, Given(condition, self.schema, label), random)
 
@@ -249,14 +251,14 @@ class Refinement:
         Returns:
             float32 (count, record size), in random order.
         """
-        floor = self.goal(label).floor
-        enough = min(_ENOUGH / max(floor, _ENOUGH / _USUAL_ROWS), _USUAL_ROWS)
+        goal = self.goal(label)
+        enough = min(_ENOUGH / max(goal.floor, _ENOUGH / _USUAL_ROWS), _USUAL_ROWS)
         sizes = [max(count, _LEAST_ROWS, round(enough))]
         while sizes[-1] > _MOST_ROWS:
             sizes.append((sizes[-1] + 1) // 2)
         made = self._whole(rows, label, sizes.pop())
         with one_core_each() as each:
-            moves = self._moves(label, made, departures, random, each)
+            moves = self._moves(label, goal, made, departures, random, each)
             moves.begin(made, advance)
             while sizes:
                 made = torch.cat([made, made])[: sizes.pop()]

@@ -135,9 +135,10 @@ def select_pairs(
         least = np.maximum(2 * np.sqrt(of_apart.diagonal()), least_deviation**2)
         deviation = np.sqrt(np.maximum(apart.diagonal(), least))
         scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)
-        left += weight * (apart**2 - of_apart) / np.outer(scale, scale) ** 2
+        size = np.outer(scale, scale)
+        left += weight * (apart**2 - of_apart) / size**2
         # Products of a column's categories with all others are not independent of one another.
-        alike = np.square(of_noise / np.outer(scale, scale))
+        alike = np.square(of_noise / size)
         of_column = [alike[place, place].sum() for place in moments.places.values()]
         doubt += 2 * weight**2 * np.outer(of_column, of_column)
     chance = _BY_CHANCE * min(count / len(marginals.groups), 0.5)
