@@ -13,7 +13,7 @@ import numpy as np
 
 from ..common.console import notice
 from ..common.errors import DataError, SchemaError
-from ..common.features.marginals import MOST_CELLS
+from ..common.features.cells import MOST_CELLS
 from ..common.outline import Outlined
 from ..common.schema.column import (
     DATE_DTYPES,

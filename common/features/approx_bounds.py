@@ -18,7 +18,8 @@ from ..schema.encoding import NumericEncoding
 from ..schema.private_bounds import KNOTS
 from ..schema.table import LEVELS, TableSchema
 from .base import FeatureMap
-from .marginals import MOST_CELLS, MarginalFeatures, nearest_cell
+from .cells import MOST_CELLS, nearest_cell
+from .marginals import MarginalFeatures
 
 
 def approx_bounds_map(schema: TableSchema) -> MarginalFeatures:

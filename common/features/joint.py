@@ -15,7 +15,8 @@ from ..schema import Schema
 from ..schema.table import TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS, FeatureMap
-from .marginals import GroupChoice, MarginalFeatures, MarginalGroup
+from .cells import MarginalGroup
+from .marginals import GroupChoice, MarginalFeatures
 from .moments import MomentFeatures
 from .ntk.map import TangentFeatures
 from .rff import RandomFourierFeatures

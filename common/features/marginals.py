@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -20,127 +20,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import SchemaError
-from ..numerics.exact import first_largest
 from ..schema import Schema
 from ..schema.column import ColumnKind, Missing
 from ..schema.encoding import Block, blocks_of
 from ..schema.table import LEVELS, TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS
+from .cells import CELLS, MOST_CELLS, MarginalColumn, MarginalGroup
 
-CELLS: Final = 64
-MOST_CELLS: Final = 128
-"""Integers that are no more have a cell each."""
 _LARGEST: Final = 1 << 24
 _PAIR: Final = 2
 _SIDES: Final = (_PAIR, 3)
 """Columns in a group."""
-
-
-Whole = TypeVar("Whole", Tensor, NDArray[np.int64])
-
-
-def nearest_cell(level: Whole, cells: int) -> Whole:
-    """The cell of numbers at some levels, of so many that are equally spaced; int64 both."""
-    return (2 * level * (cells - 1) + LEVELS) // (2 * LEVELS)
-
-
-@dataclass(frozen=True)
-class MarginalColumn:
-    """Where a column's cells are read off in an encoded record.
-
-    Attributes:
-        start: of the values: one if the column is numeric, otherwise one for each category.
-        count: how many these are. By its levels a number is read off its soft bins, too, which
-            stand behind it: whether it is a bound shows there.
-        cells: of a numeric column: at how many equally spaced points of its scale a cell lies; a
-            value belongs to the nearest one. 0 for categories, which are cells.
-        missing: place of the value that says that a number is missing; -1 if there is none.
-        merged: of a numeric column in a group, if neighbouring cells are one there: the first cell
-            of each. Not that of missing values, which stays by itself.
-    """
-
-    start: int
-    count: int
-    cells: int
-    missing: int
-    merged: tuple[int, ...] = ()
-
-    @property
-    def dimension(self) -> int:
-        """Number of cells, that of missing values (the last one) included."""
-        return (len(self.merged) or self.cells or self.count) + (self.missing >= 0)
-
-    def cell(self, records: Tensor) -> Tensor:
-        """The cell of each record.
-
-        Args:
-            records: int64 (b, record size), values 0..255.
-
-        Returns:
-            int64 (b,), from 0 to `dimension` - 1, for whatever records.
-        """
-        if not self.cells:
-            return first_largest(records[:, self.start : self.start + self.count])
-        level = records[:, self.start]
-        nearest = nearest_cell(level, self.cells)
-        if self.count > 1:
-            bins = records[:, self.start + 1 : self.start + self.count]
-            nearest = level.clamp(1, LEVELS - 1)
-            nearest = torch.where(bins[:, 0] == LEVELS, 0, nearest)
-            nearest = torch.where(bins[:, -1] == LEVELS, LEVELS, nearest)
-        if self.missing >= 0:
-            nearest = torch.where(records[:, self.missing] > 0, self.cells, nearest)
-        return self.merge(nearest)
-
-    def merge(self, cells: Tensor) -> Tensor:
-        """What cells that it has by itself are merged to, int64 both."""
-        if not self.merged:
-            return cells
-        # That of missing values comes after all others, and begins a cell of its own.
-        firsts = torch.tensor([*self.merged, self.cells], device=cells.device)
-        return torch.bucketize(cells, firsts, right=True) - 1
-
-    def by_level(self, bins: int) -> MarginalColumn:
-        """With a cell for each level of a number, of which the first and the last are the bounds.
-
-        Args:
-            bins: how many soft bins it has.
-        """
-        return replace(self, cells=LEVELS + 1, count=1 + bins)
-
-    @property
-    def unmerged(self) -> MarginalColumn:
-        """With the cells that it has by itself."""
-        return replace(self, merged=())
-
-
-@dataclass(frozen=True)
-class MarginalGroup:
-    """Two or three columns whose cells are looked at together.
-
-    Attributes:
-        sides: the columns. Numbers have the cells that they have by themselves, some of them
-            merged perhaps; or they lie in the nearest of their soft bins, and `cells` are 0.
-    """
-
-    sides: tuple[MarginalColumn, ...]
-
-    @property
-    def dimension(self) -> int:
-        """Number of cells: one for each cell of the first column and of the second, and so on."""
-        return math.prod(side.dimension for side in self.sides)
-
-    def cell_among(self, cell_of: Mapping[MarginalColumn, Tensor]) -> Tensor:
-        """The cell of each record, int64 (b,): row by row, the first column's cell is the row.
-
-        Args:
-            cell_of: that of each column, int64 (b,).
-        """
-        found = cell_of[self.sides[0]]
-        for side in self.sides[1:]:
-            found = found * side.dimension + cell_of[side]
-        return found
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.features.marginals import MarginalColumn, MarginalFeatures
+from ...common.features.cells import MarginalColumn
+from ...common.features.marginals import MarginalFeatures
 
 MOST: Final = 16
 """A merged cell has at most one in so many records, unless it is one cell."""

@@ -12,7 +12,8 @@ from scipy.special import ndtri
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map, bounds_from
-from ...common.features.marginals import MOST_CELLS, MarginalFeatures
+from ...common.features.cells import MOST_CELLS
+from ...common.features.marginals import MarginalFeatures
 from ...common.schema.private_bounds import approx_bounds_schema
 from ...common.schema.toml import Draft
 from ...common.storage.atomic import followed

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.features.cells import MarginalGroup
 from ...common.features.joint import Parts
-from ...common.features.marginals import MarginalGroup
 from ...common.features.moments import CONSTANT, INDICATOR, MomentFeatures
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from torch import Tensor
 
+from ....common.features.cells import MarginalGroup
 from ....common.features.joint import Parts
-from ....common.features.marginals import MarginalGroup
 from ....common.schema.encoding import Block
 from ..copula import copula_shares
 from ..denoising import table_shares

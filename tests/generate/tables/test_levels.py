@@ -10,7 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.common.features.marginals import MarginalFeatures, nearest_cell
+from dpntk.common.features.cells import nearest_cell
+from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.encoding import Block, NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema

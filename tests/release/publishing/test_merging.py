@@ -10,12 +10,8 @@ import pytest
 import torch
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.features.marginals import (
-    GroupChoice,
-    MarginalColumn,
-    MarginalFeatures,
-    MarginalGroup,
-)
+from dpntk.common.features.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
 from dpntk.release.publishing.merging import MOST, merged_cells
 
 NUMBER = MarginalColumn(0, 1, 64, -1)

@@ -12,8 +12,9 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError
 from dpntk.common.features.base import FeatureMap
+from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.joint_image import JointImageFeatures
-from dpntk.common.features.marginals import MarginalColumn, MarginalFeatures, MarginalGroup
+from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
