@@ -43,7 +43,7 @@ from dpntk.generate import generate
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
 from .gaussian import gaussian_records
-from .images import PERMUTED, PURE_NOISE, SEPARATOR, Run, drowned
+from .images import PERMUTED, PURE_NOISE, SEPARATOR, Run, pure_noise_in
 from .material.named import named_folder
 from .material.records import training_part
 from .sections import finished, keep, rows_over_seeds
@@ -114,7 +114,7 @@ def images_of(
         return made(embedded(data, run.method, module, kept), run, module, kept)
     if run.method == PURE_NOISE:
         embedding = embedded(data, DEFAULT, module, kept)
-        return made(embedding, run, None, kept, lambda opened: drowned(opened, run.seed))
+        return made(embedding, run, None, kept, lambda opened: pure_noise_in(opened, run.seed))
     if run.method == PERMUTED:
         return made(permuted(train, kept), run, None, kept)
     if run.method == REAL:

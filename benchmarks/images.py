@@ -100,7 +100,7 @@ def through_files(
         return read_synthetic(folder / "synthetic")
 
 
-def drowned(opened: OpenedRelease, seed: int) -> OpenedRelease:
+def pure_noise_in(opened: OpenedRelease, seed: int) -> OpenedRelease:
     """A release of nothing but as much noise as there is in this one."""
     made = opened.release
     drawn = np.random.default_rng(seed).standard_normal(made.embedding.shape)
@@ -163,7 +163,7 @@ def gaussian(data: Path, run: Run) -> LabelledImages:
 def pure_noise(data: Path, run: Run) -> LabelledImages:
     """A control: a release that holds nothing but its noise; to be at chance."""
     embedding = embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES))
-    return through_files(embedding, run, lambda opened: drowned(opened, run.seed))
+    return through_files(embedding, run, lambda opened: pure_noise_in(opened, run.seed))
 
 
 def permuted_labels(data: Path, run: Run) -> LabelledImages:

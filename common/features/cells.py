@@ -22,6 +22,7 @@ from ..schema.table import LEVELS
 CELLS: Final = 64
 MOST_CELLS: Final = 128
 """Integers that are no more have a cell each."""
+_PAIR: Final = 2
 
 Whole = TypeVar("Whole", Tensor, NDArray[np.int64])
 
@@ -111,6 +112,16 @@ class MarginalGroup:
     """
 
     sides: tuple[MarginalColumn, ...]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether they are two."""
+        return len(self.sides) == _PAIR
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether they are two columns of numbers, in cells of their own."""
+        return self.is_pair and all(side.cells for side in self.sides)
 
     @property
     def dimension(self) -> int:

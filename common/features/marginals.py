@@ -303,11 +303,7 @@ class MarginalFeatures:
     @property
     def pairs_of_numbers(self) -> list[int]:
         """Which of the groups are of two columns of numbers."""
-        return [
-            number
-            for number, group in enumerate(self.groups)
-            if len(group.sides) == _PAIR and all(side.cells for side in group.sides)
-        ]
+        return [number for number, group in enumerate(self.groups) if group.of_numbers]
 
     @property
     def norm_bound(self) -> float:

@@ -30,6 +30,9 @@ CONSTANT: Final = 15
 """Beside the numbers of a record. Without it, only their ratios would count."""
 INDICATOR: Final = 20
 """Of the category that a record has; 0 of the others."""
+LEAST_DEVIATION: Final = 0.5
+"""Numbers that vary less, in steps, and categories that hardly anyone has, are as good as constant.
+"""
 _USUAL_DEVIATION: Final = 9.0
 """Of a number, in steps: 15 % of the way from bound to bound. Indicators have about the same."""
 MOST_CATEGORIES: Final = 32

@@ -21,6 +21,8 @@ EMBEDDING_BEGINS: Final = b"dpntk embedding "
 RELEASE_MAGIC: Final = b"dpntk release 1\n"
 NOT_PRIVATE_MAGIC: Final = b"dpntk release 1: NOT PRIVATE, made without noise\n"
 RELEASE_BEGINS: Final = b"dpntk release "
+RELEASE_COST: Final = "is a release that was paid for"
+"""Why nothing takes its place unless that is asked for."""
 
 
 def build(magic: bytes, fill: Callable[[h5py.File], None]) -> memoryview:

@@ -45,11 +45,10 @@ few coordinates and many runs are possible."""
 
 SCOPE: Final = (
     "An audit can refute a guarantee, never prove one: the proofs are in docs/privacy/proofs.md. "
-    "It sees "
-    "noise that is too small, of the wrong shape or shared between coordinates, a sensitivity "
-    "that the tried records exceed, and wrong accounting. It does not see records that were not "
-    "tried, how records are read, noise that somebody else can predict, the ledger, the release "
-    "file, or what time and memory give away."
+    "It sees noise that is too small, of the wrong shape or shared between coordinates, a "
+    "sensitivity that the tried records exceed, and wrong accounting. It does not see records that "
+    "were not tried, how records are read, noise that somebody else can predict, the ledger, the "
+    "release file, or what time and memory give away."
 )
 
 
@@ -194,7 +193,7 @@ def audit(
     Raises:
         EmbeddingError: there is no whole embedding.
         ModuleError: the module is missing, is another one, or failed.
-        BudgetError: the terms make no sense for this embedding.
+        BudgetError: the parameters make no sense for this embedding.
     """
     embedding = load_embedding(path)
     parameters = PrivacyParameters(epsilon, delta, adjacency)

@@ -20,7 +20,7 @@ from ..kernels.reweighted_mmd import ReweightedDistance
 from .distance import ImageDistance
 from .generators import ImageGenerator, new_generator
 from .running import RunningDistance
-from .shares import likely_shares
+from .shares import shrunk_shares
 from .training import approach, train
 from .whitening import WhitenedDistance
 
@@ -69,7 +69,7 @@ def train_composed(
             distance_to = partial(distance_to, scale=float(len(schema.classes)))
         return train(release, settings, module=module, device=device, distance_to=distance_to)
     place = choose_device(device)
-    release = replace(release, class_weights=likely_shares(release))
+    release = replace(release, class_weights=shrunk_shares(release))
     computed_by = module_for(release.feature_map, module)
     objective = distance_to(release, place, computed_by)
     generator = untrained(

@@ -54,7 +54,7 @@ def noisy_means(release: Release) -> NoisyMeans | None:
 
     Returns:
         None for a map that does not begin with a linear layer: others do not give them away so
-        directly. A class that drowns in noise has the even grey 0.5.
+        directly. A class that is lost in noise has the even grey 0.5.
     """
     feature_map = release.feature_map
     if isinstance(feature_map, PixelFeatures):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...release.file.model import Release
 
 
-def likely_shares(release: Release) -> NDArray[np.float64]:
+def shrunk_shares(release: Release) -> NDArray[np.float64]:
     """The released shares, drawn towards equal ones as far as noise explains their differences.
 
     Shares differ from 1 / c by a normal variable of variance t, and the released ones from these
@@ -30,5 +30,5 @@ def likely_shares(release: Release) -> NDArray[np.float64]:
     noise = (release.noise_per_coordinate / weight) ** 2
     true = max(0.0, float(np.mean(differences**2)) - noise)
     kept = true / (true + noise) if noise else 1.0
-    likely: NDArray[np.float64] = 1 / len(shares) + kept * differences  # adds up to 1 as well
-    return likely
+    shrunk: NDArray[np.float64] = 1 / len(shares) + kept * differences  # adds up to 1 as well
+    return shrunk

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...release.file.model import Release
 
 LOW_SIGNAL: Final = 0.003
-"""A class has drowned if its mean feature, of length 1 at most, has more noise on each entry. At
-epsilon 1 these are classes of fewer than about 2,000 records."""
+"""A class has low signal if its mean feature, of length 1 at most, has more noise on each entry.
+At epsilon 1 these are classes of fewer than about 2,000 records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +45,13 @@ def released_mean(release: Release) -> MeanEmbedding:
 
 
 def pooled_mean(release: Release) -> MeanEmbedding:
-    """The same, with the mean over all records in place of that of each class that has drowned.
+    """The same, with the mean over all records in place of that of each low-signal class.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
     """
     mean = released_mean(release)
-    values, noise, drowned = mean.values, mean.noise, mean.low_signal
-    values[:, drowned] = release.embedding.sum(axis=1, keepdims=True)
-    noise[drowned] = release.noise_per_coordinate * np.sqrt(len(noise))
+    values, noise, low_signal = mean.values, mean.noise, mean.low_signal
+    values[:, low_signal] = release.embedding.sum(axis=1, keepdims=True)
+    noise[low_signal] = release.noise_per_coordinate * np.sqrt(len(noise))
     return MeanEmbedding(values, noise)

@@ -43,33 +43,34 @@ from ...release.file.model import Release
 from ..kernels.mean_embedding import released_mean
 from .marginal_matching import independent_rows
 from .marginals import ColumnMarginal, marginals_of
-from .moves.relu_features import STRENGTH, ShallowTangents
+from .moves.goal import STRENGTH
+from .moves.relu_features import ReluFeatures
 from .refinement import has_own_columns
 
 _JUMP: Final = 0.6
-"""How far the logarithm of a number's share usually is from the next one's,"""
+"""How far the logarithm of a number's share usually is from that of the next number."""
 _JUMP_OF_CLASS: Final = 0.4
-"""and how much farther in one class;"""
+"""How much farther it is in one class than in all."""
 _SPREAD: Final = 1.0
-"""how far that of a category's share is from that of another,"""
+"""How far the logarithm of a category's share usually is from that of another category."""
 _SPREAD_OF_CLASS: Final = 0.6
-"""and in one class."""
+"""How much farther it is in one class than in all."""
 _SEEN: Final = 0.1
-"""So many standard deviations of the noise: the search begins with no share below it."""
+"""The search begins with no share below so many standard deviations of the noise."""
 PLAIN: Final = 2e-4
 """With no more noise than this on an entry of its mean feature a class has the likely shares of its
 own marginals: within a cell numbers are not spread evenly, and the mean feature shows that, too."""
 _FREE: Final = 20.0
 """So wide is a prior that is there only to make the solution a single one."""
 _ROUNDS: Final = 2
-"""Around independent rows with the shares that were found in the last one."""
+"""How often shares are looked for, each time around independent rows with those found last."""
 _STEPS: Final = 150
 _ROWS: Final = 2_000
-"""Whose mean feature is taken."""
+"""How many independent rows a mean feature is taken of."""
 _CHANGED: Final = 100
-"""Of these, whose values are set."""
+"""In how many of these rows a value is set, to see what it changes."""
 _REWEIGHED: Final = 600
-"""Of these, which may be weighed anew."""
+"""How many of these rows may be weighed anew."""
 _MOST_NUMBERS: Final = 1 << 27
 _MOST_PRODUCTS: Final = 1 << 38
 """So many products of numbers take some seconds. Where choices would need more, since there are
@@ -100,7 +101,7 @@ def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
     chances = np.random.default_rng(seed)
     main = parts_of(release.feature_map)
     assert isinstance(main.main, TangentFeatures)
-    tangents = ShallowTangents(main.main)
+    tangents = ReluFeatures(main.main)
     columns = _Columns(noisy)
     shares = np.concatenate([marginal.posterior_mean for marginal in noisy], axis=1)
     possible, own, plain = columns.possible(), has_own_columns(mean.noise), mean.noise <= PLAIN
@@ -225,7 +226,7 @@ def _overlap(marginal: ColumnMarginal) -> Shares:
 
 
 def _evidence(
-    tangents: ShallowTangents,
+    tangents: ReluFeatures,
     columns: _Columns,
     shares: Shares,
     rows: Tensor,
@@ -266,7 +267,7 @@ def _evidence(
     return _Evidence(curvature / noise**2, slope / noise**2)
 
 
-def _moves(tangents: ShallowTangents, columns: _Columns, rows: Tensor) -> Tensor:
+def _moves(tangents: ReluFeatures, columns: _Columns, rows: Tensor) -> Tensor:
     """The mean features of rows where a column is set to a choice, one by one, (choices, d)."""
     found = []
     for marginal, choices in zip(columns.marginals, columns.choices, strict=True):

@@ -12,6 +12,7 @@ from ...common.errors import GeneratorError
 from ...common.schema.column import Column, ColumnKind
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
 from ...common.schema.table import TableSchema
+from ..fit.layers import conditioned
 
 _LARGEST: Final = 10_000
 
@@ -96,8 +97,7 @@ class TableGenerator(nn.Module):
         Returns:
             (k, b, record size), values 0..1.
         """
-        one_hot = nn.functional.one_hot(classes, len(self.schema.classes)).to(code)
-        given = torch.cat([code, one_hot[:, None, :].expand(-1, code.shape[1], -1)], dim=-1)
+        given = conditioned(code, classes, len(self.schema.classes))
         made = self.network(given) + self.by_class[classes][:, None, :]
         return torch.cat([_column(outputs, made, random) for outputs in self._outputs], dim=-1)
 

@@ -27,9 +27,9 @@ from ...common.schema.table import LEVELS
 from .denoising import table_shares
 
 _SPIKE: Final = 3.0
-"""A level with more than so many times what is usual around it has a value that stands out,"""
+"""A level with more than so many times what is usual around it has a value that stands out."""
 _SEEN: Final = 2.0
-"""if the difference is so many standard deviations of the noise."""
+"""A value stands out by at least so many standard deviations of the noise."""
 _STEEP: Final = 3.0
 """The logarithm of a density rises or falls at most so far within a level."""
 _FLAT: Final = 1e-6
@@ -43,9 +43,9 @@ _NEVER: Final = 1e-9
 _WITHIN: Final = 0.499
 """Nearer to its middle than so many cells, a number is in a cell whatever is rounded."""
 _BELOW: Final = np.concatenate([[0.0, 0.0], np.arange(1.5, LEVELS - 1), [LEVELS]]) / LEVELS
-"""Where levels begin, 0..1: the first and the last one are the bounds themselves,"""
+"""Where levels begin, 0..1; the first and the last one are the bounds themselves."""
 _ABOVE: Final = np.concatenate([[0.0], np.arange(1.5, LEVELS - 1), [LEVELS, LEVELS]]) / LEVELS
-"""and where they end."""
+"""Where levels end, 0..1."""
 _ENDS: Final = [0, -1]
 _BETWEEN: Final = slice(2, -2)
 """Next to a bound there are levels on one side alone to compare with."""

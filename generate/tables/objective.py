@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import torch
@@ -22,7 +21,6 @@ from ..kernels.mmd import MeanEmbeddingDistance, distance_from, squared_distance
 from .marginals import marginal_part, marginals_of, record_targets
 
 _Place = tuple[int, int]
-_PAIR: Final = 2
 
 
 class TableDistance:
@@ -130,7 +128,7 @@ def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal
             (noisy[place] / size).T.reshape(-1, *(side.count for side in group.sides)),
         )
         for group, place in zip(marginals.groups, places, strict=True)
-        if len(group.sides) == _PAIR and not any(side.cells for side in group.sides)
+        if group.is_pair and not any(side.cells for side in group.sides)
     )
 
 

@@ -6,7 +6,7 @@ columns of its rows are taken, and rows are put together anew, by a Markov chain
 them at once for its state and is told what their mean feature still lacks.
 
 How depends on how much is known of a class. As a rule it has columns of its own (`columns`), and
-rows exchange values (`swap`). Of a rare class that noise has drowned, much less is known than of
+rows exchange values (`swap`). Of a low-signal class much less is known than of
 all together: columns, and what goes with what, are those of all classes, and what is particular to
 it has to come from the mean feature as a whole: values are replaced (`resample`).
 """
@@ -41,7 +41,8 @@ from .marginals import is_noise
 from .moves.conditioned import Given, Moves, Pool
 from .moves.counts import ReleasedCounts
 from .moves.departures import Departure, ReleasedMoments
-from .moves.relu_features import Goal, ShallowTangents, has_shallow_tangents
+from .moves.goal import Goal
+from .moves.relu_features import ReluFeatures, has_relu_features
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
 from .reweighting import Rows
@@ -66,7 +67,7 @@ def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
             float64 (c,).
 
     Returns:
-        Whether noise has not drowned the class; or, if it has, whether the mean feature of all
+        Whether the class has no low signal; or, if it has, whether the mean feature of all
         classes together is little better known than its own. bool (c,).
     """
     if not noise.all():
@@ -114,7 +115,7 @@ class Refinement:
         mean, noise = arrays.pop("mean"), arrays.pop("noise")
         if arrays:
             raise GeneratorError("its weights do not fit its description")
-        if feature_map is None or not has_shallow_tangents(feature_map):
+        if feature_map is None or not has_relu_features(feature_map):
             raise GeneratorError("rows cannot be arranged by its features")
         if (
             mean.shape != (len(schema.classes), feature_map.dimension)
@@ -130,10 +131,10 @@ class Refinement:
         return bool(has_own_columns(self.noise)[label])
 
     @cached_property
-    def _tangents(self) -> ShallowTangents:
+    def _tangents(self) -> ReluFeatures:
         main = parts_of(self.feature_map).main
         assert isinstance(main, TangentFeatures)
-        return ShallowTangents(main)
+        return ReluFeatures(main)
 
     def goal(self, label: int) -> Goal:
         """What rows of a class should have."""
@@ -191,7 +192,7 @@ class Refinement:
         random: np.random.Generator,
         each: Each,
     ) -> Moves:
-        """What puts rows of a class together; of a drowned one, they are first as all rows are."""
+        """What puts rows of a class together; those of a low-signal one begin as all rows are."""
         if self.swaps(label):
             others = [known for other, known in departures.items() if other != label]
             return SwapMoves(goal, random, each, others)
@@ -277,7 +278,7 @@ def refinement_of(release: Release) -> Refinement | None:
     Args:
         release: of a table.
     """
-    if not has_shallow_tangents(release.feature_map):
+    if not has_relu_features(release.feature_map):
         return None
     assert isinstance(release.schema, TableSchema)
     mean = released_mean(release)

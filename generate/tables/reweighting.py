@@ -10,7 +10,7 @@ tilted. Among all laws P the tilted one has the least
 with mu the released mean feature of the class; theta is 2 / lambda times what is then left of
 mu - E_P phi.
 
-Where the noise drowns a class, the generator only knows what all classes have in common
+Where a class has low signal, the generator only knows what all classes have in common
 (`mean_embedding.pooled_mean`), and all that is particular to the class comes from the tilt (or,
 with features for which there is that, from `resample`). Whoever learns to tell the class
 from the others by such rows finds <theta, phi(x)>, in which the noise of thousands of entries

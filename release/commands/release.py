@@ -10,13 +10,13 @@ from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, output_option, overwrite_option
 from ...common.console import console, warning
 from ...common.storage.atomic import require_absent
-from ...common.storage.container import RELEASE_BEGINS
+from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ...common.text import promised, rounded_up, typed
 from ...embed.sums.file import require_embedding
 from ..file.statement import NOT_PRIVATE
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
-from ..publishing.pipeline import COST, release
+from ..publishing.pipeline import release
 from ..signing.prompts import accepts_total
 from .options import key_option, promise_options, signing_key
 
@@ -71,7 +71,7 @@ def command(
         epsilon, delta, adjacency, ClassCounts(class_counts), count_weight, not_private
     )
     require_embedding(embedding)
-    require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
+    require_absent(output, overwrite=overwrite, cost=RELEASE_COST, begins=RELEASE_BEGINS)
     key = signing_key(key_path)
     made = release(
         embedding,

@@ -16,7 +16,7 @@ a combination of the record and the support points, and off the diagonal
 
 So norms and clipped sums follow from u, v, c and the diagonal, and from inner products, without a
 matrix m x D or m x m for each record. Norms do so in m^2 operations times half the squared number
-of classes C rather than in m^3: v = S r has as many parameters as there are classes (S = A^-1 Y),
+of classes C rather than in m^3: v = S r has as many terms as there are classes (S = A^-1 Y),
 so the largest term, sum_a || sum_j E_aj X_j ||^2 over j other than a, is a sum over pairs of them,
 
     sum_cc' r_c r_c' u^T N_cc' u,
@@ -47,7 +47,7 @@ from ...common.features.infinite_ntk import ReluKernel
 from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
 from ...common.outline import Outlined
-from .products import Public
+from .products import SlicedMatrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +102,7 @@ class SupportLoss:
             are exact.
         targets: Y, float64 (m, C); rows add up to 0.
         ridge: of the regression, relative to the kernel's mean on the diagonal.
-        slices: of the products that make norms; see `products.Public`.
+        slices: of the products that make norms; see `products.SlicedMatrix`.
         with_norms: whether `norms` will be asked for. What it needs takes longest to make.
 
     Attributes:
@@ -131,18 +131,18 @@ class SupportLoss:
         slopes = kernel.slopes(self._gram, self._squares, self._squares)
         # The slope is not defined where two records are the same: the diagonal has its own.
         self.first = slopes.first.clone().fill_diagonal_(0)
-        self._second = Public(slopes.second.clone().fill_diagonal_(0))
+        self._second = SlicedMatrix(slopes.second.clone().fill_diagonal_(0))
         system = slopes.values.clone()
         own = kernel.own(self._squares)
         system.diagonal().copy_(own + ridge * own.mean())
         factor = torch.linalg.cholesky(system)
-        self._inverse = Public(torch.cholesky_inverse(factor))
+        self._inverse = SlicedMatrix(torch.cholesky_inverse(factor))
         solution = torch.cholesky_solve(targets, factor)
-        self._solution = Public(solution)
+        self._solution = SlicedMatrix(solution)
         self._differences = solution[:, :-1] - solution[:, -1:]
-        self._of_record = Public(self.first, slices)
-        self._of_own = Public(self.first * self._gram, slices)
-        self._reach = Public(self.first.abs() * self._norms[:, None], 1)
+        self._of_record = SlicedMatrix(self.first, slices)
+        self._of_own = SlicedMatrix(self.first * self._gram, slices)
+        self._reach = SlicedMatrix(self.first.abs() * self._norms[:, None], 1)
         self._forms = list(self._pairs_of_classes()) if with_norms else []
 
     def coefficients(self, records: Tensor, targets: Tensor) -> Coefficients:
@@ -155,13 +155,13 @@ class SupportLoss:
         products = records @ self.points.T  # exact
         squares = sum_of_squares(records)
         slopes = self._kernel.slopes(products, squares, self._squares)
-        residual = (self._solution.after(slopes.values) - targets)[:, :-1].contiguous()
-        u = self._inverse.after(slopes.values)
+        residual = (self._solution.left_multiplied(slopes.values) - targets)[:, :-1].contiguous()
+        u = self._inverse.left_multiplied(slopes.values)
         v = self._by_class(residual, self._differences)
         trace = (self._ridge / self._size) * sum_in_fixed_order(u * v)[:, None]
         own = (
             v * slopes.second
-            - (u * self._second.after(v) + v * self._second.after(u))
+            - (u * self._second.left_multiplied(v) + v * self._second.left_multiplied(u))
             - (u * v + trace) * self._kernel.own_slope()
         )
         return Coefficients(v * slopes.first, own, u, v, residual, products, squares)
@@ -180,27 +180,27 @@ class SupportLoss:
         squares = sum_of_squares(c) * found.squares
         squares += sum_in_fixed_order(d * d * self._squares + 2.0 * (c * d * found.products))
         error = torch.zeros_like(squares)
-        for public, left, right in (
+        for sliced, left, right in (
             (self._of_record, v * found.products, c * u),
             (self._of_record, u * found.products, c * v),
             (self._of_own, v, d * u),
             (self._of_own, u, d * v),
         ):
-            squares -= 2.0 * sum_in_fixed_order(public.after(left) * right)
-            error += 2.0 * public.left_out(left) * sum_in_fixed_order(right.abs())
+            squares -= 2.0 * sum_in_fixed_order(sliced.left_multiplied(left) * right)
+            error += 2.0 * sliced.truncation_error(left) * sum_in_fixed_order(right.abs())
         for c, other, forms in self._forms:
             weights = found.residual[:, c] * found.residual[:, other]
             weights *= torch.where(c == other, 1.0, 2.0)
             count = len(c)
             for rows in torch.arange(len(u)).split(max(1, _ENTRIES // (count * self._size))):
                 here = u[rows]
-                images = forms.after(here).view(-1, count, self._size).mul_(here[:, None])
+                images = forms.left_multiplied(here).view(-1, count, self._size).mul_(here[:, None])
                 squares[rows] += sum_in_fixed_order(sum_in_fixed_order(images) * weights[rows])
             largest = sum_in_fixed_order(u.abs()) * sum_in_fixed_order(weights.abs())
-            error += forms.left_out(u) * largest
+            error += forms.truncation_error(u) * largest
         return squares, error + self._rounding() * sum_of_squares(self._lengths(found))
 
-    def _pairs_of_classes(self) -> Iterator[tuple[Tensor, Tensor, Public]]:
+    def _pairs_of_classes(self) -> Iterator[tuple[Tensor, Tensor, SlicedMatrix]]:
         """Classes c and c' with their matrices N_cc', some side by side."""
         solution, first, size = self._differences, self.first, self._size
         mixed = torch.stack([first * ((first * s) @ self._gram) for s in solution.T])  # Q_c
@@ -212,14 +212,14 @@ class SupportLoss:
                 form += solution[:, other, None] * mixed[c] + solution[:, c, None] * mixed[other]
                 form.diagonal().add_(mixed[c] @ solution[:, other])
                 forms.append(form)
-            yield block[:, 0], block[:, 1], Public(torch.cat(forms, dim=1), self._slices)
+            yield block[:, 0], block[:, 1], SlicedMatrix(torch.cat(forms, dim=1), self._slices)
 
     def _lengths(self, found: Coefficients) -> Tensor:
         """What the rows of gradients are at most, were nothing to cancel; float64 (b, m)."""
 
         def summed(sizes: Tensor) -> Tensor:
             """At least sum_j |M_aj| ||X_j|| sizes_j."""
-            return self._reach.after(sizes) + self._reach.left_out(sizes)[:, None]
+            return self._reach.left_multiplied(sizes) + self._reach.truncation_error(sizes)[:, None]
 
         u, v = found.u.abs(), self._by_class(found.residual.abs(), self._differences.abs())
         lengths = found.of_record.abs() * square_root(found.squares)[:, None]

@@ -26,7 +26,7 @@ from ...common.outline import Outlined
 from ...common.schema.image import ImageSchema
 from ...common.sources import Source, require_public_form
 from ...common.storage.atomic import require_absent
-from ...common.storage.container import RELEASE_BEGINS
+from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ...common.text import rounded_up
 from ..file.distilled import (
     DISTILLED_MECHANISM,
@@ -65,7 +65,6 @@ from .progress import RunFolder
 from .sampling import poisson_sample
 from .settings import Settings
 
-COST: Final = "is a release that was paid for"
 _BATCH: Final = 4096
 _REMARKS: Final = 20
 """How often the epsilon spent so far is worked out, over a run."""
@@ -138,7 +137,7 @@ def distill(
     _require_kinds(source, epsilon, delta, adjacency, settings)
     require_word(epsilon, not_private=not_private)
     delta = default_delta(adjacency, len(source)) if delta is None else delta
-    require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
+    require_absent(output, overwrite=overwrite, cost=RELEASE_COST, begins=RELEASE_BEGINS)
     _require_usable(source)
     if not_private:
         require_budget(1.0, delta)

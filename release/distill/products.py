@@ -15,7 +15,7 @@ from torch import Tensor
 from ...common.numerics.exact import round_to_digits
 
 
-class Public:
+class SlicedMatrix:
     """A public matrix, cut into slices once, for products with the rows of records.
 
     Args:
@@ -29,14 +29,14 @@ class Public:
         self._parts = [part.T for part in _cut(matrix.T, self._digits, slices)]
         self._largest = float(matrix.abs().max())
 
-    def after(self, left: Tensor) -> Tensor:
+    def left_multiplied(self, left: Tensor) -> Tensor:
         """The product; a row depends on its own row of `left` and on this matrix alone.
 
         Args:
             left: float64 (n, k): one row for each record, or several.
 
         Returns:
-            float64 (n, l). An entry is wrong by `left_out` at most, and by rounding.
+            float64 (n, l). An entry is wrong by `truncation_error` at most, and by rounding.
         """
         parts = self._parts
         lefts = _cut(left, self._digits, len(parts))
@@ -46,13 +46,13 @@ class Public:
             total += lefts[i] @ parts[j]
         return total
 
-    def left_out(self, left: Tensor) -> Tensor:
+    def truncation_error(self, left: Tensor) -> Tensor:
         """By how much slices make any entry of a row of the product wrong at most, float64 (n,)."""
         share = relative_error(self._terms, len(self._parts)) * self._terms
         return share * self._largest * left.abs().amax(1)
 
 
-def relative_error(parameters: int, slices: int) -> float:
+def relative_error(terms: int, slices: int) -> float:
     """What slices leave out, relative to a product of the largest values.
 
     A slice keeps d digits of what the one before has left, so s of them leave out 2^(-d s) of
@@ -60,15 +60,15 @@ def relative_error(parameters: int, slices: int) -> float:
     2^-6 is for products of what is left out, and for rounding of what the slices add to a term.
 
     Args:
-        parameters: how many products make an entry.
+        terms: how many products make an entry.
         slices: how many.
     """
-    return float((slices + 1) * 2.0 ** (-_digits(parameters) * slices) * (1 + 2.0**-6))
+    return float((slices + 1) * 2.0 ** (-_digits(terms) * slices) * (1 + 2.0**-6))
 
 
-def _digits(parameters: int) -> int:
+def _digits(terms: int) -> int:
     """So many that sums of as many products of two slices stay below 2^53."""
-    return (53 - math.ceil(math.log2(parameters))) // 2
+    return (53 - math.ceil(math.log2(terms))) // 2
 
 
 def _cut(values: Tensor, digits: int, slices: int) -> list[Tensor]:

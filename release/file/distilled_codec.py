@@ -12,7 +12,6 @@ import numpy as np
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, FormatError, SchemaError
 from ...common.schema import schema_from_json
-from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, write_atomically
 from ...common.storage.canonical_json import canonical_json
 from ...common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, build
 from ...common.storage.plain import parse_json
@@ -39,7 +38,8 @@ from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION
 from .parser import Body
 from .ranges import possible_promise, require_in_range
 from .statement import distilled_statement
-from .user_block import UserBlock, digest_of, sign_file
+from .user_block import UserBlock
+from .writer import fill_attributes, write_signed
 
 _UNDERSTATED: Final = 1e-6
 _OVERSTATED: Final = 1e-2
@@ -63,8 +63,7 @@ def serialise_distilled(release: DistilledRelease) -> memoryview:
     }
 
     def fill(file: h5py.File) -> None:
-        for name, kind in DISTILLED_ATTRIBUTES.items():
-            file.attrs[name] = {int: np.int64, float: np.float64, str: str}[kind](values[name])
+        fill_attributes(file, DISTILLED_ATTRIBUTES, values)
         file.create_dataset("points", data=release.points)
         file.create_dataset("labels", data=release.labels)
 
@@ -72,25 +71,8 @@ def serialise_distilled(release: DistilledRelease) -> memoryview:
 
 
 def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> str:
-    """Write a release file, readable by its owner alone (0600) if it is not private.
-
-    Args:
-        made: the release.
-        path: where to write it.
-        key: signs it; None leaves it unsigned, and most readers will refuse it.
-
-    Returns:
-        The file's digest; see `Opened`.
-
-    Raises:
-        OutputError: it cannot be written; nothing is left behind.
-    """
-    content = serialise_distilled(made)
-    if key is not None:
-        sign_file(content, key)
-    mode = PUBLIC_MODE if made.guarantee.private else SENSITIVE_MODE
-    write_atomically(path, content, mode=mode)
-    return digest_of(content)
+    """Write a release file, and say its digest: see `write_signed`."""
+    return write_signed(serialise_distilled(made), path, key, private=made.guarantee.private)
 
 
 def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:

@@ -1,15 +1,24 @@
-"""From a release to the bytes of its file."""
+"""From a release to the bytes of its file, and to the file."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import h5py
 import numpy as np
 
 from ...common.adjacency import Adjacency
+from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, write_atomically
 from ...common.storage.canonical_json import canonical_json
 from ...common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, build
+from ..signing.keys import SigningKey
 from .format import FORMAT_VERSION, attributes_of
 from .model import Release
+from .user_block import digest_of, sign_file
+
+_STORED: Final[Mapping[type, type]] = {int: np.int64, float: np.float64, str: str}
 
 
 def serialise(release: Release) -> memoryview:
@@ -30,9 +39,7 @@ def serialise(release: Release) -> memoryview:
     kinds = attributes_of(guarantee.adjacency)
 
     def fill(file: h5py.File) -> None:
-        for name, kind in kinds.items():
-            value = values[name]
-            file.attrs[name] = {int: np.int64, float: np.float64, str: str}[kind](value)
+        fill_attributes(file, kinds, values)
         file.create_dataset("embedding", data=release.embedding)
         file.create_dataset("class_weights", data=release.class_weights)
         weights = file.create_group("feature_map")  # there even if the map has none
@@ -40,3 +47,36 @@ def serialise(release: Release) -> memoryview:
             weights.create_dataset(name, data=weight)
 
     return build(RELEASE_MAGIC if guarantee.private else NOT_PRIVATE_MAGIC, fill)
+
+
+def fill_attributes(file: h5py.File, kinds: Mapping[str, type], values: Mapping[str, Any]) -> None:
+    """Write a release's attributes.
+
+    Args:
+        file: to write to.
+        kinds: name and type of each: int, float or str.
+        values: of all of them, and perhaps of others, which are not written.
+    """
+    for name, kind in kinds.items():
+        file.attrs[name] = _STORED[kind](values[name])
+
+
+def write_signed(content: memoryview, path: Path, key: SigningKey | None, *, private: bool) -> str:
+    """Write a release file, readable by its owner alone (0600) if it is not private.
+
+    Args:
+        content: its bytes, not signed yet.
+        path: where to write it.
+        key: signs it; None leaves it unsigned, and most readers will refuse it.
+        private: whether the release is.
+
+    Returns:
+        The file's digest; see `Opened`.
+
+    Raises:
+        OutputError: it cannot be written; nothing is left behind.
+    """
+    if key is not None:
+        sign_file(content, key)
+    write_atomically(path, content, mode=PUBLIC_MODE if private else SENSITIVE_MODE)
+    return digest_of(content)

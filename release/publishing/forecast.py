@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.features.joint import parts_of
-from ...common.features.moments import CONSTANT, MomentFeatures
+from ...common.features.moments import CONSTANT, LEAST_DEVIATION, MomentFeatures
 from ...common.schema.encoding import NumericEncoding, blocks_of
 from ...common.schema.table import TableSchema
 from .plan import Plan
@@ -27,16 +27,14 @@ _RUNS: Final = 6
 _MOST_ROWS: Final = 2_000
 """More show nothing else: what more rows are good for is less noise, and that is known."""
 _FACTORS: Final = 3
-"""What made-up columns have in common,"""
+"""How many factors made-up columns have in common."""
 _SHARED: Final = 0.6
-"""and how much of a column's variance that is."""
+"""Share of a made-up column's variance that is due to common factors."""
 _OF_CLASS: Final = 0.85
-"""How much of what makes a class it is."""
+"""Share of what makes a class that is due to common factors."""
 _SPREAD: Final = (0.06, 0.2)
 """Standard deviations of numbers, the way from bound to bound being 1: least and largest."""
 _SEED: Final = 0
-_LEAST_DEVIATION: Final = 0.5
-"""Factors that vary less are as good as constant: as in `generate`."""
 
 Floats = NDArray[np.float64]
 
@@ -182,7 +180,7 @@ class _MadeUp:
         mean = share @ seen
         centred = seen - mean
         covariance = (centred * share[:, None]).T @ centred
-        least = _LEAST_DEVIATION * moments.times.numpy()
+        least = LEAST_DEVIATION * moments.times.numpy()
         scale = np.sqrt(np.diag(covariance)).clip(least)
         varies = np.diag(covariance) > least**2
         numeric = np.zeros(len(mean), dtype=np.bool_)
@@ -234,13 +232,13 @@ class _MadeUp:
         noisy = (self.correlations + (drawn + drawn.T) * deviation).clip(-1, 1)
         of_numbers = np.outer(self.numbers, self.numbers)
         for kind in (of_numbers, ~of_numbers):
-            noisy = _believed(noisy, deviation, self.pairs & kind)
+            noisy = _james_stein(noisy, deviation, self.pairs & kind)
         error = self._mean(noisy - self.correlations)
         if classes < 2:
             return error, None
         blurred = np.broadcast_to(noise * self.of_means, self.means.shape)
         means = self.means + random.standard_normal(self.means.shape) * blurred
-        means = _believed(means, blurred, self.of_means > 0)
+        means = _james_stein(means, blurred, self.of_means > 0)
         # Linear discriminant analysis; the ridge keeps directions without variance out.
         values, axes = np.linalg.eigh(noisy)
         directions = (axes / values.clip(0.1)) @ axes.T @ means.T
@@ -248,7 +246,7 @@ class _MadeUp:
         return error, float((scores.argmax(axis=1) == self.labels).mean())
 
 
-def _believed(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:
+def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:
     """Some noisy numbers, held back by as much as the noise in them asks for (James and Stein)."""
     where = np.broadcast_to(where, noisy.shape)
     if not where.any():

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +18,19 @@ from ...common.features.approx_bounds import is_approx_bounds
 from ...common.features.base import FeatureMap
 from ...common.ledger import Entry
 from ...common.storage.atomic import (
-    PUBLIC_MODE,
-    SENSITIVE_MODE,
     followed,
     require_absent,
     require_room,
-    write_atomically,
 )
-from ...common.storage.container import RELEASE_BEGINS
+from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ...common.storage.locks import locked
 from ...common.text import rounded_up
 from ...embed.sums.data_sets import nobody_else_spends, note, spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
 from ..file.model import EmbeddingGuarantee, Opened, OpenedRelease, Release
 from ..file.statement import statement_of
-from ..file.user_block import digest_of, sign_file
 from ..file.validation import require_consistent
-from ..file.writer import serialise
+from ..file.writer import serialise, write_signed
 from ..mechanism.accountant import ACCOUNTANT, accountant_version, epsilon_for
 from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
@@ -44,8 +39,6 @@ from ..signing.policy import owner_of
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
 from .weighing import weigh, weighed
-
-COST: Final = "is a release that was paid for"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +99,7 @@ def release(
     require_embedding(path)
     path = followed(path)
     with locked(path):
-        require_absent(output, overwrite=overwrite, cost=COST, begins=RELEASE_BEGINS)
+        require_absent(output, overwrite=overwrite, cost=RELEASE_COST, begins=RELEASE_BEGINS)
         loaded = load_embedding(path)
         if is_approx_bounds(loaded.schema, loaded.feature_map):
             raise BudgetError(f"{path} is for 'dpntk bounds': it holds magnitudes alone")
@@ -284,25 +277,8 @@ def _guarantee(
 
 
 def write_release(made: Release, path: Path, key: SigningKey | None) -> str:
-    """Write a release file, readable by its owner alone (0600) if it is not private.
-
-    Args:
-        made: the release.
-        path: where to write it.
-        key: signs it; None leaves it unsigned, and most readers will refuse it.
-
-    Returns:
-        The file's digest; see `Opened`.
-
-    Raises:
-        OutputError: it cannot be written; nothing is left behind.
-    """
-    mode = PUBLIC_MODE if made.guarantee.private else SENSITIVE_MODE
-    content = serialise(made)
-    if key is not None:
-        sign_file(content, key)
-    write_atomically(path, content, mode=mode)
-    return digest_of(content)
+    """Write a release file, and say its digest: see `write_signed`."""
+    return write_signed(serialise(made), path, key, private=made.guarantee.private)
 
 
 def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:

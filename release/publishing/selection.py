@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...common.features.cells import MarginalGroup
 from ...common.features.joint import Parts
-from ...common.features.moments import CONSTANT, INDICATOR, MomentFeatures
+from ...common.features.moments import CONSTANT, INDICATOR, LEAST_DEVIATION, MomentFeatures
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 
@@ -27,8 +27,6 @@ _KNOWN: Final = 20.0
 a product; or if it is the largest one, since nothing is known better."""
 _USUAL_DISTANCE: Final = 0.8
 """Of a number from its mean, in standard deviations."""
-_LEAST_DEVIATION: Final = 0.5
-"""Numbers that vary less, in steps, are as good as constant."""
 _BY_CHANCE: Final = 0.25
 """Of the pairs that are chosen, such a part would be out by chance if nothing went together."""
 _LEAST_SHARE: Final = 0.25
@@ -110,37 +108,14 @@ def select_pairs(
     marginals, moments = parts.marginals, parts.moments
     assert marginals is not None
     assert moments is not None
-    k, matrices = moments.factors, products.T.reshape(-1, moments.factors, moments.factors)
     shares, of_share = _of_size(moments)
+    matrices = products.T.reshape(-1, moments.factors, moments.factors)
     weights = (shares * matrices).sum(axis=(1, 2)).clip(noise * of_share)
     # Each product of two factors is there twice, with noise of its own.
     of_seen = noise / np.sqrt(2)
     enough = min(_KNOWN * of_seen / CONSTANT**2, weights.max())
-    numbers = np.arange(k) - 1 < len(moments.numbers)
-    least_deviation = _LEAST_DEVIATION * moments.times.numpy()
-    possible = moments.possible.numpy()
-    left, doubt = np.zeros((k, k)), np.zeros((moments.columns, moments.columns))
     counted = np.where(weights >= enough, weights, 0.0)
-    for matrix, weight in zip(matrices, counted, strict=True):
-        if not weight:
-            continue
-        seen = possible @ (matrix + matrix.T) @ possible / 2
-        mean = seen[0] / (CONSTANT * weight)
-        apart = seen / weight - np.outer(mean, mean)
-        # What is taken off has noise of its own, the more the farther numbers are from 0.
-        centre = np.eye(k)
-        centre[:, 0] -= mean / CONSTANT
-        of_noise = of_seen / weight * (centre @ possible @ centre.T)
-        of_apart = np.outer(of_noise.diagonal(), of_noise.diagonal()) + of_noise**2
-        least = np.maximum(2 * np.sqrt(of_apart.diagonal()), least_deviation**2)
-        deviation = np.sqrt(np.maximum(apart.diagonal(), least))
-        scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)
-        size = np.outer(scale, scale)
-        left += weight * (apart**2 - of_apart) / size**2
-        # Products of a column's categories with all others are not independent of one another.
-        alike = np.square(of_noise / size)
-        of_column = [alike[place, place].sum() for place in moments.places.values()]
-        doubt += 2 * weight**2 * np.outer(of_column, of_column)
+    squares, doubt = _departures(moments, matrices, counted, of_seen)
     chance = _BY_CHANCE * min(count / len(marginals.groups), 0.5)
     beyond = NormalDist().inv_cdf(1 - chance)
     column_of = {first: number for number, first in enumerate(moments.places)}
@@ -149,18 +124,64 @@ def select_pairs(
         for block in blocks_of(schema)
         for start in block.starts
     }
-    scores = []
-    for number, group in enumerate(marginals.groups):
-        if together and (seen_together := together.get(number)) is not None:
-            known = counted @ seen_together.squares
-            known -= beyond * np.sqrt(counted**2 @ seen_together.variances)
-            scores.append(known)
-            continue
+
+    def score(number: int, group: MarginalGroup) -> float:
+        if together and (seen := together.get(number)) is not None:
+            spread = np.sqrt(counted**2 @ seen.variances)
+            return float(counted @ seen.squares - beyond * spread)
         (first, one), (second, other) = (place_of[side.start] for side in group.sides)
-        known = left[one, other].sum() - beyond * np.sqrt(doubt[first, second])
-        scores.append(known * left[one, other].size)
+        known = squares[one, other].sum() - beyond * np.sqrt(doubt[first, second])
+        return float(known * squares[one, other].size)
+
+    scores = [score(number, group) for number, group in enumerate(marginals.groups)]
     best = np.argsort(-np.array(scores), kind="stable")[:count]
     return sorted(int(number) for number in best)
+
+
+def _departures(
+    moments: MomentFeatures,
+    matrices: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    noise: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How far products of standardised columns are from those of independent ones.
+
+    Args:
+        moments: the features.
+        matrices: their sums over the records of each class, float64 (c, k, k).
+        weights: how many records each class has, each divided by its |z|^2, (c,); a class with 0
+            is left out.
+        noise: standard deviation of that on a product, the mean of the two places where it is.
+
+    Returns:
+        Sums over the classes of squared distances less what the noise adds to them, (k, k); and
+        the variance, as noise makes it, of what two columns have of these, (columns, columns).
+    """
+    k, possible = moments.factors, moments.possible.numpy()
+    numbers = np.arange(k) - 1 < len(moments.numbers)
+    least_deviation = LEAST_DEVIATION * moments.times.numpy()
+    squares, doubt = np.zeros((k, k)), np.zeros((moments.columns, moments.columns))
+    for matrix, weight in zip(matrices, weights, strict=True):
+        if not weight:
+            continue
+        seen = possible @ (matrix + matrix.T) @ possible / 2
+        mean = seen[0] / (CONSTANT * weight)
+        apart = seen / weight - np.outer(mean, mean)
+        # What is taken off has noise of its own, the more the farther numbers are from 0.
+        centre = np.eye(k)
+        centre[:, 0] -= mean / CONSTANT
+        of_noise = noise / weight * (centre @ possible @ centre.T)
+        of_apart = np.outer(of_noise.diagonal(), of_noise.diagonal()) + of_noise**2
+        least = np.maximum(2 * np.sqrt(of_apart.diagonal()), least_deviation**2)
+        deviation = np.sqrt(np.maximum(apart.diagonal(), least))
+        scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)
+        size = np.outer(scale, scale)
+        squares += weight * (apart**2 - of_apart) / size**2
+        # Products of a column's categories with all others are not independent of one another.
+        alike = np.square(of_noise / size)
+        of_column = [alike[place, place].sum() for place in moments.places.values()]
+        doubt += 2 * weight**2 * np.outer(of_column, of_column)
+    return squares, doubt
 
 
 def _of_size(moments: MomentFeatures) -> tuple[NDArray[np.float64], float]:

@@ -31,24 +31,26 @@ DIM: Final = 0.009
 of their pixels alone, and with less of network features alone: generators learn the noise of one
 part beside what the other says."""
 CHOSEN: Final = 10
-"""So many pairs of columns are chosen, or as many as there are,"""
-_LENGTH: Final = 0.3
-"""and the part of a feature that is theirs is so long;"""
+"""How many pairs of columns are chosen, if there are as many."""
 FAINT: Final = 0.002
-"""but with more noise than this on a class's mean feature, in any one direction, there are none:
+"""With more noise than this on a class's mean feature, in any one direction, no pairs are chosen:
 they would be noise, and nothing is to spare."""
+_LENGTH: Final = 0.3
+"""Length of the part of a feature that is of chosen pairs."""
 _COARSE_LENGTH: Final = 0.15
-"""Beside chosen pairs, all pairs of numbers are there in few cells; their part is so long."""
-_ABOVE_NOISE: Final = 10.0
-"""Of these cells, the share that each has if they are equally frequent is so many times the noise
-on it,"""
-_LEVELS_LENGTH: Final = 0.15
-"""Numbers are there by their levels, too, in a part that is so long,"""
-_STANDS_OUT: Final = 1 / 32
-"""unless noise on the share of a level is larger than this in a class: no value would stand out."""
+"""Length of the part that is of all pairs of numbers in few cells, beside chosen pairs."""
 _FEWEST_PARTS: Final = 2
+"""Into how many parts a number is cut at least, where all pairs of numbers are there."""
 _MOST_PARTS: Final = 8
-"""and each number is cut into so many."""
+"""Into how many parts a number is cut at most, where all pairs of numbers are there."""
+_ABOVE_NOISE: Final = 10.0
+"""How many times the noise on it the share of a cell of such a pair is, if all of its cells are
+equally frequent: numbers are cut into as many parts as that allows."""
+_LEVELS_LENGTH: Final = 0.15
+"""Length of the part that is of numbers by their levels."""
+_STANDS_OUT: Final = 1 / 32
+"""With more noise than this on the share of a level in a class, numbers are not there by their
+levels: no value would stand out."""
 
 
 @dataclass(frozen=True, eq=False)

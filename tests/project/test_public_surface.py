@@ -216,7 +216,8 @@ def signers() -> set[str]:
 def test_a_signed_file_comes_of_what_enters_it_into_a_ledger_and_of_nothing_else() -> None:
     """From the signature up to what is public: a new way to a signed file is a decision."""
     ways = {
-        "sign_file": {
+        "sign_file": {"release/file/writer.py: write_signed"},
+        "write_signed": {
             "release/publishing/pipeline.py: write_release",
             "release/file/distilled_codec.py: save_distilled",
         },

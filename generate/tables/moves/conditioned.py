@@ -29,10 +29,9 @@ from .energy import Energy
 _LOOKS: Final = 10
 """So often the rows of a class move on, and those that fulfil the condition are looked for."""
 _TURNS: Final = 8
-"""So often rows under the condition are lent values by the rows of the class, after these have
-moved on,"""
+"""So often the rows of the class move on, and then lend values to rows under the condition."""
 _LOANS: Final = 8
-"""so many rounds each."""
+"""So many rounds of lending follow on one another."""
 
 
 class Moves(Protocol):

@@ -17,15 +17,15 @@ from torch import Tensor
 
 from ....common.schema.encoding import Block
 from .departures import Departure, ReleasedMoments
-from .pooling import likely
+from .pooling import pooled_products
 
 _LEAST_EIGENVALUE: Final = 0.03
 """Of correlations that rows are to have: no combination of numbers is as good as constant."""
 _RATE: Final = 0.2
 _SQUARES: Final = 0.3
-"""How far the mean square of a number usually is from what it is in independent rows,"""
+"""How far the mean square of a number usually is from what it is in independent rows."""
 _LEAST_SQUARE: Final = 0.2
-"""and what it is at least."""
+"""The mean square of a standardised number is taken to be at least that."""
 
 
 class Correlations:
@@ -49,7 +49,7 @@ class Correlations:
         for numbers in (0, 1, 2):
             kind = is_number[:, None].long() + is_number == numbers
             if (kind & own.free).any():
-                found = likely(own, others, kind, belongs)
+                found = pooled_products(own, others, kind, belongs)
                 lacking = torch.where(kind, found.lacking, lacking)
                 self._ridge = torch.where(kind & own.free, found.ridge, self._ridge)
         self._seen = here + lacking

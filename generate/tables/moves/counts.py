@@ -24,7 +24,6 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from torch import Tensor
 
 from ....common.features.cells import MarginalGroup
@@ -32,6 +31,8 @@ from ....common.features.joint import Parts
 from ....common.schema.encoding import Block
 from ..copula import copula_shares
 from ..denoising import table_shares
+from .chow_liu import TableShares, chow_liu_tree
+from .count_moves import NUMBER, ColumnTables, CountPull, CountTake, RowCells
 
 _RATE: Final = 0.2
 _BATCH: Final = 2_000
@@ -39,9 +40,6 @@ _EXACT: Final = 1e-9
 """Shares of cells, and variances of what goes together, are at least that."""
 _TINY: Final = 1e-300
 _FITTING_STEPS: Final = 20
-_PAIR: Final = 2
-_NUMBER: Final = torch.int32
-"""Cells of all tables are fewer than 2^24."""
 _SMOOTH: Final = 0.1
 """So many times as much as others tables of two numbers are held back."""
 
@@ -93,7 +91,7 @@ class Counts:
         tables, self._levels = released.tables, released.levels
         self._sides = list(dict.fromkeys(side for table in tables for side in table.sides))
         self._merging = [
-            side.merge(torch.arange(side.unmerged.dimension)).to(_NUMBER) for side in self._sides
+            side.merge(torch.arange(side.unmerged.dimension)).to(NUMBER) for side in self._sides
         ]
         sizes = torch.tensor([table.dimension for table in tables])
         starts = sizes.cumsum(0) - sizes
@@ -113,11 +111,13 @@ class Counts:
                 step *= side.dimension
             expected.append(of_table)
         noisy = np.split(released.shares, sizes.cumsum(0)[:-1])
-        likely = [
-            _likely(table, shares, noise, [alone[self._sides.index(side)] for side in table.sides])
+        wanted = [
+            _posterior_shares(
+                table, shares, noise, [alone[self._sides.index(side)] for side in table.sides]
+            )
             for table, shares, noise in zip(tables, noisy, released.noise, strict=True)
         ]
-        self._wanted = torch.cat(likely)
+        self._wanted = torch.cat(wanted)
         self._expected = torch.cat(expected).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
         # In these units shares of independent rows have a variance that is alike in all cells.
@@ -130,23 +130,24 @@ class Counts:
             for each in (weights * (lacking.square() - noise), 2 * (weights * noise) ** 2, weights)
         )
         variance = ((left - doubt.sqrt()) / total).clamp(_EXACT, 1.0)
-        held = torch.tensor([_SMOOTH if _of_numbers(table) else 1.0 for table in tables])
+        held = torch.tensor([_SMOOTH if table.of_numbers else 1.0 for table in tables])
         self._ridge = noise * (held / variance).repeat_interleave(sizes)
         self._theta = torch.zeros_like(self._wanted)
         believed = self._expected + (self._wanted - self._expected) / (1 + self._ridge)
         self._tables = [
-            _Table(table, shares.view([side.dimension for side in table.sides]), start)
+            TableShares(table, shares.view([side.dimension for side in table.sides]), start)
             for table, shares, start in zip(
                 tables, believed.split(sizes.tolist()), starts.tolist(), strict=True
             )
         ]
-        self._strides, self._starts = stride.T.float(), starts[:, None].to(_NUMBER)
+        self._strides, self._starts = stride.T.float(), starts[:, None].to(NUMBER)
         of_column: dict[int, list[tuple[int, int]]] = {}
         for number, table in enumerate(tables):
             for side in table.sides:
                 of_column.setdefault(side.start, []).append((self._sides.index(side), number))
         self._tables_of = {
-            start: _Column.of(torch.tensor(pairs).T, stride) for start, pairs in of_column.items()
+            start: ColumnTables.of(torch.tensor(pairs).T, stride)
+            for start, pairs in of_column.items()
         }
 
     def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
@@ -161,7 +162,7 @@ class Counts:
         """
         place_of = {start: block.place for block in blocks for start in block.starts}
         codes = self.codes(records).T.numpy()
-        for parent, table in self._tree():
+        for parent, table in chow_liu_tree(self._tables):
             cells = slice(table.start, table.start + table.group.dimension)
             ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
             self._theta[cells] = self._scale[cells] * ratio.log()
@@ -169,9 +170,9 @@ class Counts:
             of_parent, of_child = table.group.sides if first else table.group.sides[::-1]
             one, other = (self._sides.index(side) for side in (of_parent, of_child))
             shares = table.shares if first else table.shares.T
-            likely = shares.cumsum(dim=1).numpy()
-            drawn = random.random(len(codes)) * likely[codes[:, one], -1]
-            wanted = (likely[codes[:, one]] < drawn[:, None]).sum(axis=1)
+            below = shares.cumsum(dim=1).numpy()
+            drawn = random.random(len(codes)) * below[codes[:, one], -1]
+            wanted = (below[codes[:, one]] < drawn[:, None]).sum(axis=1)
             # Who wants a cell gets a value from it, or from one near by if there are none left.
             rows, values = (
                 torch.from_numpy(np.lexsort((random.random(len(codes)), cells)))
@@ -181,35 +182,6 @@ class Counts:
             records[rows, place] = records[values, place]
             moved = [at for at, side in enumerate(self._sides) if side.start == of_child.start]
             codes[rows[:, None], moved] = codes[values[:, None], moved]
-
-    def _tree(self) -> list[tuple[int, _Table]]:
-        """Pairs without a circle, parents first, whose mutual information is largest in all.
-
-        Returns:
-            Of each where the values of the parent begin in a record, and the table.
-        """
-        starts = list(dict.fromkeys(side.start for side in self._sides))
-        weights = np.zeros((len(starts), len(starts)))
-        between = {}
-        for table in self._tables:
-            if len(table.group.sides) != _PAIR:
-                continue
-            one, other = sorted(starts.index(side.start) for side in table.group.sides)
-            # Of two tables of the same columns, the one that says more.
-            if (information := -max(table.information, _EXACT)) < weights[one, other]:
-                weights[one, other], between[one, other] = information, table
-        tree = minimum_spanning_tree(weights)
-        found, seen = [], set()
-        for root in range(len(starts)):
-            if root in seen:
-                continue
-            order, before = breadth_first_order(tree, root, directed=False)
-            seen.update(order.tolist())
-            for child in order[1:]:
-                parent = int(before[child])
-                table = between[min(parent, child), max(parent, child)]
-                found.append((starts[parent], table))
-        return found
 
     @property
     def coefficients(self) -> Tensor:
@@ -230,7 +202,7 @@ class Counts:
     def cells(self, codes: Tensor) -> Tensor:
         """The cell of each table among those of all, int32 (tables, n)."""
         # Whole numbers of at most 24 digits, which floats hold.
-        return (self._strides @ codes.float()).to(_NUMBER) + self._starts
+        return (self._strides @ codes.float()).to(NUMBER) + self._starts
 
     def shares(self, records: Tensor) -> Tensor:
         """How often each cell is among rows."""
@@ -248,44 +220,18 @@ class Counts:
 
     def take(self, records: Tensor, others: Tensor) -> CountTake:
         """What changes if rows take values of others."""
-        return CountTake(self._places(records), self.codes(others))
+        return CountTake(self._row_cells(records), self.codes(others))
 
     def pull(self, records: Tensor) -> CountPull:
         """What exchanges between the first half of some rows and the other one change."""
-        return CountPull(self._places(records))
+        return CountPull(self._row_cells(records))
 
-    def _places(self, records: Tensor) -> _Places:
+    def _row_cells(self, records: Tensor) -> RowCells:
         codes = self.codes(records)
-        return _Places(codes, self.cells(codes), self.coefficients, self._tables_of)
+        return RowCells(codes, self.cells(codes), self.coefficients, self._tables_of)
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Columns together.
-
-    Attributes:
-        group: which.
-        shares: what is believed of them, float64 (cells of the first column, of the second, and so
-            on), positive.
-        start: of its cells among those of all tables.
-    """
-
-    group: MarginalGroup
-    shares: Tensor
-    start: int
-
-    @property
-    def information(self) -> float:
-        """Mutual information of two columns, in nats."""
-        alone = torch.outer(self.shares.sum(dim=1), self.shares.sum(dim=0))
-        return float(torch.special.xlogy(self.shares, self.shares / alone.clamp(min=_TINY)).sum())
-
-
-def _of_numbers(table: MarginalGroup) -> bool:
-    return len(table.sides) == _PAIR and all(side.cells for side in table.sides)
-
-
-def _likely(
+def _posterior_shares(
     table: MarginalGroup, noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]
 ) -> Tensor:
     """Shares of a table's cells as they are likely to be, and of columns as rows have them.
@@ -299,8 +245,8 @@ def _likely(
     Returns:
         float64 (cells,).
     """
-    likely = None
-    if _of_numbers(table):
+    by_copula = None
+    if table.of_numbers:
         rows, columns = (each.numpy() for each in alone)
         by_law = np.outer(rows, columns).clip(_EXACT)
         # That a number is missing has no place among them.
@@ -308,8 +254,8 @@ def _likely(
         of_both = noisy.reshape(by_law.shape)[known]
         if rows[known[0]].any() and columns[known[1]].any():
             by_law[known] = copula_shares(of_both, rows[known[0]], columns[known[1]])
-        likely = by_law.flatten()
-    shares = torch.from_numpy(table_shares(noisy, noise, likely))
+        by_copula = by_law.flatten()
+    shares = torch.from_numpy(table_shares(noisy, noise, by_copula))
     shares = shares.view([len(each) for each in alone])
     for _ in range(_FITTING_STEPS):  # iterative proportional fitting (Deming and Stephan 1940)
         for axis, each in enumerate(alone):
@@ -317,119 +263,3 @@ def _likely(
             ratio = each / shares.sum(dim=others).clamp(min=_TINY)
             shares = shares * ratio.view([-1 if at == axis else 1 for at in range(shares.dim())])
     return shares.flatten()
-
-
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """Where a column is in tables.
-
-    Attributes:
-        tables: of which it is, (k,).
-        sides: as which side in each, (k,).
-        strides: by how much the cell of each moves with that of the side, int32 (k, 1).
-        own: all sides that it is, (s,).
-        among: at which of these each of `sides` stands, (k,).
-    """
-
-    tables: Tensor
-    sides: Tensor
-    strides: Tensor
-    own: Tensor
-    among: Tensor
-
-    @classmethod
-    def of(cls, pairs: Tensor, stride: Tensor) -> _Column:
-        """By sides and tables (2, k), and strides of all (sides, tables)."""
-        sides, tables = pairs
-        own, among = sides.unique(return_inverse=True)
-        return cls(tables, sides, stride[sides, tables][:, None].to(_NUMBER), own, among)
-
-
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Where rows are, and what that is worth.
-
-    Attributes:
-        codes: cells of sides, int32 (sides, n), changed in place.
-        cells: of tables, int32 (tables, n), changed in place.
-        energy: of each cell, float32.
-        tables_of: by where the values of a column begin in a record.
-    """
-
-    codes: Tensor
-    cells: Tensor
-    energy: Tensor
-    tables_of: dict[int, _Column]
-
-    def column(self, block: Block) -> _Column | None:
-        """None if it is of no table."""
-        return next((self.tables_of[at] for at in block.starts if at in self.tables_of), None)
-
-    def gain(self, column: _Column, moved: Tensor) -> Tensor:
-        """By how much the energy grows if cells of its tables move so far (k, n), (n,)."""
-        cells = self.cells.index_select(0, column.tables)
-        gain: Tensor = (self._energy_of(cells + moved) - self._energy_of(cells)).sum(dim=0)
-        return gain
-
-    def move(self, column: _Column, rows: Tensor, new: Tensor) -> None:
-        """Some rows, int64 (m,), have other cells of a column's sides (s, m) now."""
-        moved = (new - self.codes[column.own[:, None], rows])[column.among] * column.strides
-        self.cells[column.tables[:, None], rows] += moved
-        self.codes[column.own[:, None], rows] = new
-
-    def _energy_of(self, cells: Tensor) -> Tensor:
-        # Faster than an index of two dimensions.
-        return self.energy.index_select(0, cells.flatten()).view_as(cells)
-
-
-class CountTake:
-    """By how much the energy grows if rows take values of others.
-
-    Args:
-        places: of the rows.
-        others: cells of sides in the other rows, int32 (sides, k).
-    """
-
-    def __init__(self, places: _Places, others: Tensor) -> None:
-        self._places, self._others = places, others
-
-    def gain(self, block: Block, source: Tensor) -> Tensor | float:
-        """Of each row, if it takes a column's value of another one, (n,)."""
-        if (column := self._places.column(block)) is None:
-            return 0.0
-        new = self._others[column.sides[:, None], source]
-        old = self._places.codes.index_select(0, column.sides)
-        return self._places.gain(column, (new - old) * column.strides)
-
-    def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
-        """Some of the rows, int64 (m,), have done so."""
-        if (column := self._places.column(block)) is not None:
-            new = self._others[column.own[:, None], source[chosen]]
-            self._places.move(column, chosen, new)
-
-
-class CountPull:
-    """By how much the energy grows if two rows exchange their values of a column.
-
-    Args:
-        places: of 2 n rows; row i may exchange values with row n + i.
-    """
-
-    def __init__(self, places: _Places) -> None:
-        self._places, self._half = places, places.codes.shape[1] // 2
-
-    def gain(self, block: Block) -> Tensor | float:
-        """Of each pair of rows, if they exchange their values of a column, (n,)."""
-        if (column := self._places.column(block)) is None:
-            return 0.0
-        one, other = self._places.codes.index_select(0, column.sides).split(self._half, dim=1)
-        moved = (other - one) * column.strides
-        gain = self._places.gain(column, torch.cat([moved, -moved], dim=1))
-        return gain[: self._half] + gain[self._half :]
-
-    def exchanged(self, block: Block, chosen: Tensor) -> None:
-        """Some pairs, int64 (m,), have exchanged their values of a column."""
-        if (column := self._places.column(block)) is not None:
-            rows = torch.cat([chosen, chosen + self._half])
-            new = self._places.codes[column.own[:, None], rows.roll(len(chosen))]
-            self._places.move(column, rows, new)

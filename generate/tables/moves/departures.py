@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....common.features.joint import Parts
-from ....common.features.moments import CONSTANT, INDICATOR, STEPS, TO_STEPS, MomentFeatures
+from ....common.features.moments import (
+    CONSTANT,
+    INDICATOR,
+    LEAST_DEVIATION,
+    STEPS,
+    TO_STEPS,
+    MomentFeatures,
+)
 
 EXACT: Final = 1e-12
-_LEAST_DEVIATION: Final = 0.5
-"""Numbers that vary less, in steps, and categories that hardly anyone has, are as good as constant.
-"""
 _SURE: Final = 2.0
 """So many standard deviations of the noise are more than that explains."""
 
@@ -120,7 +124,7 @@ class Departure:
         """
         z = released.factors(records).double()
         mean, scale = z.mean(dim=0), z.std(dim=0, correction=0)
-        least = _LEAST_DEVIATION * released.features.times
+        least = LEAST_DEVIATION * released.features.times
         varies, scale = scale > least, scale.clamp(min=least)
         mean[0], scale[0] = 0.0, 1.0
         weight = float((1 / z.square().sum(dim=1)).mean())

@@ -28,7 +28,7 @@ _SURE: Final = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Likely:
+class PooledProducts:
     """How the columns of a class go together, as if one look had shown what all classes do.
 
     Attributes:
@@ -42,7 +42,9 @@ class Likely:
     ridge: Tensor
 
 
-def likely(own: Departure, others: Sequence[Departure], kind: Tensor, belongs: Tensor) -> Likely:
+def pooled_products(
+    own: Departure, others: Sequence[Departure], kind: Tensor, belongs: Tensor
+) -> PooledProducts:
     """What all classes say of one.
 
     Args:
@@ -76,7 +78,7 @@ def posterior(
     precisions: Sequence[Tensor],
     of_class: Tensor,
     in_common: Tensor,
-) -> Likely:
+) -> PooledProducts:
     """The same, with known variances.
 
     Args:
@@ -97,7 +99,7 @@ def posterior(
     # The noise of a single look by which as much would be known: one over it is 1 / noise +
     # 1 / before - 1 / of_class, of which the last two may be large, and alike.
     noise = 1 / (1 / noise + in_common * known * left / (before * of_class))
-    return Likely(
+    return PooledProducts(
         (mean * (1 + noise / of_class)).clamp(-1, 1),
         # Indicators of a column act as one, so that all have what has been taken off.
         own.taken_off * noise / of_class,

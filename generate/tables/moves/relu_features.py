@@ -16,22 +16,16 @@ from ....common.features.ntk.layers import Activation, Linear
 from ....common.features.ntk.map import TangentFeatures
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
-from .counts import Counts, ReleasedCounts
-from .departures import ReleasedMoments
+from .counts import Counts
 from .energy import Energy, Pulls
 
 _PAIRS: Final = 1024
 """So many pairs of rows at a time: with fewer of them threads wait for the interpreter, and what is
 known of many more does not fit into a processor's cache."""
 _BATCH: Final = 2_000
-STRENGTH: Final = 0.01
-"""How much of the variance of rows with independent columns what goes with what makes up, as far as
-nothing is known: on tables of people it is about that (docs/design/table-generator.md)."""
-_COLUMNS_A_ROUND: Final = 0.3
-_LEAST_COLUMNS: Final = 3
 
 
-def has_shallow_tangents(feature_map: FeatureMap) -> bool:
+def has_relu_features(feature_map: FeatureMap) -> bool:
     """Whether they are tangent features of one hidden layer of ReLU units, beside marginals."""
     if not isinstance(feature_map, JointFeatures):
         return False
@@ -44,7 +38,7 @@ def has_shallow_tangents(feature_map: FeatureMap) -> bool:
     return False
 
 
-class ShallowTangents:
+class ReluFeatures:
     """Tangent features of one hidden layer of ReLU units, column by column.
 
     Of a record x with h = W x + b they are, divided by their norm, v_j 1[h_j > 0] (x, 1) for each
@@ -71,10 +65,7 @@ class ShallowTangents:
         return total / len(records)
 
     def _sum(self, records: Tensor) -> Tensor:
-        hidden = torch.addmm(self._bias, records, self._weight.T).relu_()
-        active = hidden.sign()
-        scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()
-        deltas = active * self._readout * scale[:, None]
+        hidden, scale, deltas = self._pass(records)
         total = torch.empty(self._places["output_bias"].stop)
         outer = total[self._places["weight_1"]].view_as(self._weight)
         torch.mm(deltas.T, records, out=outer)
@@ -85,17 +76,26 @@ class ShallowTangents:
 
     def features(self, records: Tensor) -> Tensor:
         """The features of records (n, record size), values 0..1: (n, d)."""
-        hidden = torch.addmm(self._bias, records, self._weight.T).relu_()
-        active = hidden.sign()
-        scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()[:, None]
-        deltas = active * self._readout * scale
+        hidden, scale, deltas = self._pass(records)
         found = torch.empty(len(records), self._places["output_bias"].stop)
         outer = found[:, self._places["weight_1"]].view(len(records), *self._weight.shape)
         torch.mul(deltas[:, :, None], records[:, None, :], out=outer)
         found[:, self._places["bias_1"]] = deltas
-        found[:, self._places["readout"]] = self._outputs**0.5 * scale * hidden
-        found[:, self._places["output_bias"]] = self._outputs**0.5 * scale
+        found[:, self._places["readout"]] = self._outputs**0.5 * scale[:, None] * hidden
+        found[:, self._places["output_bias"]] = self._outputs**0.5 * scale[:, None]
         return found
+
+    def _pass(self, records: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Forward and backward.
+
+        Returns:
+            relu(h), (n, k); what the feature is divided by, inverted, (n,); and what goes back to
+            each unit, divided so, (n, k).
+        """
+        hidden = torch.addmm(self._bias, records, self._weight.T).relu_()
+        active = hidden.sign()
+        scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()
+        return hidden, scale, active * self._readout * scale[:, None]
 
     def swap(
         self,
@@ -216,48 +216,6 @@ def _share(
     """Move parts of the rows, each by draws of its own, so that it does not matter who does it."""
     draws = random.spawn(len(parts))
     finish(each(lambda part: move(*part), zip(parts, draws, strict=True)))
-
-
-@dataclass(frozen=True, eq=False)
-class Goal:
-    """What the mean feature of rows should be.
-
-    Attributes:
-        tangents: the features.
-        blocks: the columns of the rows.
-        mean: (d,), noisy.
-        noise: standard deviation of the noise on an entry of it.
-        moments: what products of their numbers should be; None if that is not known.
-        counts: how often cells of several columns should be; None likewise.
-    """
-
-    tangents: ShallowTangents
-    blocks: tuple[Block, ...]
-    mean: Tensor
-    noise: float
-    moments: ReleasedMoments | None = None
-    counts: ReleasedCounts | None = None
-
-    @property
-    def floor(self) -> float:
-        """What the noise alone adds to a squared distance from the mean, in expectation."""
-        return self.noise**2 * len(self.mean)
-
-    @property
-    def ridge(self) -> float:
-        """What a theta is to be held back by that says what goes with what.
-
-        If rows P are independent ones P_0 weighed anew, with weights of variance `STRENGTH` before
-        anything is seen, then the most likely P is P_0 tilted by theta = (mu - E_P phi) / ridge:
-        minus the logarithm of its probability is, but for constants and to the second order,
-        || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / STRENGTH.
-        """
-        return self.noise**2 / STRENGTH
-
-    def some_columns(self, random: np.random.Generator) -> list[Block]:
-        """Columns for a round, in random order."""
-        taken = max(_LEAST_COLUMNS, round(_COLUMNS_A_ROUND * len(self.blocks)))
-        return [self.blocks[column] for column in random.permutation(len(self.blocks))[:taken]]
 
 
 @dataclass(frozen=True, eq=False)

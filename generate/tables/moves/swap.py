@@ -33,7 +33,7 @@ from .correlations import Correlations
 from .counts import Counts
 from .departures import Departure
 from .energy import Energy
-from .relu_features import Goal
+from .goal import Goal
 
 _WINDOW: Final = 10
 """Rounds after which it is seen whether the distance of the mean features still falls."""

@@ -115,8 +115,8 @@ def release_of_digits(epsilon: float) -> tuple[Release, NDArray[np.float64]]:
 def test_class_means_are_read_off_the_release() -> None:
     made, exact = release_of_digits(epsilon=100.0)
     assert np.abs(class_means(made) - exact).mean() < 0.05
-    drowned, _ = release_of_digits(epsilon=0.01)
-    assert np.isfinite(class_means(drowned)).all()
+    low_signal, _ = release_of_digits(epsilon=0.01)
+    assert np.isfinite(class_means(low_signal)).all()
 
 
 def test_training_comes_close_to_the_release() -> None:

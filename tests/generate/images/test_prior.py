@@ -25,7 +25,7 @@ from dpntk.generate import TrainingSettings
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
 from dpntk.generate.images.prior import GeneratorPrior, Spectrum, cosines
-from dpntk.generate.images.shares import likely_shares
+from dpntk.generate.images.shares import shrunk_shares
 from dpntk.generate.images.training import first_generator, train, usual_settings
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -122,7 +122,7 @@ def test_a_generator_does_not_learn_the_noise(seed: int) -> None:
         made = training.generator(code, torch.arange(10)).mean(dim=1)
     assert error(made.numpy()) < 0.7 * error(class_means(release))
     # The floor is a mean over classes of so many squares of variance s^2.
-    variance = float(np.mean((release.noise_per_coordinate / likely_shares(release)) ** 2))
+    variance = float(np.mean((release.noise_per_coordinate / shrunk_shares(release)) ** 2))
     chance = math.sqrt(2 * training.noise_floor * variance / 10)
     assert training.losses[-1].loss > training.noise_floor - 4 * chance
 
@@ -136,12 +136,12 @@ def test_much_noise_is_followed_for_fewer_steps(epsilon: float, steps: int) -> N
 def test_shares_that_noise_explains_are_equal_and_others_stay() -> None:
     release = digits(0.3, seed=1)
     assert np.abs(release.class_weights - 0.1).max() > 0.04
-    assert np.abs(likely_shares(release) - 0.1).max() < 0.02
+    assert np.abs(shrunk_shares(release) - 0.1).max() < 0.02
     rare = np.array([0.91, *[0.01] * 9])
     plain = replace(digits(10.0), class_weights=rare)
-    assert np.allclose(likely_shares(plain), rare, rtol=0.02)
+    assert np.allclose(shrunk_shares(plain), rare, rtol=0.02)
     declared = replace(release, guarantee=replace(release.guarantee, count_weight=0.0))
-    assert (likely_shares(declared) == release.class_weights).all()
+    assert (shrunk_shares(declared) == release.class_weights).all()
 
 
 def test_waves_are_orthonormal_and_their_variance_falls() -> None:

@@ -19,7 +19,7 @@ from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.columns import likely_columns
 from dpntk.generate.tables.marginal_matching import independent_rows
 from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
-from dpntk.generate.tables.moves.relu_features import STRENGTH
+from dpntk.generate.tables.moves.goal import STRENGTH
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters

@@ -26,7 +26,7 @@ from dpntk.embed import FeatureOptions, embed
 from dpntk.generate.tables.columns import likely_columns
 from dpntk.generate.tables.moves.conditioned import Given
 from dpntk.generate.tables.moves.energy import Energy
-from dpntk.generate.tables.moves.relu_features import ShallowTangents
+from dpntk.generate.tables.moves.relu_features import ReluFeatures
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.generate.tables.rows import conditional
@@ -187,7 +187,7 @@ def test_the_law_under_a_condition_is_exact() -> None:
     rows = torch.cat([eye[np.zeros(4000, int)], eye[np.ones(4000, int)]], dim=1)  # far from it
     before = law.clone()
     given = Given(parse_condition("left = oak", schema.by_name), schema, 0)
-    tangents = ShallowTangents(draw_network((Linear(4), Activation("relu")), (6,)))
+    tangents = ReluFeatures(draw_network((Linear(4), Activation("relu")), (6,)))
     theta = torch.zeros(tangents.mean(rows[:10]).shape)
     for _ in range(30):
         tangents.lend(rows, law, theta, blocks, random, [Agreeing(), given])

@@ -30,7 +30,7 @@ from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginal_matching import match_marginals
 from dpntk.generate.tables.marginals import marginals_of
-from dpntk.generate.tables.moves.relu_features import ShallowTangents, has_shallow_tangents
+from dpntk.generate.tables.moves.relu_features import ReluFeatures, has_relu_features
 from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of
@@ -114,7 +114,7 @@ def tangent_map(made: Release) -> TangentFeatures:
 def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Path) -> None:
     """In single directions it is what the kernel's inner products give."""
     records, _ = read(table, PEOPLE)
-    mean = ShallowTangents(tangent_map).mean(torch.from_numpy(records))
+    mean = ReluFeatures(tangent_map).mean(torch.from_numpy(records))
     assert mean.shape == (tangent_map.dimension,)
     features = RowFeatures(tangent_map, records)
     for seed in range(5):
@@ -124,7 +124,7 @@ def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Pat
         wanted = float(features.inner(direction).double().mean())
         assert found == pytest.approx(wanted, abs=1e-5)
     # Not by chance: the mean of others is another one.
-    other = ShallowTangents(tangent_map).mean(torch.from_numpy(shuffled(records, PEOPLE)))
+    other = ReluFeatures(tangent_map).mean(torch.from_numpy(shuffled(records, PEOPLE)))
     assert float((mean - other).norm()) > 1e-3
 
 
@@ -169,7 +169,7 @@ def test_two_rows_exchange_what_makes_their_features_fit_better(
 ) -> None:
     """Column by column, each seen as the rows then are; the features are the kernel's."""
     records, _ = read(table, PEOPLE)
-    theta, tangents = steep(tangent_map, sizes), ShallowTangents(tangent_map)
+    theta, tangents = steep(tangent_map, sizes), ReluFeatures(tangent_map)
     kept, compared = 0, 0
     for first in range(0, 400, 2):
         wanted, sure = records[first : first + 2].copy(), True
@@ -195,7 +195,7 @@ def test_exchanges_keep_every_columns_values_and_gain(
     records, _ = read(table, PEOPLE)
     before, now = records.copy(), torch.from_numpy(records.copy())
     theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
-    tangents, random = ShallowTangents(tangent_map), np.random.default_rng(0)
+    tangents, random = ReluFeatures(tangent_map), np.random.default_rng(0)
     gains = [RowFeatures(tangent_map, before).inner(theta).double()]
     for _ in range(3):
         tangents.swap(now, theta, BLOCKS, random)
@@ -217,7 +217,7 @@ def test_what_comes_of_rows_does_not_depend_on_who_shares_the_work(
     random = np.random.default_rng(0)
     start = torch.from_numpy(random.random((7001, PEOPLE.record_size), dtype=np.float32))
     theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
-    tangents = ShallowTangents(tangent_map)
+    tangents = ReluFeatures(tangent_map)
 
     def rows_and_mean(each: Each) -> tuple[torch.Tensor, torch.Tensor]:
         rows, chances = start.clone(), np.random.default_rng(1)
@@ -257,7 +257,7 @@ def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) 
         for each in (rows, crossed)
     )
     theta *= 1.0 / (straight - cross)  # the first is e times as likely
-    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    tangents, chances = ReluFeatures(tangent_map), np.random.default_rng(0)
     now, found = torch.from_numpy(rows.copy()), 0
     for _ in range(4000):
         tangents.swap(now, theta, [BLOCKS[3]], chances)
@@ -272,7 +272,7 @@ def test_a_row_takes_what_makes_its_features_fit_better(
     """All of another row, or column by column; that row stays as it is."""
     records, _ = read(table, PEOPLE)
     theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
-    tangents, taken, compared = ShallowTangents(tangent_map), 0, 0
+    tangents, taken, compared = ReluFeatures(tangent_map), 0, 0
     for first in range(0, 400, 2):
         wanted, other, sure = records[first : first + 1].copy(), records[first + 1 :][:1], True
         for place in (slice(None), *(block.place for block in BLOCKS)):
@@ -304,7 +304,7 @@ def test_replaced_values_are_as_likely_as_others_and_theta_say(
     theta = torch.randn(tangent_map.dimension, generator=torch.Generator().manual_seed(3))
     one, other = RowFeatures(tangent_map, both).inner(theta).double().tolist()
     theta *= 1.0 / (one - other)
-    tangents, chances = ShallowTangents(tangent_map), np.random.default_rng(0)
+    tangents, chances = ReluFeatures(tangent_map), np.random.default_rng(0)
     others = torch.from_numpy(both[[0, 1, 1, 1]])
     now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
     for _ in range(30):
@@ -469,12 +469,11 @@ def test_rows_are_arranged_by_features_of_one_kind(
     table: Path, options: FeatureOptions, suited: bool
 ) -> None:
     assert (
-        has_shallow_tangents(embed(table, options, SourceOptions(schema=PEOPLE)).feature_map)
-        == suited
+        has_relu_features(embed(table, options, SourceOptions(schema=PEOPLE)).feature_map) == suited
     )
 
 
-def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_together(
+def test_rows_of_low_signal_classes_are_not_chosen_before_they_are_put_together(
     made: Release, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor do they exchange values but as rows of all classes: the others do, and are chosen."""
@@ -503,12 +502,12 @@ def test_rows_of_rare_drowned_classes_are_not_chosen_before_they_are_put_togethe
     seen(Reweighting, "draw", lambda _, label, *rest: label)
     seen(SwapMoves, "begin", lambda _, records, *rest: len(records))
     seen(ResamplingMoves, "begin", those_of_others)
-    known, drowned = ("SwapMoves.begin", few_rows), ("ResamplingMoves.begin", few_rows)
+    known, low_signal = ("SwapMoves.begin", few_rows), ("ResamplingMoves.begin", few_rows)
     first, second = ("Reweighting.draw", 0), ("Reweighting.draw", 1)
     both = [first, second, first, known, second, known]  # seen beside one another before
     for noise, wanted in (
         ((0.001, 0.003), both),
-        ((0.0002, 0.0031), [first, known, known, drowned]),  # first as rows of all classes
+        ((0.0002, 0.0031), [first, known, known, low_signal]),  # first as rows of all classes
         ((0.001, 0.0031), both),
     ):
         done.clear()

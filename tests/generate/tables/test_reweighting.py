@@ -195,7 +195,7 @@ def rare(count: int, ill: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def drowned(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def low_signal(tmp_path_factory: pytest.TempPathFactory) -> Release:
     path = tmp_path_factory.mktemp("table") / "rare.csv"
     path.write_text(rare(6000, 200))
     return unrecorded_release(
@@ -204,29 +204,29 @@ def drowned(tmp_path_factory: pytest.TempPathFactory) -> Release:
     )
 
 
-def test_a_class_that_has_drowned_is_taken_for_the_mean_of_all(drowned: Release) -> None:
-    alone, pooled = released_mean(drowned), pooled_mean(drowned)
+def test_a_class_with_low_signal_is_taken_for_the_mean_of_all(low_signal: Release) -> None:
+    alone, pooled = released_mean(low_signal), pooled_mean(low_signal)
     assert list(alone.low_signal) == [1]
     assert np.array_equal(alone.values[:, 0], pooled.values[:, 0])
-    assert np.allclose(pooled.values[:, 1], drowned.embedding.sum(axis=1))
+    assert np.allclose(pooled.values[:, 1], low_signal.embedding.sum(axis=1))
     assert pooled.noise[0] == alone.noise[0]
     # Noise of both columns, added up.
-    assert pooled.noise[1] == pytest.approx(drowned.noise_per_coordinate * 2**0.5)
+    assert pooled.noise[1] == pytest.approx(low_signal.noise_per_coordinate * 2**0.5)
 
 
 def test_rows_of_a_rare_class_tell_it_from_the_others(
-    drowned: Release, table: Path, tmp_path: Path
+    low_signal: Release, table: Path, tmp_path: Path
 ) -> None:
     """200 rows at epsilon 1: what is learnt from the chosen rows holds for real ones."""
-    generator = train_table(drowned, TableSettings(steps=60)).generator
-    marginals = marginals_of(pooled_mean(drowned), drowned.feature_map, PEOPLE)
+    generator = train_table(low_signal, TableSettings(steps=60)).generator
+    marginals = marginals_of(pooled_mean(low_signal), low_signal.feature_map, PEOPLE)
     rows = corrected_rows(generator, marginals, torch.Generator().manual_seed(0))
-    reweighting = reweighting_of(drowned, rows)
+    reweighting = reweighting_of(low_signal, rows)
     assert list(reweighting.pooled) == [False, True]
     assert reweighting.candidates[1] > reweighting.candidates[0] >= 1
 
     model = RowModel(PEOPLE, generator, marginals, reweighting)
-    saved = SavedTableGenerator(model, drowned.class_weights, {})
+    saved = SavedTableGenerator(model, low_signal.class_weights, {})
     made = saved.draw(4000, 0).table
     write_table(tmp_path / "s", saved, made, {})
     again = load_generator(tmp_path / "s" / "generator.safetensors")
@@ -239,12 +239,14 @@ def test_rows_of_a_rare_class_tell_it_from_the_others(
     assert roc_auc_score(labels, classifier.decision_function(real)) > 0.85
 
 
-def test_a_generator_whose_tilt_does_not_fit_is_refused(drowned: Release, tmp_path: Path) -> None:
-    generator = train_table(drowned, TableSettings(steps=1)).generator
-    shares = drowned.class_weights
+def test_a_generator_whose_tilt_does_not_fit_is_refused(
+    low_signal: Release, tmp_path: Path
+) -> None:
+    generator = train_table(low_signal, TableSettings(steps=1)).generator
+    shares = low_signal.class_weights
     good = Reweighting(
-        drowned.feature_map,
-        np.zeros((2, drowned.feature_map.dimension), np.float32),
+        low_signal.feature_map,
+        np.zeros((2, low_signal.feature_map.dimension), np.float32),
         np.ones(2, np.int64),
         np.zeros(2, np.bool_),
     )

@@ -20,7 +20,7 @@ from dpntk.release.distill import ledger as distilled_ledger
 from dpntk.release.distill import mechanism, optimiser, pipeline, products
 from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.optimiser import State
-from dpntk.release.distill.products import Public
+from dpntk.release.distill.products import SlicedMatrix
 from dpntk.release.distill.progress import RunFolder
 from dpntk.release.mechanism import subsampled_gaussian as sampled_gaussian
 from dpntk.release.mechanism.discrete_gaussian import discrete_gaussian
@@ -201,15 +201,15 @@ def exchange_taken_for_addition(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ordinary products of matrices: a record's last bits depend on its place in the batch."""
-    right = Public.__init__
+    right = SlicedMatrix.__init__
 
-    def keep(self: Public, matrix: torch.Tensor, slices: int = 3) -> None:
+    def keep(self: SlicedMatrix, matrix: torch.Tensor, slices: int = 3) -> None:
         right(self, matrix, slices)
         matrices[self] = matrix
 
-    matrices: dict[Public, torch.Tensor] = {}
-    monkeypatch.setattr(Public, "__init__", keep)
-    monkeypatch.setattr(Public, "after", lambda self, left: left @ matrices[self])
+    matrices: dict[SlicedMatrix, torch.Tensor] = {}
+    monkeypatch.setattr(SlicedMatrix, "__init__", keep)
+    monkeypatch.setattr(SlicedMatrix, "left_multiplied", lambda self, left: left @ matrices[self])
 
 
 def rounding_of_transforms_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,7 +238,7 @@ def _drawn_from(seed: int) -> Callable[[Integers, Integers | None, NoiseScale], 
 def test_a_class_with_few_records_has_what_the_others_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One record in ten is of a class that noise has nearly drowned; numbers go together alike."""
+    """One record in ten is of a class with low signal; numbers go together alike."""
     schema = TableSchema(
         (*SCHEMA.columns, Column("kind", ColumnKind.BOOLEAN, "string", categories=("a", "b"))),
         "kind",

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.generate.tables.moves.departures import Departure
-from dpntk.generate.tables.moves.pooling import Likely, likely, posterior
+from dpntk.generate.tables.moves.pooling import PooledProducts, pooled_products, posterior
 
 COLUMNS = 24
 FREE = ~torch.eye(COLUMNS, dtype=torch.bool)
@@ -23,7 +23,7 @@ def departure(lacking: NDArray[np.float64], noise: float, taken_off: float = 1.0
     return Departure(each, each, 1.0, seen, noise * pairs, taken_off * pairs, FREE[: len(lacking)])
 
 
-def believed(found: Likely) -> NDArray[np.float64]:
+def believed(found: PooledProducts) -> NDArray[np.float64]:
     """What a ridge leaves of it, where all is linear."""
     left: NDArray[np.float64] = (found.lacking / (1 + found.ridge)).numpy()
     return left
@@ -66,7 +66,7 @@ def truth(seed: int) -> NDArray[np.float64]:
 
 def of_class(own: Departure, others: Sequence[Departure]) -> NDArray[np.float64]:
     belongs = torch.eye(COLUMNS, dtype=torch.float64)
-    return believed(likely(own, others, FREE, belongs))
+    return believed(pooled_products(own, others, FREE, belongs))
 
 
 def error(found: NDArray[np.float64], true: NDArray[np.float64]) -> float:
@@ -112,7 +112,8 @@ def test_what_was_taken_off_holds_coefficients_back() -> None:
     true = truth(0)
     belongs = torch.eye(COLUMNS, dtype=torch.float64)
     plain, left = (
-        likely(departure(seen(true, 0.02, 1), 0.02, times), [], FREE, belongs) for times in (1, 4)
+        pooled_products(departure(seen(true, 0.02, 1), 0.02, times), [], FREE, belongs)
+        for times in (1, 4)
     )
     assert torch.equal(left.lacking, plain.lacking)
     assert torch.allclose(left.ridge, 4 * plain.ridge)

@@ -1,4 +1,4 @@
-"""Rows of a drowned class take values of others: what that changes, and what stays together."""
+"""Rows of a low-signal class take values of others: what that changes, and what stays together."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def encoded(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return (np.concatenate(columns, axis=1) / np.float32(255)).astype(np.float32)
 
 
-def test_numbers_of_a_drowned_class_go_together_as_those_of_all_do(
+def test_numbers_of_a_low_signal_class_go_together_as_those_of_all_do(
     refinements: list[Refinement],
 ) -> None:
     """Its rows begin with independent columns of all classes, and still get what is its own."""
