@@ -36,7 +36,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.classifiers import CLASSIFIERS, IN_COLOUR
-from dpntk.evaluate.images.frechet import Metric
+from dpntk.evaluate.images.frechet import FeatureMetric
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.evaluate.images.utility import FRECHET, LINEAR, measure
 from dpntk.generate import generate
@@ -127,7 +127,7 @@ def images_of(
 
 
 def result_of(
-    images: LabelledImages, test: LabelledImages, metric: Metric, seed: int
+    images: LabelledImages, test: LabelledImages, metric: FeatureMetric, seed: int
 ) -> dict[str, float]:
     """Accuracies of what learns from images, and how far they are from real ones."""
     (row,) = measure({"": images}, test, seed, metric=metric)
@@ -169,7 +169,7 @@ def main() -> None:
     arguments.embeddings.mkdir(parents=True, exist_ok=True)
     train = training_part(folder)
     test = read_real(folder, "test", train)
-    metric = Metric.of_module(arguments.metric_module, test.shape)
+    metric = FeatureMetric.of_module(arguments.metric_module, test.shape)
     results = finished(RESULTS)
     for seed, epsilon, method in itertools.product(
         range(arguments.seeds), arguments.epsilons, arguments.methods

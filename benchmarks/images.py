@@ -39,7 +39,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, embed, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
-from dpntk.evaluate.images.frechet import Gaussian, Metric
+from dpntk.evaluate.images.frechet import FeatureMetric, Gaussian
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.evaluate.images.utility import FRECHET, measure
 from dpntk.generate import generate
@@ -208,7 +208,7 @@ class Distances:
         test: the Gaussian of these images.
     """
 
-    metric: Metric
+    metric: FeatureMetric
     test: Gaussian
 
     @classmethod
@@ -218,7 +218,7 @@ class Distances:
         Raises:
             ModuleError: it cannot be used.
         """
-        metric = Metric.of_module(module, test.shape)
+        metric = FeatureMetric.of_module(module, test.shape)
         return cls(metric, Gaussian.of(metric.said_of(test)))
 
     @property

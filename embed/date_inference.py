@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..common.outline import Outlined
 from ..common.schema.column import DATE_DTYPES, Column, ColumnKind, Missing
 from ..common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, Unit
+from .time_range import TimeRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,22 +25,6 @@ _FORMATS: Final = (*_DATES, *(f"{d}{by}{t}" for d in _DATES for by in " T" for t
 
 
 @dataclass(repr=False)
-class _Range(Outlined):
-    """Times that were seen, in seconds since 1970."""
-
-    lower: int = 2**62
-    upper: int = -(2**62)
-    units: list[Unit] = field(default_factory=lambda: list(Unit))
-    """Those of which all times are whole, the longest first."""
-
-    def look_at(self, seconds: NDArray[np.int64]) -> None:
-        if len(seconds):
-            self.lower = min(self.lower, int(seconds.min()))
-            self.upper = max(self.upper, int(seconds.max()))
-            self.units = [unit for unit in self.units if not (seconds % unit.seconds).any()]
-
-
-@dataclass(repr=False)
 class SeenDates(Outlined):
     """What was seen so far of a column that may hold dates or times.
 
@@ -48,7 +33,9 @@ class SeenDates(Outlined):
             Of a column that is stored as dates or times, the one format stands for them.
     """
 
-    ranges: dict[str, _Range] = field(default_factory=lambda: {text: _Range() for text in _FORMATS})
+    ranges: dict[str, TimeRange] = field(
+        default_factory=lambda: {text: TimeRange() for text in _FORMATS}
+    )
 
     def look_at(self, values: pa.Array) -> None:
         """Take note of some more values, none of which is missing.
@@ -80,7 +67,7 @@ class SeenDates(Outlined):
             dtype: as the file says; None for CSV.
             missing: whether there are missing values.
         """
-        text, found = next(iter(self.ranges.items()), ("", _Range()))
+        text, found = next(iter(self.ranges.items()), ("", TimeRange()))
         if found.lower >= found.upper:
             return None
         is_date = dtype == "date32" or (dtype not in DATE_DTYPES and text in _DATES)

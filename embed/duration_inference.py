@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..common.outline import Outlined
 from ..common.schema.column import Column, ColumnKind, Missing
 from ..common.schema.dates import Unit
 from ..common.schema.durations import LONGEST, DurationFormat
+from .time_range import TimeRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,15 +29,11 @@ class SeenDurations(Outlined):
     Attributes:
         formats: that fit all texts so far. Of a column that is stored as durations, the first one
             stands for them.
-        lower: the shortest, in seconds.
-        upper: the longest.
-        units: those of which all are whole, the longest first.
+        range: of the durations.
     """
 
     formats: tuple[str, ...] = _FORMATS
-    lower: int = 2**62
-    upper: int = -(2**62)
-    units: list[Unit] = field(default_factory=lambda: list(Unit))
+    range: TimeRange = field(default_factory=TimeRange)
 
     def look_at(self, values: pa.Array) -> None:
         """Take note of some more values, none of which is missing.
@@ -50,20 +46,14 @@ class SeenDurations(Outlined):
 
         if types.is_duration(values.type):
             parts = values.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
-            self._note(parts // _PER_SECOND[values.type.unit])
+            self.range.look_at(parts // _PER_SECOND[values.type.unit])
             return
         texts = compute.unique(values)
         for some in (texts[:1], texts):  # most columns hold none, and the first text shows it
             read = {text: DurationFormat(text).parse(some) for text in self.formats}
             self.formats = tuple(text for text in read if not np.isnan(read[text]).any())
         if self.formats:
-            self._note(read[self.formats[0]].astype(np.int64))
-
-    def _note(self, seconds: NDArray[np.int64]) -> None:
-        if len(seconds):
-            self.lower = min(self.lower, int(seconds.min()))
-            self.upper = max(self.upper, int(seconds.max()))
-            self.units = [unit for unit in self.units if not (seconds % unit.seconds).any()]
+            self.range.look_at(read[self.formats[0]].astype(np.int64))
 
     def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
         """The column, or None if it does not hold two different durations.
@@ -73,15 +63,16 @@ class SeenDurations(Outlined):
             dtype: as the file says; None for CSV.
             missing: whether there are missing values.
         """
-        if not self.formats or not -LONGEST <= self.lower < self.upper <= LONGEST:
+        found = self.range
+        if not self.formats or not -LONGEST <= found.lower < found.upper <= LONGEST:
             return None
-        unit = self.units[0]
+        unit = found.units[0]
         return Column(
             name,
             ColumnKind.DURATION,
             dtype or "string",
-            self.lower // unit.seconds,
-            self.upper // unit.seconds,
+            found.lower // unit.seconds,
+            found.upper // unit.seconds,
             missing=Missing.INDICATOR if missing else Missing.REFUSED,
             unit=None if unit is Unit.SECOND else unit,
             format=self.formats[0],

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..common.arguments import require_kind
 from ..common.errors import SchemaError
-from ..common.features.base import FEATURE_MAPS, Drawn, FeatureMap
+from ..common.features.base import FEATURE_MAPS, Drawable, FeatureMap
 from ..common.features.joint import JointFeatures
 from ..common.features.joint_image import JointImageFeatures
 from ..common.features.marginals import MarginalFeatures
@@ -237,7 +237,7 @@ class FeatureOptions(Terse):
         if self.kind == "pixels" and not isinstance(schema, ImageSchema):
             raise SchemaError("--features pixels: they are for images, not for tables")
         kind = FEATURE_MAPS.entries().get(self.kind)
-        if self.kind not in FEATURES or not isinstance(kind, Drawn):
+        if self.kind not in FEATURES or not isinstance(kind, Drawable):
             raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")
         return kind.draw(schema.record_size, levels=schema.levels, seed=self.seed)
 

@@ -18,7 +18,7 @@ from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
 from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
 from .images.distilled import classifiers_of
-from .images.frechet import Metric
+from .images.frechet import FeatureMetric
 from .images.records import LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
 from .images.utility import LINEAR, measure
@@ -192,9 +192,9 @@ def _of_images(
         training_sets["real"] = read_real(baseline, "train", records)
     metric = None
     if module is not None:
-        metric = Metric.of_module(module, records.shape)
+        metric = FeatureMetric.of_module(module, records.shape)
     elif records.classes == 1:
-        metric = Metric.of_pixels(records.shape)
+        metric = FeatureMetric.of_pixels(records.shape)
     if records.classes == 1:
         notice("all records are of one class, so there is nothing to classify")
     further = classifiers_of(folder, records)

@@ -71,7 +71,7 @@ class Rebuilt(Protocol):
 
 
 @runtime_checkable
-class Drawn(Rebuilt, Protocol):
+class Drawable(Rebuilt, Protocol):
     """A class of feature maps of which a record's form and a seed say all."""
 
     def draw(self, record_size: int, *, levels: int, seed: int) -> FeatureMap:

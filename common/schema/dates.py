@@ -51,6 +51,12 @@ class Unit(Enum):
         return {Unit.DAY: DAY, Unit.HOUR: 3600, Unit.MINUTE: 60, Unit.SECOND: 1}[self]
 
 
+def directives(text: str) -> tuple[tuple[str, str], ...]:
+    """The signs of a format, and the directive that follows them each time; "" at the end."""
+    found = re.findall(r"([^%]*)(?:%(.)|$)", text, re.DOTALL)
+    return tuple((signs, name) for signs, name in found if signs or name)
+
+
 @dataclass(frozen=True)
 class DateFormat:
     """How dates are written: `%Y %m %d %H %M %S`, `%b` (Jan), `%f` (fractions), and other signs.
@@ -81,9 +87,8 @@ class DateFormat:
 
     @cached_property
     def _parts(self) -> tuple[tuple[str, str], ...]:
-        """Signs, and the directive that follows them; "" at the end."""
-        found = re.findall(r"([^%]*)(?:%(.)|$)", self.text, re.DOTALL)
-        return tuple((text, name) for text, name in found if text or name)
+        """See `directives`."""
+        return directives(self.text)
 
     @property
     def has_time(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
-from .dates import DAY
+from .dates import DAY, directives
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,9 +60,8 @@ class DurationFormat:
 
     @cached_property
     def _parts(self) -> tuple[tuple[str, str], ...]:
-        """Signs, and the directive that follows them; "" at the end."""
-        found = re.findall(r"([^%]*)(?:%(.)|$)", self.text, re.DOTALL)
-        return tuple((text, name) for text, name in found if text or name)
+        """See `directives`."""
+        return directives(self.text)
 
     @property
     def _names(self) -> str:

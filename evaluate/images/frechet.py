@@ -32,7 +32,7 @@ Features = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Metric:
+class FeatureMetric:
     """What the distance is measured in.
 
     Attributes:
@@ -64,7 +64,7 @@ class Metric:
         return said
 
     @classmethod
-    def of_module(cls, path: Path, shape: tuple[int, int, int]) -> Metric:
+    def of_module(cls, path: Path, shape: tuple[int, int, int]) -> FeatureMetric:
         """What a module says.
 
         Args:
@@ -84,7 +84,7 @@ class Metric:
         return cls("features of the module", module, module.feature_map.module)
 
     @classmethod
-    def of_pixels(cls, shape: tuple[int, int, int]) -> Metric:
+    def of_pixels(cls, shape: tuple[int, int, int]) -> FeatureMetric:
         """The image itself, averaged down to 16 pixels a side.
 
         Args:

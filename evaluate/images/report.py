@@ -9,7 +9,7 @@ from typing import Any
 
 from ...common.console import TextTable
 from ..report import Evaluation
-from .frechet import Metric
+from .frechet import FeatureMetric
 from .utility import FRECHET, Accuracies
 
 
@@ -31,7 +31,7 @@ class ImageEvaluation(Evaluation):
     seed: int
     classifiers: Mapping[str, str]
     provenance: Mapping[str, Any]
-    metric: Metric | None = None
+    metric: FeatureMetric | None = None
 
     @property
     def figures(self) -> Mapping[str, Mapping[str, float]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...common.console import progress
 from .classifiers import CLASSIFIERS, IN_COLOUR, Classifier, linear_on_features
-from .frechet import Gaussian, Metric
+from .frechet import FeatureMetric, Gaussian
 from .manifold import MOST_COMPARED, Manifold
 from .records import LabelledImages
 
@@ -44,7 +44,7 @@ def measure(
     test: LabelledImages,
     seed: int,
     for_the_first: Mapping[str, Classifier] | None = None,
-    metric: Metric | None = None,
+    metric: FeatureMetric | None = None,
 ) -> list[Accuracies]:
     """Train every classifier on every training set and test it on the same real records.
 

@@ -23,7 +23,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from .learner import XGBOOST, Learner, installed
+from .learner import XGBOOST, Learner
 
 
 def _xgboost(seed: int, **more: float) -> Any:  # noqa: ANN401 - as untyped as scikit-learn
@@ -112,8 +112,3 @@ PUBLISHED: Final[dict[str, Learner]] = {
     ),
 }
 """The same with the settings of DP-KIP's table 7 (Vinaroz and Park, arXiv 2301.13389)."""
-
-
-def available() -> dict[str, Learner]:
-    """Those of `CLASSIFIERS` that are installed."""
-    return installed(CLASSIFIERS)

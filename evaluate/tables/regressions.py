@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import RidgeCV
 
-from .learner import XGBOOST, Learner, installed
+from .learner import XGBOOST, Learner
 
 
 def _xgboost(seed: int) -> Any:  # noqa: ANN401 - as untyped as scikit-learn
@@ -35,8 +35,3 @@ REGRESSIONS: Final[dict[str, Learner]] = {
         _xgboost, "100 trees of depth 3, learning rate 0.1", ordered=True, needs="xgboost"
     ),
 }
-
-
-def available() -> dict[str, Learner]:
-    """Those of `REGRESSIONS` that are installed."""
-    return installed(REGRESSIONS)

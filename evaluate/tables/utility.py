@@ -15,13 +15,13 @@ from threadpoolctl import threadpool_limits
 
 from ...common.console import Advance, progress
 from ...common.runtime.threads import use_threads
-from . import regressions
 from .attacks import Attackers
 from .baselines import some_rows
-from .classifiers import PUBLISHED, available
+from .classifiers import CLASSIFIERS, PUBLISHED
 from .features import ClassifierInputs, features_of
 from .fidelity.distances import Distances, distances
 from .learner import Learner, installed
+from .regressions import REGRESSIONS
 from .scores import Scores, score_more_classes, score_numbers, score_two_classes
 from .table import Table
 from .task import Task
@@ -74,8 +74,8 @@ def learners_for(task: Task) -> dict[str, Learner]:
     if not task.measures:
         return {}
     if task.target is not None:
-        return regressions.available()
-    return installed(PUBLISHED) if task.published else available()
+        return installed(REGRESSIONS)
+    return installed(PUBLISHED if task.published else CLASSIFIERS)
 
 
 def evaluate_tables(

@@ -28,8 +28,8 @@ from torch import Tensor, nn
 
 from ...common.errors import GeneratorError
 from ...common.schema.image import COLOUR, GREY, ImageSchema
+from .cosine_transform import cosines
 from .networks.spec import require_form
-from .prior import cosines
 
 # A file of a gallery holds coefficients: what follows, up to the weights of colours, is part of its
 # format.

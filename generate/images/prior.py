@@ -27,6 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .cosine_transform import cosines
 from .denoising import Floats, noise_in
 from .generator import ConditionalGenerator
 from .initialisation import NoisyMeans
@@ -275,11 +276,3 @@ class GeneratorPrior:
         total = total + (self._variance[:, None] * deviations.square()).sum() / _OWN_FLOWS
         energy: Tensor = total / len(self._variance) * mean / (mean + _PLENTY**2)
         return energy
-
-
-def cosines(side: int) -> NDArray[np.float64]:
-    """The orthonormal cosine transform along one axis: row f is the wave of frequency f."""
-    places = (np.arange(side) + 0.5) * math.pi / side
-    waves: NDArray[np.float64] = np.cos(np.arange(side)[:, None] * places) * math.sqrt(2 / side)
-    waves[0] /= math.sqrt(2)
-    return waves

@@ -326,7 +326,7 @@ def _most_likely(
         (slopes,) = torch.autograd.grad(total, logits)
         return float(total.detach()), slopes.flatten().numpy()
 
-    # That of torch takes a second to import.
+    # SciPy's L-BFGS: torch's takes a second to import.
     least = minimize(
         loss,
         start.flatten().numpy(),

@@ -82,11 +82,11 @@ def independent_rows(
     """
     records = np.zeros((count, schema.record_size), dtype=np.float32)
     match_marginals(records, label, marginals, random, posterior_mean=True)
-    make_whole(records, schema)
+    round_to_steps(records, schema)
     return records
 
 
-def make_whole(records: NDArray[np.float32], schema: TableSchema) -> None:
+def round_to_steps(records: NDArray[np.float32], schema: TableSchema) -> None:
     """Round numbers to their steps: rows have the features that they will have as they are written.
 
     Args:

@@ -36,7 +36,7 @@ from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays, arrays_of_map
-from .marginal_matching import make_whole
+from .marginal_matching import round_to_steps
 from .marginals import is_noise
 from .moves.conditioned import Given, Moves, Pool
 from .moves.counts import ReleasedCounts
@@ -180,7 +180,7 @@ class Refinement:
     def _whole(self, rows: Rows, label: int, count: int) -> Tensor:
         """Rows of independent columns, each with one category of each column."""
         made = rows(label, count)
-        make_whole(made, self.schema)
+        round_to_steps(made, self.schema)
         return torch.from_numpy(made)
 
     def _moves(

@@ -7,19 +7,22 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from ...common.cli.options import PATH, FiniteRange, json_option
 from ...common.console import TextTable, out, show, show_json
 from ...common.errors import BudgetError
-from ...common.ledger import DEFAULT_DELTA, Entry, Ledger, PrivacyBudget, default_delta
-from ...common.text import counted, promised, rounded_down, rounded_up
+from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
+from ...common.text import counted, promised, rounded_up
 from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
 from ...embed.sums.file import load_embedding
 from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger, spent_by
 from ..mechanism.composition import Total, adjacency_of, remaining, strictest, total_of
+from .ceiling import ceiling_remark
+
+_NO_CEILING: Final = "no ceiling was set; 'dpntk embed --budget-eps' sets one"
 
 
 @click.command("budget", short_help="Show what has been spent on records.")
@@ -138,7 +141,7 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
             "count for its records alone"
         )
     left = None if limited is None else remaining(limited)
-    remarks.append(_ceiling_remark(ledger, limited))
+    remarks.append(ceiling_remark(ledger) or _NO_CEILING)
     remarks += [
         f"{entry.release_id[:12]} is what bounds of columns were found with"
         for entry in embedding.schema.spent
@@ -161,7 +164,7 @@ def _of_data_set(name: str, wanted: float | None) -> _Spent:
     )
     limited = strictest(ledger)
     remarks = (
-        _ceiling_remark(ledger, limited),
+        ceiling_remark(ledger) or _NO_CEILING,
         f"from {counted(len(members), 'embedding')}: {', '.join(m.path for m in members)}",
         "distillations of the same records have ledgers of their own",
     )
@@ -172,18 +175,6 @@ def _of_data_set(name: str, wanted: float | None) -> _Spent:
         remarks,
         None if limited is None else limited.ceiling,
         None if limited is None else remaining(limited),
-    )
-
-
-def _ceiling_remark(ledger: Ledger, limited: Ledger | None) -> str:
-    """What is left under the ceiling that leaves least."""
-    if limited is None or limited.ceiling is None:
-        return "no ceiling was set; 'dpntk embed --budget-eps' sets one"
-    of_part = "" if limited is ledger else " of a part"
-    return (
-        f"ceiling{of_part}: epsilon {limited.ceiling.epsilon:g} at delta "
-        f"{limited.ceiling.delta:g}; one more release may have up to epsilon "
-        f"{rounded_down(remaining(limited))} at the same delta"
     )
 
 

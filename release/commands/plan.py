@@ -25,7 +25,7 @@ from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
 from ...common.schema.toml import read_draft
-from ...common.text import counted, rounded_down, rounded_up
+from ...common.text import counted, rounded_up
 from ...embed.commands.feature_options import OF_THE_MAP, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options import FeatureOptions
@@ -38,6 +38,7 @@ from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from ..publishing.private_bounds import rows_to_stand_out
 from ..publishing.weighing import DIM
+from .ceiling import ceiling_remark
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
@@ -330,10 +331,5 @@ def _show_budget(ledger: Ledger, planned: Plan) -> None:
         line += f", together epsilon {rounded_up(total.epsilon)} at delta {total.delta:g}"
         line += f" ({total.adjacency.value}); another one adds to it"
     out.print(line)
-    limited = strictest(ledger)
-    if limited is not None and limited.ceiling is not None:
-        out.print(
-            f"ceiling: epsilon {limited.ceiling.epsilon:g} at delta {limited.ceiling.delta:g}; one "
-            f"more release may have up to epsilon {rounded_down(remaining(limited))} at the same "
-            "delta"
-        )
+    if remark := ceiling_remark(ledger):
+        out.print(remark)

@@ -13,7 +13,7 @@ from benchmarks.colour import DEFAULT, GAUSSIAN, REAL, SCORES, images_of, result
 from benchmarks.images import PERMUTED, PURE_NOISE, Run
 from benchmarks.material.records import training_part
 from dpntk.common.adjacency import Adjacency
-from dpntk.evaluate.images.frechet import Metric
+from dpntk.evaluate.images.frechet import FeatureMetric
 from dpntk.generate import TrainingSettings, generate
 
 
@@ -35,7 +35,7 @@ def test_real_images_are_near_and_gaussian_ones_are_farther(
     np.savez(tmp_path / "train.npz", x=images.astype(np.uint8), y=labels)
     train = training_part(tmp_path / "train.npz")
     assert train.channels == 3
-    metric = Metric.of_pixels(train.shape)
+    metric = FeatureMetric.of_pixels(train.shape)
     found = {}
     for method in (REAL, GAUSSIAN):
         made = images_of(run(method), tmp_path, train, None, tmp_path)

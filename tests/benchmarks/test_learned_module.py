@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from benchmarks.material.learned_module import SAID, accuracy, learned, main
 from dpntk.common.features.torchscript import load_module
 from dpntk.common.schema.classes import numbered
-from dpntk.evaluate.images.frechet import Gaussian, Metric
+from dpntk.evaluate.images.frechet import FeatureMetric, Gaussian
 from dpntk.evaluate.images.records import LabelledImages
 from tests.helpers.data_sets import write_idx
 
@@ -40,7 +40,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_serves_as_metric_module_and_says_what_the_hidden_layer_does(module: Path) -> None:
     features, head = learned(TRAIN, epochs=EPOCHS, seed=0)
     assert accuracy(features, head, TEST) > 0.6  # of ten classes, after 60 steps or so
-    metric = Metric.of_module(module, TEST.shape)
+    metric = FeatureMetric.of_module(module, TEST.shape)
     with torch.no_grad():
         wanted = features(torch.from_numpy(TEST.images()).view(-1, 1, 8, 8))
     assert wanted.shape == (len(TEST), SAID)
@@ -57,7 +57,7 @@ def test_another_seed_makes_another_network_and_the_same_seed_the_same() -> None
 
 def test_real_digits_are_nearer_than_digits_that_lack_a_class_or_their_place(module: Path) -> None:
     """Of equally many images, beside as many of the same kind."""
-    metric = Metric.of_module(module, TEST.shape)
+    metric = FeatureMetric.of_module(module, TEST.shape)
 
     def gaussian(images: LabelledImages) -> Gaussian:
         return Gaussian.of(metric.said_of(images))

@@ -34,7 +34,7 @@ ONE = "logistic regression"
 def few_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that evaluating takes no time."""
     monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {ONE: CLASSIFIERS[ONE]})
-    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: {ONE: OF_TABLES[ONE]})
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.installed", lambda _: {ONE: OF_TABLES[ONE]})
     monkeypatch.setattr("dpntk.evaluate.images.distilled.convnet", lambda *_: 0.25)
 
 

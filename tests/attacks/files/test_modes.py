@@ -38,7 +38,9 @@ def one_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that evaluating takes no time."""
     name = "logistic regression"
     monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {name: CLASSIFIERS[name]})
-    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: {name: OF_TABLES[name]})
+    monkeypatch.setattr(
+        "dpntk.evaluate.tables.utility.installed", lambda _: {name: OF_TABLES[name]}
+    )
 
 
 def mode(path: Path) -> int:

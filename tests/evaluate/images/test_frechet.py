@@ -13,7 +13,7 @@ from scipy.linalg import sqrtm
 from torch import Tensor, nn
 
 from dpntk.common.errors import DataError, ModuleError
-from dpntk.evaluate.images.frechet import Gaussian, Metric
+from dpntk.evaluate.images.frechet import FeatureMetric, Gaussian
 from dpntk.evaluate.images.records import LabelledImages
 from tests.conftest import Command, refused
 from tests.helpers.modules import write_convolutions, write_module
@@ -36,7 +36,7 @@ def write(path: Path, pixels: NDArray[np.uint8], **labels: object) -> Path:
 
 def test_it_is_the_formula() -> None:
     one, other = (
-        Gaussian.of(Metric.of_pixels((1, 8, 8)).said_of(images_of(noise(300, seed, most))))
+        Gaussian.of(FeatureMetric.of_pixels((1, 8, 8)).said_of(images_of(noise(300, seed, most))))
         for seed, most in ((0, 256), (1, 200))
     )
     root = sqrtm(one.covariance @ other.covariance).real
@@ -56,7 +56,7 @@ def test_of_normal_features_it_is_known() -> None:
 
 
 def test_pixels_are_averaged_channel_by_channel() -> None:
-    small = Metric.of_pixels((3, 32, 32)).features
+    small = FeatureMetric.of_pixels((3, 32, 32)).features
     images = torch.rand(2, 3, 32, 32)
     blocks = images.view(2, 3, 16, 2, 16, 2).mean(dim=(3, 5))
     assert torch.allclose(small(images.flatten(1)), blocks.flatten(1), atol=1e-6)
@@ -64,7 +64,7 @@ def test_pixels_are_averaged_channel_by_channel() -> None:
 
 def test_features_are_what_the_module_says(tmp_path: Path) -> None:
     network = write_convolutions(tmp_path / "module.pt")
-    metric = Metric.of_module(tmp_path / "module.pt", (1, 8, 8))
+    metric = FeatureMetric.of_module(tmp_path / "module.pt", (1, 8, 8))
     pixels = noise(250, 0)
     with torch.no_grad():
         said = network(torch.from_numpy(pixels).float() / 255).flatten(1).double().numpy()
@@ -83,9 +83,9 @@ class Wide(nn.Module):
 def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     write_module(Wide(), tmp_path / "wide.pt")
     with pytest.raises(ModuleError, match=r"it says 6,400 numbers of an image: .* 4,096 at most"):
-        Metric.of_module(tmp_path / "wide.pt", (1, 8, 8))
+        FeatureMetric.of_module(tmp_path / "wide.pt", (1, 8, 8))
     with pytest.raises(DataError, match="between two images or more"):
-        Metric.of_pixels((1, 8, 8)).said_of(images_of(noise(1, 0)))
+        FeatureMetric.of_pixels((1, 8, 8)).said_of(images_of(noise(1, 0)))
 
 
 @pytest.mark.parametrize("channels", [1, 3])

@@ -21,7 +21,6 @@ from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
-from dpntk.evaluate.tables import classifiers
 from dpntk.evaluate.tables.attacks import ATTACK, ATTACK_HIGH, ATTACK_LOW, METHODS
 from dpntk.evaluate.tables.baselines import (
     INDEPENDENT,
@@ -35,7 +34,7 @@ from dpntk.evaluate.tables.fidelity.associations import ASSOCIATIONS
 from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
 from dpntk.evaluate.tables.fidelity.distances import METRICS, distances
 from dpntk.evaluate.tables.fidelity.marginals import ONE_WAY, TWO_WAY
-from dpntk.evaluate.tables.learner import XGBOOST, Learner
+from dpntk.evaluate.tables.learner import XGBOOST, Learner, installed
 from dpntk.evaluate.tables.regressions import REGRESSIONS
 from dpntk.evaluate.tables.report import TableEvaluation, notes
 from dpntk.evaluate.tables.scores import (
@@ -64,7 +63,7 @@ TWO = Task(SCHEMA.classes, positive=1)
 def two_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two classifiers, one of either view, so that a test takes no time."""
     few = {name: CLASSIFIERS[name] for name in ("logistic regression", "decision tree")}
-    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: few)
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.installed", lambda _: few)
 
 
 def test_scores_of_two_classes_as_computed_by_hand() -> None:
@@ -154,7 +153,7 @@ def test_rows_score_high_and_independent_columns_at_chance() -> None:
     train, test = drawn(500, 3), drawn(1000, 4)
     kinds = {"real": [train], "independent": [independent_columns(train, 0)]}
     real, chance, constant = evaluate_tables(kinds, test, TWO, seed=0)
-    expected = set(classifiers.available())
+    expected = set(installed(CLASSIFIERS))
     assert len(CLASSIFIERS) == 12
     assert set(CLASSIFIERS) - expected <= {XGBOOST}
     assert set(real.runs[0].scores) == set(chance.runs[0].scores) == expected
@@ -208,7 +207,7 @@ def test_a_classifier_that_fails_counts_as_a_constant(monkeypatch: pytest.Monkey
         "failing": Learner(lambda _: Failing(), ""),
         "undecided": Learner(lambda _: Undecided(), ""),
     }
-    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: kinds)
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.installed", lambda _: kinds)
     test = drawn(200, 9)
     row, constant = evaluate_tables({"x": [drawn(100, 10)]}, test, TWO, seed=0)
     assert row.runs[0].scores == constant.runs[0].scores
@@ -359,7 +358,7 @@ def test_several_learn_at_a_time_and_it_is_said_which(
             return rows[:, 0]
 
     kinds = {name: Learner(lambda _: Waiting(), "") for name in ("first", "second")}
-    monkeypatch.setattr("dpntk.evaluate.tables.utility.available", lambda: kinds)
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.installed", lambda _: kinds)
     monkeypatch.setattr("dpntk.evaluate.tables.utility.use_threads", lambda: 2)
     said: list[str] = []
     done = 0
@@ -410,7 +409,7 @@ def test_xgboost_is_left_out_where_it_is_not_installed(monkeypatch: pytest.Monke
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "xgboost" else find(name)
     )
-    assert set(CLASSIFIERS) - set(classifiers.available()) == {XGBOOST}
+    assert set(CLASSIFIERS) - set(installed(CLASSIFIERS)) == {XGBOOST}
 
 
 def write(rows: Table, path: Path) -> Path:

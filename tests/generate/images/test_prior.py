@@ -22,9 +22,10 @@ from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
+from dpntk.generate.images.cosine_transform import cosines
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
-from dpntk.generate.images.prior import GeneratorPrior, Spectrum, cosines
+from dpntk.generate.images.prior import GeneratorPrior, Spectrum
 from dpntk.generate.images.shares import shrunk_shares
 from dpntk.generate.images.training import first_generator, train, usual_settings
 from dpntk.release import PrivacyParameters, Release

@@ -11,8 +11,8 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.marginal_matching import (
     james_stein,
-    make_whole,
     match_marginals,
+    round_to_steps,
     spread,
     to_simplex,
 )
@@ -155,7 +155,7 @@ def test_integers_are_whole_before_rows_are_arranged() -> None:
     random = np.random.default_rng(0)
     records = random.random((50, PEOPLE.record_size), dtype=np.float32)
     before = records.copy()
-    make_whole(records, PEOPLE)
+    round_to_steps(records, PEOPLE)
     for block in BLOCKS:
         now, old = records[:, block.place], before[:, block.place]
         if block.column.kind is not ColumnKind.INTEGER:

@@ -1,0 +1,16 @@
+"""Waves that images are made of: the discrete cosine transform."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def cosines(side: int) -> NDArray[np.float64]:
+    """The orthonormal cosine transform along one axis: row f is the wave of frequency f."""
+    places = (np.arange(side) + 0.5) * math.pi / side
+    waves: NDArray[np.float64] = np.cos(np.arange(side)[:, None] * places) * math.sqrt(2 / side)
+    waves[0] /= math.sqrt(2)
+    return waves

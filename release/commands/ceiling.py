@@ -1,0 +1,20 @@
+"""What is left under a data set's ceiling, in words."""
+
+from __future__ import annotations
+
+from ...common.ledger import Ledger
+from ...common.text import rounded_down
+from ..mechanism.composition import remaining, strictest
+
+
+def ceiling_remark(ledger: Ledger) -> str:
+    """What one more release may spend under the ceiling that leaves least; "" without any."""
+    limited = strictest(ledger)
+    if limited is None or limited.ceiling is None:
+        return ""
+    of_part = "" if limited is ledger else " of a part"
+    return (
+        f"ceiling{of_part}: epsilon {limited.ceiling.epsilon:g} at delta "
+        f"{limited.ceiling.delta:g}; one more release may have up to epsilon "
+        f"{rounded_down(remaining(limited))} at the same delta"
+    )
