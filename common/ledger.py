@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -167,6 +168,9 @@ class PrivacyBudget:
         return self.epsilon <= other.epsilon and self.delta <= other.delta
 
 
+_UNBOUND: Final = PrivacyBudget(sys.float_info.max, 1 - 2**-53)
+
+
 @dataclass(frozen=True)
 class Ledger:
     """All releases from one embedding, in order, and the ceiling if there is one.
@@ -210,17 +214,24 @@ class Ledger:
         return replace(self, entries=(*self.entries, entry))
 
     def going_on_with(self, later: Ledger) -> Ledger:
-        """The ledger with the releases of another that it does not know, and with its ceilings.
+        """The ledger with the releases of another, and with its ceilings.
 
         Where releases are of parts, they count as of the whole: more than they have spent, never
-        less. So do ceilings: one that was set for a part binds the whole, unless it, or one that is
-        as low, binds the same releases here. An empty ledger goes on as the other one.
+        less. That a part of this ledger knows of a release says nothing, for the release may have
+        been of more than this part; and a name says nothing, for whoever gave a part may have put
+        another release under it. So do ceilings count: one that was set for a part binds the whole,
+        unless it, or one that is as low, binds the same releases here. An empty ledger goes on as
+        the other one.
+
+        Guarantee:
+            Every release of the other ledger is among those of the whole, with what it has spent.
+            (docs/privacy/proofs.md, statement 11.)
         """
         if not self.all_entries and not self.parts:
             return later if self.ceiling is None else later._under(self.ceiling)
-        known = {entry.release_id for entry in self.all_entries}
-        new = (entry for entry in later.all_entries if entry.release_id not in known)
-        joint = replace(self, entries=(*self.entries, *new))
+        new = tuple(dict.fromkeys(e for e in later.all_entries if e not in self.entries))
+        rest = self._without(frozenset(new))
+        joint = replace(rest, entries=(*rest.entries, *new))
         here = tuple(joint._bound())
         for ceiling, bound in later._bound():
             if not any(own.keeps(ceiling) and bound <= those for own, those in here):
@@ -253,18 +264,32 @@ class Ledger:
 
         Args:
             spent: entries of releases from the same records; those that are there already, here
-                or in the parts, stay as they are and are not counted twice.
+                or in the parts, are not counted twice. One that the whole has under the same name
+                stays as it is there.
         """
-        known = {entry.release_id: entry for entry in self.all_entries}
+        known = {entry.release_id: entry for entry in self.entries}
         first = tuple(known.get(entry.release_id, entry) for entry in spent)
-        rest = self._without({entry.release_id for entry in first})
+        rest = self._without(frozenset(first))
         return replace(rest, entries=(*first, *rest.entries))
 
-    def _without(self, ids: set[str]) -> Ledger:
+    def renewed_by(self, copy: Ledger) -> Ledger:
+        """The ledger with what another one of the same embedding has: their parts are the same."""
+        alike = copy.parts == self.parts
+        return self.going_on_with(replace(copy, parts=()) if alike else copy)
+
+    def covers(self, other: Ledger) -> bool:
+        """Whether nothing of another ledger is lost with it, parts being in the same order."""
+        bound = other.ceiling is None or (self.ceiling or _UNBOUND).keeps(other.ceiling)
+        if not bound or not set(other.entries) <= set(self.entries):
+            return False
+        pairs = itertools.zip_longest(self.parts, other.parts, fillvalue=Ledger())
+        return all(own.covers(others) for own, others in pairs)
+
+    def _without(self, entries: frozenset[Entry]) -> Ledger:
         return replace(
             self,
-            entries=tuple(entry for entry in self.entries if entry.release_id not in ids),
-            parts=tuple(part._without(ids) for part in self.parts),
+            entries=tuple(entry for entry in self.entries if entry not in entries),
+            parts=tuple(part._without(entries) for part in self.parts),
         )
 
     def to_json(self) -> dict[str, Any]:

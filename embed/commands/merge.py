@@ -62,6 +62,6 @@ def _would_be_lost(output: Path, embeddings: tuple[Path, ...], ledger: Ledger) -
     if not output.exists() or any(output.samefile(path) for path in embeddings):
         return ""
     there = load_embedding(output).ledger
-    if not set(there.all_entries) <= set(ledger.all_entries):
-        return "was released from, and its ledger"
-    return "" if ledger.going_on_with(there) == ledger else "has a ceiling, and it"
+    if ledger.covers(there):
+        return ""
+    return "was released from, and its ledger" if there.all_entries else "has a ceiling, and it"

@@ -95,9 +95,11 @@ def spent_on_records_of(embedding: Embedding) -> Ledger:
     Raises:
         BudgetError: the registry cannot be read.
     """
-    registry = _read(registry_path())
-    others = [m.ledger for name in _names(registry, embedding) for m in registry[name].values()]
-    return joint_ledger([embedding.ledger, *others])
+    registry, digest = _read(registry_path()), embedding.totals.digest()
+    members = [registry[name] for name in sorted(_names(registry, embedding))]
+    own = [some[digest].ledger for some in members if digest in some]
+    others = [each.ledger for some in members for key, each in some.items() if key != digest]
+    return joint_ledger([functools.reduce(Ledger.renewed_by, own, embedding.ledger), *others])
 
 
 def declared_ledger(embedding: Embedding) -> Ledger:
@@ -181,7 +183,7 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
         known = members[digest].ledger if digest in members else Ledger()
         if not any(member.ledger.all_entries for member in members.values()):
             known = replace(known, ceiling=None)  # it may still be raised
-        ledger = embedding.ledger.going_on_with(known)  # a copy may have been released from
+        ledger = embedding.ledger.renewed_by(known)  # a copy may have been released from
         members[digest] = Member(str(path.resolve()), ledger)
     document = {
         "format": _FORMAT,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,12 @@ from dpntk.embed import load_embedding
 from dpntk.embed.sums.data_sets import joint_ledger, members_of, registry_path
 from dpntk.release import PrivacyParameters, own_key, release
 from dpntk.release.mechanism.accountant import noise_multiplier
-from dpntk.release.mechanism.composition import Total, require_below_ceiling, total_of
+from dpntk.release.mechanism.composition import (
+    Total,
+    require_below_ceiling,
+    strictest,
+    total_of,
+)
 from tests.conftest import Command, refused
 
 PROMISE = ("--eps", 1, "--delta", 1e-3)
@@ -100,8 +107,10 @@ def test_ceilings_of_parts_bind_whatever_else_there_is() -> None:
         (entry("c"),), PrivacyBudget(9.0, 1e-3), (Ledger((entry("a"),)), Ledger(), Ledger())
     )
     together = joint_ledger([ours, other])
-    assert [one.release_id for one in together.all_entries] == ["a", "b", "c"]
-    assert (together.ceiling, together.parts) == (None, ours.parts)  # 9 says no more than 1.2
+    # What another one has counts as of the whole, whichever part knows it.
+    assert [one.release_id for one in together.entries] == ["b", "a", "c"]
+    site = replace(site, entries=())
+    assert (together.ceiling, together.parts) == (None, (site, Ledger()))  # 9 says no more than 1.2
     with pytest.raises(BudgetError, match="a part of these records does not allow"):
         require_below_ceiling(together)
     alone = joint_ledger([Ledger(ceiling=PrivacyBudget(3.0, 1e-3)), other])
@@ -214,5 +223,58 @@ def test_a_ceiling_counts_the_releases_that_it_was_set_for() -> None:
     """As low a one on other records says nothing of them."""
     low = PrivacyBudget(1.2, 1e-3)
     whole = Ledger(parts=(Ledger((entry("a"),)), Ledger(ceiling=low)))
-    assert whole.going_on_with(Ledger((entry("a"),), low)).ceiling == low
+    limited = strictest(whole.going_on_with(Ledger((entry("a"),), low)))
+    assert limited is not None
+    assert (limited.ceiling, limited.all_entries) == (low, (entry("a"),))
     assert whole.going_on_with(Ledger(ceiling=low)) == whole
+
+
+def test_what_a_part_says_of_a_release_is_not_taken_for_the_release() -> None:
+    """Names of releases are public: whoever gives a part may have put less under one, or the same.
+
+    A release of all records counts for all of them, and not for the part's alone.
+    """
+    true = entry("a")
+    less = replace(true, epsilon=0.01, noise_multiplier=1e6, noise_multiplier_replace_one=1e6)
+    spent = total_of(Ledger((true, entry("b"))), 1e-3).epsilon
+    for said in (true, less):
+        merged = Ledger((entry("b"),), parts=(Ledger(), Ledger((said,))))
+        for joint in (
+            joint_ledger([merged, Ledger((true,))]),
+            Ledger((said,)).going_on_with(Ledger((entry("b"),), parts=(Ledger((true,)), Ledger()))),
+        ):
+            assert true in joint.entries
+            assert total_of(joint, 1e-3).epsilon >= spent
+        assert not merged.covers(Ledger((true,)))
+        assert merged.beginning_with((true,)).entries == (true, entry("b"))
+
+
+def test_halves_that_are_merged_know_what_was_released_of_all(dpntk: Command, folder: Path) -> None:
+    """The first half was embedded over the embedding of all, and took over its ledger."""
+    halves = [folder.with_name(name) for name in ("first", "second")]
+    for half, kept in zip(halves, (0, 1), strict=True):
+        shutil.copytree(folder, half)
+        for number, image in enumerate(sorted(half.rglob("*.png"))):
+            if number % 2 == kept:
+                image.unlink()
+    embed(dpntk, folder, 5, "--data-set", "digits", "-o", "all.h5")
+    assert dpntk("release", "all.h5", *PROMISE).code == 0
+    embed(dpntk, halves[0], 5, "--data-set", "digits", "-o", "all.h5", "--overwrite")
+    embed(dpntk, halves[1], 5, "--data-set", "digits", "-o", "half.h5")
+    again = ("--compose", "-o", "second.h5")
+    assert dpntk("release", "half.h5", *PROMISE, *again).code == 0
+    assert dpntk("merge", "all.h5", "half.h5", "-o", "merged.h5").code == 0
+    assert dpntk("release", "merged.h5", *PROMISE, "--compose", "-o", "third.h5").code == 0
+    told = json.loads(dpntk("inspect", "third.h5", "--json").stdout)["guarantee"]
+    three = Ledger(tuple(map(entry, "abc")))
+    assert told["total_releases"] == 3
+    assert told["total_epsilon"] == pytest.approx(total_of(three, 1e-3).epsilon)
+
+
+def test_a_copy_of_a_merged_embedding_counts_its_parts_once(dpntk: Command, folder: Path) -> None:
+    """Copies of one embedding have the same parts: what these spent is not added up."""
+    site = Ledger((entry("a"),))
+    merged = Ledger((entry("c"),), parts=(site, Ledger((entry("b"),))))
+    renewed = merged.renewed_by(replace(merged, entries=(entry("d"),)))
+    assert (renewed.entries, renewed.parts) == ((entry("c"), entry("d")), merged.parts)
+    assert len(merged.renewed_by(Ledger((entry("d"),), parts=(site,))).entries) == 3
