@@ -40,19 +40,29 @@ class Draft:
     """A schema as a file says it: some of it may still have to be confirmed by the owner.
 
     Attributes:
-        schema: what the file says.
+        stated: what the file says, also where nobody has confirmed it.
         unconfirmed: names of the columns of which all but the name was looked up in the data and
             has not been confirmed; of those in `private`, and those whose bounds were found with
             differential privacy, all but name and bounds.
         private: names of the columns whose bounds are to be found with differential privacy; in
-            `schema` they have the widest ones.
+            `stated` they have the widest ones.
         left_out_confirmed: whether the owner stands by which columns are left out.
     """
 
-    schema: TableSchema
+    stated: TableSchema
     unconfirmed: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     left_out_confirmed: bool = True
+
+    @property
+    def schema(self) -> TableSchema:
+        """What the file says, marked as looked up in the data where nobody has confirmed it."""
+        columns = tuple(
+            _from_data(column) if column.name in self.unconfirmed else column
+            for column in self.stated.columns
+        )
+        chosen = self.stated.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
+        return replace(self.stated, columns=columns, left_out_origin=chosen)
 
     def confirm(self, *columns: Column | str) -> Draft:
         """The draft with what its owner stands by.
@@ -65,18 +75,18 @@ class Draft:
         Raises:
             SchemaError: there is no such column.
         """
-        known = {column.name: column for column in columns if isinstance(column, Column)}
+        known = {column.name: _declared(column) for column in columns if isinstance(column, Column)}
         names = {column if isinstance(column, str) else column.name for column in columns}
-        drafted = {column.name for column in self.schema.columns}
+        drafted = {column.name for column in self.stated.columns}
         for name in names - drafted:
-            if name in known or name not in self.schema.left_out:
+            if name in known or name not in self.stated.left_out:
                 raise SchemaError(f"confirm: the draft has no column {name!r}")
-        described = tuple(known.get(column.name, column) for column in self.schema.columns)
+        described = tuple(known.get(column.name, column) for column in self.stated.columns)
         return Draft(
-            replace(self.schema, columns=described),
+            replace(self.stated, columns=described),
             tuple(name for name in self.unconfirmed if name not in names),
             tuple(name for name in self.private if name not in known),
-            self.left_out_confirmed or names.issuperset(self.schema.left_out),
+            self.left_out_confirmed or names.issuperset(self.stated.left_out),
         )
 
     def with_unit(self, unit: PrivacyUnit) -> Draft:
@@ -87,7 +97,7 @@ class Draft:
         """
         return replace(
             self,
-            schema=self.schema.with_unit(unit),
+            stated=self.stated.with_unit(unit),
             unconfirmed=tuple(name for name in self.unconfirmed if name != unit.column),
             private=tuple(name for name in self.private if name != unit.column),
         )
@@ -117,12 +127,7 @@ class Draft:
                     "left_out those that you leave out whatever is in them and remove "
                     f"'left_out_confirmed = false'; {_OR_ACCEPT}"
                 )
-        columns = tuple(
-            _from_data(column) if column.name in self.unconfirmed else column
-            for column in self.schema.columns
-        )
-        chosen = self.schema.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
-        return replace(self.schema, columns=columns, left_out_origin=chosen)
+        return self.schema
 
     def approx_bounds_schema(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
         """The schema under which magnitudes of the columns in `private` are counted.
@@ -140,7 +145,7 @@ class Draft:
             self._require_confirmed(
                 where, tuple(name for name in self.private if name in self.unconfirmed)
             )
-        return approx_bounds_schema(self.schema, self.private)
+        return approx_bounds_schema(self.stated, self.private)
 
     def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
         if unconfirmed:
@@ -162,17 +167,17 @@ class Draft:
         """
         columns = tuple(
             with_private_bounds(column, bounds[column.name]) if column.name in bounds else column
-            for column in self.schema.columns
+            for column in self.stated.columns
         )
-        known = {entry.release_id for entry in self.schema.spent}
-        spent = (*self.schema.spent, *(e for e in spent if e.release_id not in known))
+        known = {entry.release_id for entry in self.stated.spent}
+        spent = (*self.stated.spent, *(e for e in spent if e.release_id not in known))
         left = tuple(name for name in self.private if name not in bounds)
-        schema = replace(self.schema, columns=columns, spent=spent)
-        return replace(self, schema=schema, private=left)
+        schema = replace(self.stated, columns=columns, spent=spent)
+        return replace(self, stated=schema, private=left)
 
     def to_toml(self) -> str:
         """The text of a `schema.toml` that `from_toml` reads back."""
-        schema = self.schema
+        schema = self.stated
         lines = [f"{SCHEMA_BEGINS} See docs/guide/tables.md.", ""]
         if schema.label is not None:
             lines.append(f"label = {_toml(schema.label)}")
@@ -275,6 +280,16 @@ def _from_data(column: Column) -> Column:
     if column.origin is Origin.PRIVATE:
         return replace(column, kind_origin=Origin.FROM_DATA)
     return replace(column, origin=Origin.FROM_DATA)
+
+
+def _declared(column: Column) -> Column:
+    """A column that the owner stands by, wherever he has it from."""
+    looked_up = column.origin is Origin.FROM_DATA
+    return replace(
+        column,
+        origin=Origin.DECLARED if looked_up else column.origin,
+        kind_origin=Origin.DECLARED,
+    )
 
 
 def _require_private(bounds: object, column: dict[str, object], where: str) -> None:

@@ -98,7 +98,7 @@ def find_bounds(
         embedding = load_embedding(path)
         if (unit := embedding.schema.privacy_unit) is not None:
             draft = draft.with_unit(unit)
-        schema = approx_bounds_schema(draft.schema, draft.private)
+        schema = approx_bounds_schema(draft.stated, draft.private)
         feature_map = approx_bounds_map(schema)
         if embedding.schema != schema or embedding.feature_map != feature_map:
             raise SchemaError(

@@ -166,6 +166,28 @@ def test_a_quote_that_stays_open_swallows_no_rows(dpntk: Command, tmp_path: Path
     assert "embedded 60 rows" in made.stderr
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_quote_swallows_no_rows_whichever_column_it_is_in(
+    dpntk: Command, tmp_path: Path, place: int
+) -> None:
+    """Further down a value is in quotes, as it should be: it ends what the open one began."""
+
+    def write(opening: str) -> None:
+        lines = [["k", "m", str(row % 10)] for row in range(60)]
+        lines[0][place] = opening + lines[0][place]
+        lines[50][place + 1] = '"q, r"'
+        Path("a.csv").write_text("x,y,z\n" + "".join(",".join(line) + "\n" for line in lines))
+
+    write("")
+    assert dpntk("schema", "a.csv").code == 0
+    confirm(tmp_path / "schema.toml")
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--width", "5").code == 0
+    write('"')
+    message = "a.csv: row 1 opens a quote and does not close it"
+    refused(dpntk("embed", "a.csv", "--schema", "schema.toml", "-o", "other.h5"), message)
+    refused(dpntk("schema", "a.csv", "-o", "other.toml"), message)
+
+
 def test_a_table_of_categories_alone_is_released_with_every_map(
     dpntk: Command, tmp_path: Path
 ) -> None:

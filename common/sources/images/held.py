@@ -30,13 +30,23 @@ class HeldArray(Outlined):
     def of(cls, name: str, values: ArrayLike) -> HeldArray:
         """Take over an array, or what NumPy can make one of.
 
+        Guarantee:
+            How an item is read does not depend on others: those of a list have one type, so that
+            none makes NumPy convert all of them. (docs/privacy/proofs.md, statement 3.)
+
         Raises:
-            DataError: it cannot, or it is a single number.
+            DataError: it cannot, items of a list have several types, or it is a single number.
         """
         try:
+            kinds = {_kind(item) for item in values} if isinstance(values, list | tuple) else set()
             array = np.asarray(values)
         except (TypeError, ValueError):
             raise DataError(f"{name}: not an array: its items have several shapes") from None
+        if len(kinds) > 1:
+            raise DataError(
+                f"{name}: its items have several types, {' and '.join(sorted(kinds))}: make one "
+                "array of them, of the type that is meant"
+            )
         if not array.shape:
             raise DataError(f"{name} is a single value: store one item a record")
         return cls(name, array)
@@ -71,3 +81,9 @@ class HeldArray(Outlined):
         wanted = range(len(self))[start:stop]
         for first in wanted[::size]:
             yield first, self.values[first : min(first + size, wanted.stop)]
+
+
+def _kind(item: ArrayLike) -> str:
+    """The type of an item's numbers; how exact floats are, and how long texts, is left out."""
+    dtype = np.asarray(item).dtype
+    return {"f": "float", "U": "text", "S": "bytes"}.get(dtype.kind, str(dtype))

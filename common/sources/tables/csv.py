@@ -9,6 +9,8 @@ import re
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from ...errors import DataError
 from ...schema.table import CsvFormat
 from ..base import reading
@@ -23,6 +25,8 @@ _BLOCK_BYTES: Final = 1 << 22
 _LONGEST_HEADER: Final = 1 << 24
 _LONGEST_VALUE: Final = 1 << 40
 _BOM: Final = "\ufeff"
+_LINE_FEED: Final = ord("\n")
+_CARRIAGE_RETURN: Final = ord("\r")
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")
 """What `surrogateescape` makes of bytes that are not in an encoding."""
 
@@ -74,7 +78,6 @@ def read_csv(
     """
     import pyarrow
     import pyarrow.csv
-    from pyarrow import compute
 
     ragged: list[tuple[int | None, int]] = []
     several_lines = False
@@ -99,13 +102,12 @@ def read_csv(
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=dict.fromkeys(header, pyarrow.string()),
-                    include_columns=list(dict.fromkeys((*names, header[-1]))),
                     strings_can_be_null=False,
                 ),
             )
             for rows in reader:
-                broken = compute.match_substring_regex(rows.column(header[-1]), "[\r\n]")
-                several_lines = several_lines or compute.any(broken).as_py()
+                # In any column: others than those of `names` may have swallowed rows.
+                several_lines = several_lines or any(map(_has_line_break, rows.columns))
                 yield rows.select(names)
         except pyarrow.ArrowInvalid:
             if not ragged:
@@ -120,6 +122,15 @@ def read_csv(
 
     if several_lines:  # as where a quote is not closed, or not where it should be
         _require_closed_quotes(path, form)
+
+
+def _has_line_break(values: pa.Array) -> bool:
+    """Whether there is one in any of some texts."""
+    text = values.buffers()[-1]
+    if text is None:
+        return False
+    signs = np.frombuffer(text, np.uint8)
+    return bool(((signs == _LINE_FEED) | (signs == _CARRIAGE_RETURN)).any())
 
 
 def _require_closed_quotes(path: AnyPath, form: CsvFormat) -> None:

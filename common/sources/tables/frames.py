@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 ROWS: Final = 1 << 14
 """So many at a time."""
+_TIMES: Final = (
+    datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64,
+)  # fmt: skip
 
 
 @runtime_checkable
@@ -158,7 +164,9 @@ def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa:
     names, columns = _names(held), {}
     for name in wanted:
         try:
-            columns[name] = pyarrow.array(held.iloc[:, names.index(name)], from_pandas=True)
+            column = held.iloc[:, names.index(name)]
+            _require_one_kind(column)
+            columns[name] = pyarrow.array(column, from_pandas=True)
         except (pyarrow.ArrowException, TypeError, UnicodeError, OverflowError) as error:
             raise DataError(
                 f"{where}: column {name!r} holds values of several kinds, or of one that no table "
@@ -166,6 +174,31 @@ def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa:
                 str(error),
             ) from None  # Arrow's error quotes the value
     return pyarrow.table(columns)
+
+
+def _require_one_kind(column: Any) -> None:  # noqa: ANN401
+    """Check that Arrow will not read values of a column by what others are.
+
+    A column of any Python objects gets one type from all of them: a whole number would make whole
+    numbers of short floats, and a time days or microseconds of whole numbers.
+
+    Guarantee:
+        How a value is read does not depend on others. (docs/privacy/proofs.md, statement 3.)
+
+    Raises:
+        TypeError: it would.
+    """
+    if column.dtype == "category":
+        column = column.cat.categories.to_series()
+    if column.dtype != object:
+        return
+    kinds = set(map(type, column.dropna()))
+    times = {kind for kind in kinds if issubclass(kind, _TIMES)}
+    numbers = {kind for kind in kinds - times if issubclass(kind, Number)}
+    if any(issubclass(kind, np.float16 | np.longdouble) for kind in numbers):
+        raise TypeError("floats of 16 or 80 bits among Python objects")
+    if times and numbers:
+        raise TypeError("numbers beside dates, times or durations")
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

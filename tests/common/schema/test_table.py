@@ -75,7 +75,7 @@ def test_columns_that_the_data_left_out_are_confirmed_or_said(tmp_path: Path) ->
     file.write_text(Draft(accepted).to_toml())  # as `dpntk bounds` writes it again
     assert read_schema(file) == accepted
     file.write_text(drafted.to_toml().replace("left_out_confirmed = false", ""))
-    assert read_schema(file) == drafted.schema
+    assert read_schema(file) == drafted.stated
     assert read_schema(file).from_data == SCHEMA.from_data
 
 

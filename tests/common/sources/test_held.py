@@ -284,6 +284,18 @@ def test_a_draft_is_confirmed_saved_and_used(tmp_path: Path) -> None:
             draft.confirm(wrong)
 
 
+def test_a_draft_that_nobody_confirmed_is_no_declaration() -> None:
+    """Whoever takes its schema as it is says so in the release."""
+    draft = draft_schema(frame(people(80)), "ill")
+    assert set(draft.unconfirmed) == {column.name for column in draft.schema.columns}
+    assert ", ".join(draft.unconfirmed) in draft.schema.from_data[0]
+    assert draft.schema == draft.settled(accept_from_data=True)
+    first, *others = draft.schema.columns
+    declared = draft.confirm(first, *(column.name for column in others), *draft.schema.left_out)
+    assert not declared.schema.from_data
+    assert declared.settled() == declared.schema
+
+
 def test_what_a_draft_leaves_out_is_confirmed_by_its_name() -> None:
     rows = frame(people(80))
     rows["name"] = [f"person {number}" for number in range(80)]
@@ -336,3 +348,29 @@ def test_a_data_error_keeps_the_value_for_the_owner() -> None:
     with pytest.raises(DataError) as caught:
         embed(bad(age=[1, "secret", 3, 4, 5]), source=OPTIONS)
     assert "secret" in caught.value.with_value
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "words"),
+    [
+        ([np.ones((8, 8), np.uint8), np.ones((8, 8), np.float32)], [0, 1], "images: its items"),
+        ([np.ones((8, 8), np.uint8), np.ones((8, 8), np.uint16)], [0, 1], "images: its items"),
+        ([[[0, 1], [1, 0]], [[0, 0.5], [1, 0]]], [0, 1], "images: its items"),
+        ([np.ones((8, 8), np.uint8)] * 2, [0, "1"], "labels: its items"),
+    ],
+)
+def test_one_item_of_a_list_does_not_change_how_others_are_read(
+    images: list[Any], labels: list[Any], words: str
+) -> None:
+    """NumPy makes one type of all: a single image of floats would make 255 of every other's 1."""
+    with pytest.raises(DataError, match=words):
+        embed((images, labels), NARROW, SourceOptions(classes=2))
+
+
+def test_a_list_is_what_its_array_is() -> None:
+    arrays = embed((IMAGES, LABELS), NARROW, SourceOptions(classes=10))
+    lists = embed((list(IMAGES), list(LABELS)), NARROW, SourceOptions(classes=10))
+    assert (arrays.sums == lists.sums).all()
+    kinds = (np.float32, np.float64)
+    floats = [(image / 255).astype(kinds[n % 2]) for n, image in enumerate(IMAGES)]
+    assert (embed((floats, LABELS), NARROW, SourceOptions(classes=10)).sums == lists.sums).all()

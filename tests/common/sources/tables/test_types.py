@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from dpntk.common.errors import DpntkError, SchemaError
+from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.schema.column import Column, ColumnKind, Missing
 from dpntk.common.schema.dates import Unit
 from dpntk.common.schema.encoding import MISSING
@@ -115,8 +115,8 @@ STAYS = Column(
 )  # fmt: skip
 NUMBERS = [
     None, float("nan"), pd.NA, 0, 1, 1.0, 2.5, -7, True, Decimal("1"), Decimal("0.001"),
-    Decimal("1e-20"), Decimal("1e30"), np.float32(0.1), np.int8(1), 2**53, BIG, 2**63, 2**64, 1e300,
-    float("inf"), "1", "1.0", "x", "", b"1",
+    Decimal("1e-20"), Decimal("1e30"), np.float32(0.1), np.float16(0.1), np.longdouble(1),
+    np.int8(1), 2**53, BIG, 2**63, 2**64, 1e300, float("inf"), "1", "1.0", "x", "", b"1",
 ]  # fmt: skip
 MOMENTS = [
     None, pd.NaT, dt.date(2020, 2, 3), dt.datetime(2020, 2, 3, 4, 5), dt.datetime(1500, 1, 1),
@@ -189,6 +189,26 @@ def test_one_row_changes_how_no_other_is_read(name: str, store: Store, tmp_path:
     found, times = changed(name, store, tmp_path)
     assert not found
     assert times >= 2
+
+
+@pytest.mark.parametrize(
+    ("others", "one", "dtype"),
+    [
+        ([np.float16(0.1), np.float16(0.7)], 1, "object"),  # Arrow would make whole numbers of all
+        ([np.longdouble(0.1), np.longdouble(0.7)], 1, "object"),
+        ([5, 7], dt.date(2000, 1, 1), "object"),  # days since 1970, beside a time microseconds
+        ([5, 7], pd.Timedelta(1, "s"), "object"),
+        ([5, 7], dt.date(2000, 1, 1), "category"),
+    ],
+)
+def test_objects_that_arrow_reads_by_what_others_are_are_refused(
+    others: list[Any], one: object, dtype: str
+) -> None:
+    column = DAYS if isinstance(one, dt.date) else AMOUNT
+    values = pd.Series([*others, one], dtype="object").astype(dtype)
+    data = pd.DataFrame({"x": values, "row": range(3)})
+    with pytest.raises(DataError, match="column 'x' holds values of several kinds"):
+        read(data, schema_of(column))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
