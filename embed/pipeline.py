@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..common.arguments import require_kind
 from ..common.console import progress
-from ..common.errors import SchemaError
+from ..common.errors import DataError, SchemaError
 from ..common.features.base import FeatureMap
 from ..common.features.perceptual import PerceptualFeatures
 from ..common.features.torchscript import PublicModule
@@ -71,7 +71,7 @@ def embed(
         private in any way.
 
     Raises:
-        DataError: the records cannot be read.
+        DataError: the records cannot be read, or their files changed meanwhile.
         SchemaError: they do not fit what is declared of them, or the options make no sense.
         ModuleError: the module cannot be used.
         DeviceError: there is no such device here.
@@ -88,6 +88,7 @@ def embed(
     else:
         records = data
     require_public_form(records)
+    in_files = None if _in_memory(data) else (records, records.fingerprint())
     records = with_bounded_units(records)
     schema = records.schema
     feature_map, module = _feature_map(FeatureOptions() if features is None else features, schema)
@@ -104,7 +105,20 @@ def embed(
     room = max(len(records), DEFAULT_CAPACITY) if capacity is None else capacity
     grid = Grid.for_capacity(schema.levels, room)
     job = Job(records, feature_map, grid, choose_device(device), module)
-    return (carry_out or _in_one_go)(job)
+    embedding = (carry_out or _in_one_go)(job)
+    if in_files is not None:
+        opened, before = in_files
+        if opened.fingerprint() != before:
+            raise DataError(
+                "the data changed while they were read, so the sums are of a mixture: wait until "
+                "nobody writes to them, and start again"
+            )
+    return embedding
+
+
+def _in_memory(data: Path | str | Held | Source) -> bool:
+    """Whether nobody else can change the data, or whoever opened them answers for that."""
+    return not isinstance(data, str | Path)
 
 
 def _feature_map(

@@ -26,7 +26,7 @@ from ...common.console import console, notice, warning
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map
 from ...common.features.base import FeatureMap
-from ...common.ledger import PrivacyBudget, default_delta
+from ...common.ledger import DEFAULT_DELTA, PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
 from ...common.schema.toml import read_draft
@@ -38,7 +38,7 @@ from ..feature_options import FeatureOptions
 from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder
 from ..sums.data_sets import declare, require_name
-from ..sums.file import load_embedding
+from ..sums.file import Embedding, load_embedding
 from ..sums.saving import COST, require_not_raised, save_embedding
 from .feature_options import feature_options
 from .source_options import say_what_was_looked_up, source_options, with_schema
@@ -137,7 +137,9 @@ def command(
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
     # At which delta, if nobody says, the number of records will tell: so far, far below all others.
-    to_come = _ceiling(budget_eps, budget_delta, _MOST_RECORDS)
+    to_come = _ceiling(
+        budget_eps, budget_delta, default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
+    )
     if data_set is not None:
         require_name(data_set)
     output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
@@ -182,7 +184,7 @@ def command(
                     declare(data_set, load_embedding(output), output)
             notice(str(reason))
             return
-        ceiling = _ceiling(budget_eps, budget_delta, embedding.records)
+        ceiling = _ceiling(budget_eps, budget_delta, _usual_delta(embedding))
         # A release may have been made, or a file put there, while the records were read.
         save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling, data_set=data_set)
         work.remove()
@@ -218,7 +220,7 @@ def command(
 def _require_ceiling(epsilon: float | None, delta: float | None, output: Path) -> None:
     """Check that a result which was there already has the ceiling that is asked for."""
     made = load_embedding(output)
-    ceiling = _ceiling(epsilon, delta, made.records)
+    ceiling = _ceiling(epsilon, delta, _usual_delta(made))
     if ceiling and made.ledger.ceiling != ceiling:
         raise BudgetError(
             f"{output} holds the embedding of these records already, with another ceiling: set it "
@@ -226,10 +228,15 @@ def _require_ceiling(epsilon: float | None, delta: float | None, output: Path) -
         )
 
 
-def _ceiling(epsilon: float | None, delta: float | None, records: int) -> PrivacyBudget | None:
+def _usual_delta(embedding: Embedding) -> float:
+    """The delta of a ceiling if none is given: where units are protected, n is as well."""
+    alone = embedding.schema.privacy_unit is None
+    return default_delta(Adjacency.REPLACE_ONE, embedding.records) if alone else DEFAULT_DELTA
+
+
+def _ceiling(epsilon: float | None, delta: float | None, usual: float) -> PrivacyBudget | None:
     if epsilon is None:
         if delta is not None:
             raise BudgetError("--budget-delta means nothing without --budget-eps")
         return None
-    usual = default_delta(Adjacency.REPLACE_ONE, records)
     return PrivacyBudget(epsilon, usual if delta is None else delta)

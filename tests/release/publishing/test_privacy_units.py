@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from pyarrow import parquet
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, DataError, FormatError, MergeError, SchemaError
+from dpntk.common.ledger import PrivacyBudget
 from dpntk.common.runtime.ranks import Ranks
-from dpntk.common.sources import open_source, with_bounded_units
+from dpntk.common.sources import Source, open_source, with_bounded_units
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.privacy_units import BoundedSource
 from dpntk.embed import (
@@ -29,6 +31,7 @@ from dpntk.embed import (
     merge,
     read_schema,
     save_embedding,
+    save_schema,
 )
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.run.work_folder import NothingLeft, WorkFolder
@@ -112,6 +115,35 @@ def test_files_and_frames_are_the_same_records(tmp_path: Path) -> None:
     for other in made[1:]:
         np.testing.assert_array_equal(made[0].sums, other.sums)
         np.testing.assert_array_equal(made[0].counts, other.counts)
+
+
+def test_a_file_that_changes_after_its_rows_were_counted_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which rows count is known by their places: in another order more of a person's would."""
+    frame, file = visits(), tmp_path / "a.csv"
+    frame.to_csv(file, index=False)
+
+    def then_changed(source: Source) -> Source:
+        bounded = with_bounded_units(source)
+        frame.sort_values("patient").to_csv(file, index=False)
+        os.utime(file, (0, 0))  # however coarse the clock of the file system is
+        return bounded
+
+    monkeypatch.setattr("dpntk.embed.pipeline.with_bounded_units", then_changed)
+    with pytest.raises(DataError, match="the data changed while they were read"):
+        embedded(file)
+
+
+def test_a_ceiling_does_not_tell_how_many_rows_there_are(dpntk: Command, tmp_path: Path) -> None:
+    save_schema(SCHEMA, tmp_path / "s.toml")
+    options = ("--schema", "s.toml", "--width", 2, "--budget-eps", 1)
+    for rows in (99_999, 100_000):
+        frame = pd.concat([visits()] * 500)[:rows].assign(patient=range(rows))
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        made = dpntk("embed", "a.csv", *options, "-o", f"{rows}.h5")
+        assert made.code == 0, made.stderr
+        assert load_embedding(f"{rows}.h5").ledger.ceiling == PrivacyBudget(1.0, 1e-5)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 1), (0, 113), (7, 64), (50, 51), (112, 113)])
