@@ -43,9 +43,13 @@ _FEWEST_PARTS: Final = 2
 """Into how many parts a number is cut at least, where all pairs of numbers are there."""
 _MOST_PARTS: Final = 8
 """Into how many parts a number is cut at most, where all pairs of numbers are there."""
+_FEW_PARTS: Final = 3
+"""So few parts say of two numbers hardly more than whether both are high together."""
 _ABOVE_NOISE: Final = 10.0
 """How many times the noise on it the share of a cell of such a pair is, if all of its cells are
 equally frequent: numbers are cut into as many parts as that allows."""
+_FEW_ABOVE_NOISE: Final = 3.0
+"""The same where parts are few: what they say adds up over the cells of a table."""
 _LEVELS_LENGTH: Final = 0.15
 """Length of the part that is of numbers by their levels."""
 _STANDS_OUT: Final = 1 / 32
@@ -212,9 +216,11 @@ def parts_of_numbers(marginals: MarginalFeatures, blur: float) -> int:
     pairs = len(marginals.pairs_of_numbers)
     if not pairs or blur > FAINT:
         return 0
-    noise = blur * math.sqrt(pairs) / _COARSE_LENGTH
-    parts = math.floor(1 / math.sqrt(_ABOVE_NOISE * noise)) if noise else _MOST_PARTS
-    return min(parts, _MOST_PARTS) if parts >= _FEWEST_PARTS else 0
+    if not (noise := blur * math.sqrt(pairs) / _COARSE_LENGTH):
+        return _MOST_PARTS
+    many, few = (math.floor((least * noise) ** -0.5) for least in (_ABOVE_NOISE, _FEW_ABOVE_NOISE))
+    parts = min(max(many, min(few, _FEW_PARTS)), _MOST_PARTS)
+    return parts if parts >= _FEWEST_PARTS else 0
 
 
 def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
