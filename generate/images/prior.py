@@ -13,7 +13,8 @@ frequency: detail that nobody knows is no sharper than that of means. How large 
 templates are, and where they begin to fall, follows from the released class means: of some tries
 the likeliest is taken (empirical Bayes). And where all classes together are dark, so is each of
 them: deviations of means vary as the brightness of the mean of all. Those of templates, which flows
-move, do not have to.
+move, do not have to. A single class deviates from nothing: its mean is what is shared, and noise
+is taken off by that spectrum alone.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class GeneratorPrior:
 
     Attributes:
         shared: of the mean image of all classes, whose even grey is free.
-        own: of the deviations of a class's mean image.
+        own: of the deviations of a class's mean image; `shared` if there is only one class.
         start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
             this prior; grey if there are none.
         envelope: what class means' deviations are multiplied by, pixel by pixel, of mean square 1,
@@ -130,7 +131,7 @@ class GeneratorPrior:
             known = np.isfinite(means.noise)
             self.start[known] = means.values[known].clip(0.0, 1.0)
             self._noise = means.noise
-            if known.sum() > 1:
+            if known.sum() > 1 or known.all():
                 self._learn(means.values[known], means.noise[known], known)
         noisy = means.noise[np.isfinite(means.noise)] if means is not None else np.zeros(0)
         of_each = float(np.mean(noisy**2)) if len(noisy) else 0.0
@@ -159,8 +160,10 @@ class GeneratorPrior:
         # A deviation from a mean of k has lost 1/k of its variance.
         left = 1 - 1 / len(seen)
         every, uneven = np.ones_like(self._even), ~self._even
-        self.own = self._likeliest(seen - middle, every, noisy, left, _OWN_TEMPLATE)
         self.shared = self._likeliest(middle[None], uneven, of_middle, 1.0, _SHARED_TEMPLATE)
+        self.own = self.shared  # of a class that has no other to deviate from
+        if len(seen) > 1:
+            self.own = self._likeliest(seen - middle, every, noisy, left, _OWN_TEMPLATE)
         expected = middle.copy()
         variances = self.shared.variances(self._side, self._channels)[uneven]
         expected[uneven] *= variances / (variances + of_middle)

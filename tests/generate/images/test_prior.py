@@ -102,6 +102,19 @@ def test_means_without_noise_and_of_one_class_are_where_templates_begin(classes:
     assert np.abs(start - MEANS[:classes]).max() < 1e-6
 
 
+@pytest.mark.parametrize("label", [0, 3, 7])
+def test_noise_on_a_single_class_is_taken_for_noise(label: int) -> None:
+    """Draws of what its template may be are about as far from it as the true mean is."""
+    true = np.kron(MEANS[label].reshape(8, 8), np.ones((3, 3))).reshape(1, -1)
+    noisy = true + 0.25 * np.random.default_rng(label).standard_normal(true.shape)
+    prior = GeneratorPrior(NoisyMeans(noisy, np.full(1, 0.25)), 24, torch.full((1,), 0.01))
+    off = math.sqrt(np.mean((prior.start - true) ** 2))
+    assert off < 0.7 * math.sqrt(np.mean((noisy.clip(0, 1) - true) ** 2))
+    drawn = float(prior.doubts(1000, seed=0).square().mean().sqrt())
+    assert 0.5 * off < drawn < 1.5 * off
+    assert 0.5 * off < prior.doubt < 1.5 * off
+
+
 def test_of_colours_each_is_an_image_by_itself() -> None:
     """Three equal channels have the templates of one, but that more is known of the spectra."""
     colours = NoisyMeans(np.tile(MEANS, (1, 3)), np.full(10, 0.02))
