@@ -61,6 +61,11 @@ class PixelFeatures:
         return max(1, math.isqrt(self.levels**2 * self.record_size) // 10)
 
     @property
+    def constant_of_white(self) -> float:
+        """The constant's feature of a white image, which is the longest: no image has less."""
+        return self.constant / math.hypot(self.constant, self.levels * math.sqrt(self.record_size))
+
+    @property
     def dimension(self) -> int:
         """Of the pixels, and of the constant, which comes last."""
         return self.record_size + 1

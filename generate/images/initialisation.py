@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,18 +96,16 @@ def _of_network(release: Release, feature_map: FeatureMap) -> NoisyMeans | None:
     return NoisyMeans(values, deviation)
 
 
-def _of_pixels(release: Release, feature_map: PixelFeatures) -> NoisyMeans | None:
+def _of_pixels(release: Release, feature_map: PixelFeatures) -> NoisyMeans:
     """Means by the pixels, which stand alone or come last.
 
     They are (x, s) / ||(x, s)||. The constant's mean says how long images are: that of all classes
-    together, where it is known best.
+    together, where it is known best, and within what images can be, whatever the noise makes of it.
     """
     rows = slice(-feature_map.dimension, None)
     pixels = release.embedding[rows].T.astype(np.float64)
     noise = release.noise_per_coordinate
-    together = float(pixels[:, -1].sum())
-    if together < _RELIABLE * noise * math.sqrt(len(pixels)):
-        return None
+    together = min(max(float(pixels[:, -1].sum()), feature_map.constant_of_white), 1.0)
     per_unit = feature_map.constant / feature_map.levels / together / release.class_weights
     return NoisyMeans(pixels[:, :-1] * per_unit[:, None], noise * per_unit)
 

@@ -16,6 +16,7 @@ from dpntk.common.features.joint_image import JointImageFeatures
 from dpntk.common.features.ntk.architectures import fc_1l
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels
+from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
@@ -81,6 +82,26 @@ def test_means_are_known_as_well_as_they_say() -> None:
     values = np.stack([means.values for means in several if means is not None])
     claimed = np.mean([means.noise for means in several if means is not None])
     assert values.std(axis=0, ddof=1).mean() == pytest.approx(claimed, rel=0.15)
+
+
+def test_no_image_is_taken_to_be_brighter_than_white_or_darker_than_black() -> None:
+    """Whatever noise makes of the constant, which says how long images are."""
+    pixels = PixelFeatures(64, 255)
+    record = np.append(np.full(64, 255.0), pixels.constant)
+    white = record / np.linalg.norm(record)
+    assert pixels.constant_of_white == pytest.approx(white[-1])
+    plain = digits(1000.0, pixels)
+    for constant, brightness in (
+        (white[-1], 1.0),
+        (-0.2, 1.0),
+        (0.5, white[-1] / 0.5),
+        (1.0, white[-1]),
+        (1.7, white[-1]),
+    ):
+        embedding = np.outer(np.append(white[:-1], constant), plain.class_weights)
+        means = noisy_means(replace(plain, embedding=embedding.astype(np.float32)))
+        assert means is not None
+        assert np.allclose(means.values, brightness, rtol=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(3))
