@@ -18,6 +18,7 @@ from .images.image_folder import ImageFolderSource
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions
+from .part_folders import part_to_read
 from .paths import AnyPath, located
 from .shards import find_shards, holds_shards
 from .tables.csv import is_csv
@@ -48,8 +49,8 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
     arrays, images and labels (None if there are none). A file is an .npz archive, an .npy array, a
     Parquet file or a tar shard. A folder holds IDX files, .npy files, `train.npz` and `test.npz`,
     CIFAR's binary files, Parquet files, tar shards, images, or one folder of images for each class;
-    or folders `train` and `test` with one of these. With a schema it is a table in CSV or Parquet
-    files.
+    or folders such as `train` and `test` with one of these. With a schema it is a table in CSV or
+    Parquet files.
 
     Args:
         data: the folder or file; its address, such as s3://bucket/folder, if it is in object
@@ -119,10 +120,10 @@ def _open_held(data: Held, options: SourceOptions) -> Source:
 
 
 def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
-    part = folder / options.split
     kinds = _kinds_in(folder)
-    if not kinds and part.is_dir() and (_kinds_in(part) or _folders(part) or _is_split(folder)):
-        folder, kinds = part, _kinds_in(part)  # the data lie one level deeper, in train and test
+    if not kinds:
+        folder = part_to_read(folder, options, lambda part: bool(_kinds_in(part)))
+        kinds = _kinds_in(folder)
     match kinds:
         case []:
             return ImageFolderSource.open(folder, options)
@@ -147,12 +148,3 @@ def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
 
 def _kinds_in(folder: AnyPath) -> list[str]:
     return [kind for kind, is_in in _KINDS.items() if is_in(folder)]
-
-
-def _folders(folder: AnyPath) -> set[str]:
-    return {entry.name for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."}
-
-
-def _is_split(folder: AnyPath) -> bool:
-    """Whether folders of a folder are called as parts of a data set are, and not as classes."""
-    return _folders(folder) <= {"train", "test"}

@@ -158,6 +158,49 @@ def test_a_class_named_train_is_a_class(tmp_path: Path) -> None:
     assert open_source(tmp_path).schema.classes == ("dog", "eel", "train")
 
 
+def test_a_class_named_train_with_a_folder_in_it_hides_no_other_class(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "cat").rename(tmp_path / "train")
+    write_folder(tmp_path / "train" / "more")
+    with pytest.raises(DataError, match=r"train/ looks like .* but dog/ beside .*--class-names$"):
+        open_source(tmp_path)
+    declared = SourceOptions(class_names=("dog", "eel", "train"))
+    records, labels = read(open_source(tmp_path, declared))
+    assert len(records) == len(IMAGES)
+    assert set(labels.tolist()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("parts", [("train", "val"), ("Test", "Train", "Validation")])
+def test_one_of_several_parts_is_read_and_the_others_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], parts: tuple[str, ...]
+) -> None:
+    for part in parts:
+        write_folder(tmp_path / part)
+    source = open_source(tmp_path)
+    assert source.schema.classes == ("cat", "dog", "eel")
+    said = " ".join(capsys.readouterr().err.split())
+    chosen = next(part for part in parts if part.lower() == "train")
+    others = " and ".join(part for part in parts if part != chosen)
+    assert f"read {tmp_path / chosen}, and passed over {others} beside it" in said
+
+
+@pytest.mark.parametrize(
+    ("part", "split", "said"),
+    [
+        ("train", "test", "holds no test/; there is train: give .*/train$"),
+        ("train val", "test", "holds no test/; there are train and val: give .*/val$"),
+        ("dev test", "train", "holds no train/; there are dev and test: give .*$"),
+    ],
+)
+def test_a_part_that_is_not_there_is_missed(
+    tmp_path: Path, part: str, split: str, said: str
+) -> None:
+    for name in part.split():
+        write_folder(tmp_path / name)
+    with pytest.raises(DataError, match=said):
+        open_source(tmp_path, SourceOptions(split=split))
+
+
 def test_labels_follow_the_expected_classes_even_if_one_is_missing(tmp_path: Path) -> None:
     write_folder(tmp_path)
     for file in (tmp_path / "cat").iterdir():

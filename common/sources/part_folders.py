@@ -1,0 +1,65 @@
+"""Folders for the parts of a data set, such as `train` and `test`, beside one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ..console import notice
+from ..errors import DataError
+from .options import SourceOptions
+from .paths import AnyPath
+
+_PARTS: Final = frozenset({"train", "test", "val", "valid", "validation", "dev", "eval"})
+
+
+def part_to_read(
+    folder: AnyPath, options: SourceOptions, holds_files: Callable[[AnyPath], bool]
+) -> AnyPath:
+    """The folder of the part that is asked for; the folder itself if it has none for parts.
+
+    Folders are parts if all of them have names of such, in capitals or not. `train` may be a class
+    as well: beside others it is one that holds images, and who has declared all names knows.
+
+    Args:
+        folder: without files of a data set.
+        options: the split, and the names of all classes if they are declared.
+        holds_files: whether a folder holds files of a data set other than single images.
+
+    Raises:
+        DataError: the part is not there, or what looks like one lies beside other folders.
+    """
+    found = folders_in(folder)
+    parts = [name for name in found if name.lower() in _PARTS]
+    if parts and parts == found:
+        return _chosen(folder, parts, options.split)
+    if set(found) <= set(options.class_names or ()):
+        return folder
+    for name in parts:
+        if holds_files(folder / name) or folders_in(folder / name):
+            other = next(other for other in found if other not in parts)
+            raise DataError(
+                f"{folder}: {name}/ looks like a part of a data set, but {other}/ beside it does "
+                f"not: give {folder / name} to read it alone, or, if {name} is a class, name all "
+                "classes with --class-names"
+            )
+    return folder
+
+
+def folders_in(folder: AnyPath) -> list[str]:
+    """Names of the folders in a folder, sorted, but for hidden ones."""
+    entries = folder.iterdir()
+    return sorted(entry.name for entry in entries if entry.is_dir() and entry.name[0] != ".")
+
+
+def _chosen(folder: AnyPath, parts: list[str], split: str) -> AnyPath:
+    chosen = next((name for name in parts if name.lower() == split), None)
+    if chosen is None:
+        there = f"there {'is' if len(parts) == 1 else 'are'} {' and '.join(parts)}"
+        raise DataError(
+            f"{folder}: holds no {split}/; {there}: give the one that is meant, such as "
+            f"{folder / parts[-1]}"
+        )
+    if others := [name for name in parts if name != chosen]:
+        notice(f"read {folder / chosen}, and passed over {' and '.join(others)} beside it")
+    return folder / chosen
