@@ -112,9 +112,10 @@ class ImageFolderSource:
         loose = _FolderListing.of(folder, 0)
         if not classes and not len(loose):
             raise DataError(
-                f"{folder}: nothing to read: it holds neither class folders with images, nor "
-                "images side by side, IDX files such as train-images-idx3-ubyte.gz, x.npy, "
-                "train.npz, data_batch_1.bin, Parquet files, or tar shards"
+                f"{folder}: nothing to read{_instead((loose,))}: it holds neither class folders "
+                "with images, nor images side by side, IDX files such as "
+                "train-images-idx3-ubyte.gz, x.npy, train.npz, data_batch_1.bin, Parquet files, or "
+                "tar shards"
             )
         if not classes:
             names, origin = one_class(options, str(folder))
@@ -129,14 +130,17 @@ class ImageFolderSource:
                     f"{entry}: {entry.name} is not one of the classes {', '.join(names)}"
                 )
         listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in classes)
-        empty = [listing.folder for listing in listings if not len(listing)]
+        empty = [listing for listing in listings if not len(listing)]
         if empty and origin is not Origin.DECLARED:
             raise DataError(
-                f"{empty[0]}: a class folder without a PNG or JPEG file: fill it or remove it, or "
-                "declare all classes with --class-names"
+                f"{empty[0].folder}: a class folder without a PNG or JPEG file"
+                f"{_instead(empty[:1])}: fill it or remove it, or declare all classes with "
+                "--class-names"
             )
         if not any(map(len, listings)):
-            raise DataError(f"{folder}: no class folder holds a PNG or JPEG file")
+            raise DataError(
+                f"{folder}: no class folder holds a PNG or JPEG file{_instead(listings)}"
+            )
         return cls._of(folder, listings, options, names, origin)
 
     @classmethod
@@ -212,14 +216,25 @@ def _classes(
 
 def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
     """Say what is passed over, for it may be records: in a format that is not read, or deeper."""
+    many, one = _others(listings)
+    if many:
+        notice(f"passed over {many} beside the images, such as {one}: PNG and JPEG are read")
+
+
+def _instead(listings: Iterable[_FolderListing]) -> str:
+    """What there is in folders without an image, behind the word that they have none."""
+    many, one = _others(listings)
+    return f" (but {many}, such as {one})" if many else ""
+
+
+def _others(listings: Iterable[_FolderListing]) -> tuple[str, str]:
+    """How much else folders hold, and the path of one; empty texts if there is nothing."""
     having = [listing for listing in listings if listing.others[0]]
-    if having:
-        count = sum(listing.others[0] for listing in having)
-        notice(
-            f"passed over {counted(count, 'other file or folder', 'other files or folders')} "
-            f"beside the images, such as {having[0].folder}/{having[0].others[1]}: PNG and JPEG "
-            "are read"
-        )
+    if not having:
+        return "", ""
+    count = sum(listing.others[0] for listing in having)
+    many = counted(count, "other file or folder", "other files or folders")
+    return many, f"{having[0].folder}/{having[0].others[1]}"
 
 
 def _entries(

@@ -130,6 +130,26 @@ def test_what_is_passed_over_in_class_folders_is_said(
     assert f"{folder}/cat/patient 7: PNG and JPEG are read" in said
 
 
+def test_what_folders_hold_instead_of_images_is_said(tmp_path: Path) -> None:
+    """Pictures in another format, or a folder deeper: nobody would call that an empty folder."""
+    (tmp_path / "data" / "cat" / "left").mkdir(parents=True)
+    folder = tmp_path / "data"
+    for name in ("a.bmp", "b.tiff", "c.webp"):
+        (folder / "cat" / name).write_bytes(b"")
+    held = f" (but 4 other files or folders, such as {folder}/cat/left)"
+    for options, begins in (
+        (SourceOptions(), f"{folder}/cat: a class folder without a PNG or JPEG file"),
+        (SourceOptions(class_names=("cat",)), f"{folder}: no class folder holds a PNG or JPEG"),
+    ):
+        with pytest.raises(DataError) as refusal:
+            open_source(folder, options)
+        assert str(refusal.value).startswith(begins)
+        assert held in str(refusal.value)
+    (folder / "cat" / "left").rmdir()
+    with pytest.raises(DataError, match=r"nothing to read \(but 3 other .*, such as .*c\.webp\)"):
+        open_source(folder / "cat")
+
+
 def test_what_is_named_like_an_image_is_a_file(tmp_path: Path) -> None:
     """To read a pipe would be to wait for ever."""
     folder = write_folder(tmp_path / "data")
