@@ -38,6 +38,7 @@ from ..fit.recipe import (
     USUAL_CODE,
 )
 from ..fit.settings import TableSettings, TrainingSettings
+from ..images.export import PREVIEW_CLASSES
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
 from ..output.provenance import first_seed
@@ -234,8 +235,9 @@ def command(
         for option in ("steps", "batch", "lr", "schedule"):
             if of_training[option] is not None and not made.losses:
                 notice(f"--{option}: of no effect: these rows are put together without training")
-    is_table = isinstance(opened.release.schema, TableSchema)
-    console.print(done, f"the release is {opened.signed_by}", _look_at(output, is_table=is_table))
+    schema = opened.release.schema
+    classes = None if isinstance(schema, TableSchema) else len(schema.classes)
+    console.print(done, f"the release is {opened.signed_by}", _look_at(output, classes))
 
 
 def _sample_again(
@@ -250,8 +252,8 @@ def _sample_again(
 ) -> None:
     """Write records of a generator that was trained earlier, or the points that stand for them."""
     generator = load_generator(path)
-    is_table = isinstance(generator, SavedTableGenerator)
-    require_csv(safe_csv, is_table=is_table)
+    classes = None if isinstance(generator, SavedTableGenerator) else len(generator.classes)
+    require_csv(safe_csv, is_table=classes is None)
     if points is not None:
         points_to(output, generator, points)
         made = f"{counted(points.per_class, 'point')} of each class"
@@ -263,7 +265,7 @@ def _sample_again(
             )
         more = sample_to(output, generator, count=count, seed=seed, where=where, safe_csv=safe_csv)
         made = f"{counted(count, 'record')} of seed {more.seed}{_repaired(more)}"
-    console.print(f"wrote {output}, {made} without training", _look_at(output, is_table=is_table))
+    console.print(f"wrote {output}, {made} without training", _look_at(output, classes))
 
 
 def _loss(made: Synthetic) -> str:
@@ -279,5 +281,9 @@ def _repaired(made: Synthetic) -> str:
     return f"; {made.repaired:.1%} of the rows were repaired to keep the constraints"
 
 
-def _look_at(output: Path, *, is_table: bool) -> str:
-    return f"look at {output / (CSV if is_table else PREVIEW)}"
+def _look_at(output: Path, classes: int | None) -> str:
+    """Where records can be looked at: a table, or a picture of so many classes, maybe not all."""
+    if classes is None:
+        return f"look at {output / CSV}"
+    first = f", of the first {PREVIEW_CLASSES} of {classes:,} classes"
+    return f"look at {output / PREVIEW}{first if classes > PREVIEW_CLASSES else ''}"

@@ -24,7 +24,8 @@ from .generators import ImageGenerator, described, generator_from
 from .inducing_points import InducingPoints
 from .sampling import sample
 
-_PREVIEW_ROWS: Final = 20
+PREVIEW_CLASSES: Final = 20
+"""So many classes, the first ones, are in `preview.png`, at most."""
 _PREVIEW_COLUMNS: Final = 12
 _PREVIEW_SIDE: Final = 56
 
@@ -173,7 +174,7 @@ def _serialise(saved: SavedImageGenerator) -> bytes:
 
 
 def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
-    """A PNG with a row of images for each class (the first 20), enlarged to be seen.
+    """A PNG with a row of images for each class (the first `PREVIEW_CLASSES`), enlarged to be seen.
 
     Images of a single class fill several rows.
     """
@@ -184,7 +185,7 @@ def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int)
         shown = np.arange(min(len(images), _PREVIEW_COLUMNS**2))
         rows = np.split(shown, range(_PREVIEW_COLUMNS, len(shown), _PREVIEW_COLUMNS))
     else:
-        rows = [np.flatnonzero(labels == row) for row in range(min(classes, _PREVIEW_ROWS))]
+        rows = [np.flatnonzero(labels == row) for row in range(min(classes, PREVIEW_CLASSES))]
     size = (_PREVIEW_COLUMNS * cell + 2, len(rows) * cell + 2)
     sheet = Image.new("L", size, 96) if images.ndim == 3 else Image.new("RGB", size, (96, 96, 96))
     for row, places in enumerate(rows):

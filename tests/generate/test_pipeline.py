@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError, GeneratorError, OutputError, UntrustedSigner
@@ -24,7 +25,7 @@ from dpntk.generate import (
     sample_to,
 )
 from dpntk.release import open_any
-from tests.conftest import Command
+from tests.conftest import SIDE, Command, draw_records
 from tests.helpers.releases import KINDS, write_small_release
 from tests.helpers.tables import PEOPLE, require_valid
 
@@ -260,3 +261,17 @@ def test_classes_that_cannot_be_told_from_noise_are_named(
         assert ("says hardly more than noise does: a, b, c" in made.stderr) is named
         origin = json.loads((tmp_path / "synthetic/provenance.json").read_text())
         assert origin.get("indistinct") == (["a", "b", "c"] if named else None)
+
+
+def test_more_classes_than_a_picture_shows_are_said(dpntk: Command, tmp_path: Path) -> None:
+    records, _ = draw_records(60)
+    np.savez(tmp_path / "data.npz", x=records.reshape(-1, SIDE, SIDE), y=np.arange(60) % 26)
+    assert dpntk("embed", "data.npz", "--classes", 26, "--width", 5).code == 0
+    assert dpntk("release", "--eps", 20, "--delta", 1e-3).code == 0
+    shown = "look at synthetic/preview.png, of the first 20 of 26 classes"
+    made = dpntk("generate", "--steps", 2, "--batch", 52, "-n", 60)
+    assert made.stderr.splitlines()[-1] == shown
+    again = dpntk("generate", "--from", "synthetic/generator.safetensors", "-n", 60)
+    assert again.stderr.splitlines()[-1] == shown
+    with Image.open(tmp_path / "synthetic" / "preview.png") as preview:
+        assert preview.height == 20 * (56 + 2) + 2
