@@ -1,8 +1,9 @@
-"""Numbers with what they count, as people write them, and paths as they type them."""
+"""Numbers with what they count and names of many things, as people write them; paths as typed."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,17 @@ def counted(number: int, one: str, several: str = "") -> str:
         several: what more of them, or none, are called; `one` and an s if empty.
     """
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def some_of(names: Sequence[str], most: int = 5) -> str:
+    """The first names, and how many more there are: `cat, "eel, moray" and 3 more`.
+
+    Args:
+        names: those with a comma are put in double quotes, as in a line of CSV.
+        most: so many are named at most.
+    """
+    said = ", ".join(map(_quoted, names[:most]))
+    return said if len(names) <= most else f"{said} and {len(names) - most:,} more"
 
 
 def typed(path: Path | str) -> str:
@@ -40,6 +52,10 @@ def rounded_down(number: float) -> str:
 def promised(number: float) -> str:
     """An epsilon or delta that was asked for, `1` or `1e-05`: six digits, and never below it."""
     return f"{float(_rounded(number, _MORE_DIGITS, ROUND_CEILING)):g}"
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""')) if "," in name or '"' in name else name
 
 
 def _rounded(number: float, digits: int, rounding: str) -> Decimal:

@@ -18,6 +18,7 @@ from ..ledger import Entry
 from ..storage import door
 from ..storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ..storage.plain import parse_toml
+from ..text import some_of
 from .column import DTYPES, LARGEST, MOST_DECIMALS, Column, ColumnKind, Transform
 from .made import MadeColumn
 from .origin import Origin
@@ -115,7 +116,7 @@ class Draft:
         """
         if self.private:
             raise SchemaError(
-                f"{where}: bounds of {_some(self.private)} are private: find them first, with "
+                f"{where}: bounds of {some_of(self.private)} are private: find them first, with "
                 "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds' and 'dpntk bounds', or "
                 "declare them"
             )
@@ -150,8 +151,8 @@ class Draft:
     def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
         if unconfirmed:
             raise SchemaError(
-                f"{where}: not confirmed: {_some(unconfirmed)}: replace what was looked up in the "
-                f"data by what is publicly known and remove 'confirmed = false'; {_OR_ACCEPT}"
+                f"{where}: not confirmed: {some_of(unconfirmed)}: replace what was looked up in "
+                f"the data by what is publicly known and remove 'confirmed = false'; {_OR_ACCEPT}"
             )
 
     def with_bounds(
@@ -382,11 +383,6 @@ def save_schema(schema: TableSchema | Draft, path: Location, *, overwrite: bool 
     draft = schema if isinstance(schema, Draft) else Draft(schema)
     require_absent(path, overwrite=overwrite, cost=COST, begins=SCHEMA_BEGINS.encode())
     write_atomically(path, draft.to_toml().encode(), mode=SENSITIVE_MODE)
-
-
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
 def _toml(value: str | float | list[str]) -> str:

@@ -12,6 +12,7 @@ import torch
 
 from ...common.console import warning
 from ...common.features.joint import parts_of
+from ...common.text import some_of
 from ...release.file.citation import citation_of
 from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE
@@ -20,6 +21,8 @@ from ..fit.settings import TrainingSettings
 
 _LARGE: Final = 0.3
 """About as large as correlations usually are."""
+_NAMED: Final = 10
+"""Classes of low signal are named one by one up to here; `dpntk inspect` names them all."""
 
 
 class Spec(Protocol):
@@ -73,7 +76,7 @@ def first_seed(origin: Mapping[str, Any]) -> object:
 def warn_of_noise(release: Release) -> None:
     """Say what of a release can hardly be told from noise: classes, and how columns go together."""
     if release.indistinct:
-        names = ", ".join(release.indistinct)
+        names = some_of(release.indistinct, _NAMED)
         warning(
             f"of these classes the release says hardly more than noise does: {names}: what would "
             "help is more records of them, a larger epsilon, or fewer classes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from PIL import Image
 from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError, GeneratorError, OutputError, UntrustedSigner
+from dpntk.common.schema.image import ImageSchema
 from dpntk.generate import (
     PointSettings,
     Synthetic,
@@ -24,7 +26,8 @@ from dpntk.generate import (
     points_to,
     sample_to,
 )
-from dpntk.release import open_any
+from dpntk.generate.output.provenance import warn_of_noise
+from dpntk.release import Release, open_any
 from tests.conftest import SIDE, Command, draw_records
 from tests.helpers.releases import KINDS, write_small_release
 from tests.helpers.tables import PEOPLE, require_valid
@@ -275,3 +278,21 @@ def test_more_classes_than_a_picture_shows_are_said(dpntk: Command, tmp_path: Pa
     assert again.stderr.splitlines()[-1] == shown
     with Image.open(tmp_path / "synthetic" / "preview.png") as preview:
         assert preview.height == 20 * (56 + 2) + 2
+
+
+def test_of_many_classes_of_low_signal_the_first_are_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    opened = open_any(write_small_release("images", tmp_path / "release.h5"))
+    assert isinstance(opened.release, Release)
+    assert isinstance(opened.release.schema, ImageSchema)
+    names = tuple(f"class {number}" for number in range(300))
+    many = replace(
+        opened.release,
+        schema=replace(opened.release.schema, classes=names),
+        class_weights=np.full(300, 1e-9),
+    )
+    warn_of_noise(many)
+    (said,) = capfd.readouterr().err.splitlines()
+    assert "noise does: class 0, class 1, " in said
+    assert ", class 9 and 290 more: what would help" in said

@@ -17,7 +17,7 @@ from ...outline import Outlined
 from ...schema.classes import numbered
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
-from ...text import counted
+from ...text import counted, some_of
 from ..base import Batch, decoded, named_fingerprint, reading
 from ..options import SourceOptions
 from ..paths import AnyPath, read
@@ -27,6 +27,8 @@ from .decoding import MOST_BYTES, SUFFIXES, ImageDecoder
 from .numbers import one_class
 
 _PIECE: Final = 64
+_NAMED: Final = 20
+"""Classes are named one by one up to here, where a folder is of another."""
 _NUL: Final = b"\0"
 _BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
 """Files that come into folders by themselves."""
@@ -127,7 +129,7 @@ class ImageFolderSource:
         for entry in classes:
             if entry.name not in names:
                 raise DataError(
-                    f"{entry}: {entry.name} is not one of the classes {', '.join(names)}"
+                    f"{entry}: {entry.name} is not one of the classes {some_of(names, _NAMED)}"
                 )
         listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in classes)
         empty = [listing for listing in listings if not len(listing)]

@@ -167,6 +167,16 @@ def test_class_folders_in_two_parts(tmp_path: Path) -> None:
         open_source(tmp_path, SourceOptions(split="test", class_names=("cat", "dog", "eel")))
 
 
+def test_a_folder_of_no_class_is_told_some_of_them(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "data")
+    names = ("cat", "eel, moray", *map(str, range(298)))
+    with pytest.raises(DataError) as refusal:
+        open_source(folder, SourceOptions(class_names=names))
+    said = str(refusal.value)
+    assert said.startswith(f'{folder}/dog: dog is not one of the classes cat, "eel, moray", 0, 1,')
+    assert said.endswith(", 17 and 280 more")
+
+
 def test_a_train_part_alone(tmp_path: Path) -> None:
     write_folder(tmp_path / "train")
     assert open_source(tmp_path).schema.classes == ("cat", "dog", "eel")
