@@ -23,7 +23,6 @@ cannot move it; and where there is next to none (`PLAIN`), not at all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -43,7 +42,7 @@ from ...release.file.model import Release
 from ..kernels.mean_embedding import released_mean
 from .marginal_matching import independent_rows
 from .marginals import ColumnMarginal, marginals_of
-from .moves.goal import STRENGTH
+from .moves.goal import strength
 from .moves.relu_features import ReluFeatures
 from .refinement import has_own_columns
 
@@ -257,10 +256,10 @@ def _evidence(
     others -= others.mean(dim=0)
     variance = float(others.square().sum(dim=1).mean())
     curvature, slope = (moves @ moves.T).double(), (moves @ left).double()
-    strength = _strength(float(left.square().sum()), variance, noise, len(goal))
-    if strength * variance > 0:
+    found = strength(float(left.square().sum()), variance, noise, len(goal))
+    if found * variance > 0:
         among, towards = (others @ others.T).double(), (moves @ others.T).double()
-        among += noise**2 * len(some) / strength * torch.eye(len(some), dtype=torch.float64)
+        among += noise**2 * len(some) / found * torch.eye(len(some), dtype=torch.float64)
         hidden = torch.linalg.solve(among, towards.T)
         curvature -= towards @ hidden
         slope -= hidden.T @ (others @ left).double()
@@ -276,23 +275,6 @@ def _moves(tangents: ReluFeatures, columns: _Columns, rows: Tensor) -> Tensor:
             changed[:, marginal.block.place] = choice
             found.append(tangents.mean(changed))
     return torch.stack(found)
-
-
-def _strength(square: float, variance: float, noise: float, dimension: int) -> float:
-    """Of what goes with what: what is left beyond the noise says so, and before that `STRENGTH`.
-
-    Args:
-        square: squared length of what is left.
-        variance: of independent rows, less what single columns explain.
-        noise: on an entry.
-        dimension: number of entries.
-    """
-    if variance <= 0:
-        return 0.0
-    seen = (square - noise**2 * dimension) / variance
-    doubt = noise**2 * math.sqrt(2 * dimension) / variance
-    believed = 1 / (1 + (doubt / STRENGTH) ** 2)
-    return max(0.0, believed * seen + (1 - believed) * STRENGTH)
 
 
 def _most_likely(

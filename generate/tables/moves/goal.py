@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from torch import Tensor
 
+from ....common.runtime.threads import Each
 from ....common.schema.encoding import Block
 from .counts import ReleasedCounts
 from .departures import ReleasedMoments
@@ -16,6 +18,12 @@ from .relu_features import ReluFeatures
 STRENGTH: Final = 0.01
 """How much of the variance of rows with independent columns what goes with what makes up, as far as
 nothing is known: on tables of people it is about that (docs/design/table-generator.md)."""
+_LEAST_STRENGTH: Final = 1e-5
+_LEAST_VARIANCE: Final = 0.05
+"""Of the variance of rows with independent columns, as much is always left to what goes with what.
+"""
+_ROWS: Final = 4_000
+"""How many of these rows are looked at, to tell what single columns explain."""
 _COLUMNS_A_ROUND: Final = 0.3
 _LEAST_COLUMNS: Final = 3
 
@@ -45,18 +53,52 @@ class Goal:
         """What the noise alone adds to a squared distance from the mean, in expectation."""
         return self.noise**2 * len(self.mean)
 
-    @property
-    def ridge(self) -> float:
+    def ridge(self, independent: Tensor, each: Each = map) -> float:
         """What a theta is to be held back by that says what goes with what.
 
-        If rows P are independent ones P_0 weighed anew, with weights of variance `STRENGTH` before
-        anything is seen, then the most likely P is P_0 tilted by theta = (mu - E_P phi) / ridge:
-        minus the logarithm of its probability is, but for constants and to the second order,
-        || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / STRENGTH.
+        If rows P are independent ones P_0 weighed anew, with weights of variance s before anything
+        is seen, then the most likely P is P_0 tilted by theta = (mu - E_P phi) / ridge: minus the
+        logarithm of its probability is, but for constants and to the second order,
+        || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s. And s follows from how far mu is from
+        E_{P_0} phi (`strength`), as against the variance of features under P_0 that single columns
+        do not explain, since weights leave these as they are. What they do explain is estimated by
+        rows that share one column and no other (Sobol 1993).
+
+        Args:
+            independent: rows of P_0, (n, record size), values 0..1.
+            each: shares the work.
         """
-        return self.noise**2 / STRENGTH
+        mean = self.tangents.mean(independent, each)
+        variance = 1 - float(mean.square().sum())  # features have length 1
+        left = float((self.mean - mean).square().sum()) - variance / len(independent)
+        some = independent[:_ROWS]
+        alike = self.tangents.alike(some, some.roll(len(some) // 2, dims=0), self.blocks)
+        explained = float((alike - (1 - variance)).clamp(min=0).sum())
+        unexplained = max(variance - explained, _LEAST_VARIANCE * variance)
+        found = strength(left, unexplained, self.noise, len(self.mean))
+        return self.noise**2 / max(found, _LEAST_STRENGTH)
 
     def some_columns(self, random: np.random.Generator) -> list[Block]:
         """Columns for a round, in random order."""
         taken = max(_LEAST_COLUMNS, round(_COLUMNS_A_ROUND * len(self.blocks)))
         return [self.blocks[column] for column in random.permutation(len(self.blocks))[:taken]]
+
+
+def strength(square: float, variance: float, noise: float, dimension: int) -> float:
+    """How strongly columns go together: what is left says so, and before that `STRENGTH`.
+
+    Args:
+        square: squared length of what is left of a mean feature that independent rows do not have.
+        variance: of the features of these, less what single columns explain.
+        noise: on an entry.
+        dimension: number of entries.
+
+    Returns:
+        The variance of weights that independent rows would need, 0 or more.
+    """
+    if variance <= 0:
+        return 0.0
+    seen = (square - noise**2 * dimension) / variance
+    doubt = noise**2 * math.sqrt(2 * dimension) / variance
+    believed = 1 / (1 + (doubt / STRENGTH) ** 2)
+    return max(0.0, believed * seen + (1 - believed) * STRENGTH)

@@ -97,6 +97,34 @@ class ReluFeatures:
         scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()
         return hidden, scale, active * self._readout * scale[:, None]
 
+    def alike(self, records: Tensor, others: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """How alike rows are that share one column: the mean of <phi(x), phi(y)>, column by column.
+
+        Args:
+            records: x, (n, record size), values 0..1.
+            others: y but for the column, likewise.
+            blocks: the columns.
+
+        Returns:
+            (blocks,).
+        """
+        hidden, scale, deltas = self._pass(records)
+        sums, square = torch.addmm(self._bias, others, self._weight.T), others.square().sum(dim=1)
+        product = torch.linalg.vecdot(records, others)
+        found = []
+        for block in blocks:
+            of_record, of_other = records[:, block.place], others[:, block.place]
+            change = of_record - of_other
+            longer = (change * (of_record + of_other)).sum(dim=1)
+            other = torch.addmm(sums, change, self._weight[:, block.place].T).relu_()
+            active = other.sign()
+            other_scale = self._norm(active, other, square + longer).reciprocal()
+            inner = torch.linalg.vecdot(deltas, active * self._readout) * other_scale
+            inner = inner * (product + torch.linalg.vecdot(of_record, change) + 1)
+            outer = scale * other_scale * (torch.linalg.vecdot(hidden, other) + 1)
+            found.append((inner + self._outputs * outer).mean())
+        return torch.stack(found)
+
     def swap(
         self,
         records: Tensor,

@@ -70,6 +70,7 @@ class SwapMoves:
         self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
         self._others = others
         self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
+        self._ridge = 0.0
         self._energies: list[Energy] = []
         self.counts: Counts | None = None
 
@@ -77,9 +78,10 @@ class SwapMoves:
         """Exchange values until the mean feature comes no nearer to the goal.
 
         Args:
-            records: (n, record size), values 0..1, changed in place.
+            records: (n, record size), values 0..1, of independent columns; changed in place.
             advance: is told how near the mean features are.
         """
+        self._ridge = self._goal.ridge(records, self._each)
         if self._goal.counts is not None:
             self.counts = Counts(self._goal.counts, records)
             self.counts.begin(records, self._goal.blocks, self._random)
@@ -115,7 +117,7 @@ class SwapMoves:
         missing = goal.mean - goal.tangents.mean(records, self._each)
         self._step = _MOMENTUM * self._step + missing
         # The ridge counts at the new theta: else a large one would make the steps diverge.
-        held = 1 + self._rate * goal.ridge / (1 - _MOMENTUM)
+        held = 1 + self._rate * self._ridge / (1 - _MOMENTUM)
         self._theta = (self._theta + self._rate * self._step) / held
         finish(self._each(lambda energy: energy.learn(records), self._energies))
         columns = goal.some_columns(self._random)

@@ -30,6 +30,7 @@ from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginal_matching import match_marginals
 from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.moves.goal import STRENGTH, Goal, strength
 from dpntk.generate.tables.moves.relu_features import ReluFeatures, has_relu_features
 from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.moves.swap import SwapMoves
@@ -153,6 +154,45 @@ def steep(tangent_map: TangentFeatures, sizes: dict[str, float]) -> torch.Tensor
         place = tangent_map.blocks[name]
         theta[place] = 1e6 * size * torch.randn(theta[place].shape, generator=random)
     return theta
+
+
+def test_how_alike_rows_are_that_share_a_column(tangent_map: TangentFeatures, table: Path) -> None:
+    records, _ = read(table, PEOPLE)
+    tangents, blocks = ReluFeatures(tangent_map), blocks_of(PEOPLE)
+    rows, others = torch.from_numpy(records[:50]), torch.from_numpy(records[50:100])
+    for block, found in zip(blocks, tangents.alike(rows, others, blocks), strict=True):
+        alike = others.clone()
+        alike[:, block.place] = rows[:, block.place]
+        products = (tangents.features(rows) * tangents.features(alike)).sum(dim=1)
+        assert float(found) == pytest.approx(float(products.mean()), rel=1e-5)
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.03, 0.3])
+def test_the_farther_from_independent_rows_the_less_is_held_back(
+    tangent_map: TangentFeatures, table: Path, apart: float
+) -> None:
+    """By the squared distance, over what single columns leave of the features' variance."""
+    records, _ = read(table, PEOPLE)
+    tangents, noise = ReluFeatures(tangent_map), 1e-4
+    rows = torch.from_numpy(shuffled(np.tile(records, (4000 // len(records), 1)), PEOPLE))
+    mean, random = tangents.mean(rows), torch.Generator().manual_seed(0)
+    direction = torch.randn(len(mean), generator=random)
+    noisy = mean + noise * torch.randn(len(mean), generator=random)
+    goal = Goal(tangents, blocks_of(PEOPLE), noisy + apart * direction / direction.norm(), noise)
+    found, variance = noise**2 / goal.ridge(rows), 1 - float(mean.square().sum())
+    assert apart**2 / variance - 1e-3 <= found <= apart**2 / (0.05 * variance) + 1e-3
+
+
+def test_where_noise_hides_it_columns_go_together_as_usual() -> None:
+    dimension = 50_000
+    for noise, seen in ((1e-5, 0.0), (0.1, STRENGTH)):
+        assert strength(noise**2 * dimension, 0.2, noise, dimension) == pytest.approx(
+            seen, abs=STRENGTH / 50
+        )
+    assert strength(0.004 + 1e-10 * dimension, 0.2, 1e-5, dimension) == pytest.approx(
+        0.02, rel=0.01
+    )
+    assert strength(0.0, 0.2, 1e-3, dimension) == 0.0
 
 
 @pytest.mark.parametrize(
