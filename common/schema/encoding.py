@@ -31,6 +31,8 @@ Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 MISSING: Final = -1
 """The code of a category that is not there."""
+UNLISTED: Final = -2
+"""The code of one that the schema does not list, where records are only compared with others."""
 _DIGITS: Final = 40
 """Of logarithms, and as many more as there are zeros behind the point in the larger bound."""
 
@@ -161,19 +163,21 @@ class CategoryEncoding:
         """Encode a column.
 
         Args:
-            codes: int64 (b,), indices into the column's categories, or `MISSING` where the schema
-                has a category for that.
+            codes: int64 (b,), indices into the column's categories, `MISSING` where the schema has
+                a category for that, or `UNLISTED`.
 
         Returns:
-            uint8 (b, width): the rank of an ordinal value; 255 for the category, 0 for the others.
+            uint8 (b, width): the rank of an ordinal value; 255 for the category, 0 for the others;
+            0 for all where it is in none.
         """
         ranked = self.column.kind is ColumnKind.ORDINAL
         encoded = np.zeros((len(codes), ranked + self.column.choices), dtype=np.uint8)
-        place = np.where(codes == MISSING, self.column.choices - 1, codes)
+        place = np.where(codes < 0, self.column.choices - 1, codes)
         encoded[np.arange(len(codes)), ranked + place] = LEVELS
         if ranked:
             last = max(1, len(self.column.categories) - 1)
-            encoded[:, 0] = np.where(codes == MISSING, 0, codes * LEVELS // last)
+            encoded[:, 0] = np.where(codes < 0, 0, codes * LEVELS // last)
+        encoded[codes == UNLISTED] = 0
         return encoded
 
 

@@ -98,14 +98,15 @@ def _shares(column: Column, tables: Sequence[Table]) -> list[tuple[str, list[flo
         places = [_in_ranges(table.columns[column.name], starts) for table in tables]
     else:
         values, places = list(column.categories), [binned(table, column) for table in tables]
-    values.append("(missing)")
+    known = len(values)
+    values += ["(missing)"] if column.kind.numeric else ["(not listed)", "(missing)"]
     shares = np.array([np.bincount(found, minlength=len(values)) / len(found) for found in places])
+    there = (np.arange(len(values)) < known) | shares.any(axis=0)
+    values, shares = np.array(values)[there].tolist(), shares[:, there]
     rows = [(value, shares[:, place].tolist()) for place, value in enumerate(values)]
-    if not shares[:, -1].any():
-        rows.pop()
     if len(rows) <= _MOST_CATEGORIES:
         return rows
-    common = np.sort(np.argsort(-shares[0, : len(rows)], kind="stable")[: _MOST_CATEGORIES - 1])
+    common = np.sort(np.argsort(-shares[0], kind="stable")[: _MOST_CATEGORIES - 1])
     rest = np.maximum(1 - shares[:, common].sum(axis=1), 0)
     others = counted(len(rows) - len(common), "other")
     return [*(rows[place] for place in common), (others, rest.tolist())]

@@ -11,6 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ...common.errors import DataError
 from ...common.outline import Outlined
+from ...common.schema.encoding import UNLISTED
 from ...common.schema.table import TableSchema
 from ..privacy.closest_record import Points, distances_to_closest, share_nearer
 from ..privacy.membership import CONFIDENCE, attack
@@ -109,7 +110,7 @@ class Attackers(Outlined):
 
 
 def _most_rows(schema: TableSchema) -> int:
-    return _MOST_VALUES // sum(max(2, len(column.categories) + 1) for column in schema.columns)
+    return _MOST_VALUES // sum(max(2, len(column.categories) + 2) for column in schema.columns)
 
 
 def _near_end(points: Points, records: Points) -> float:
@@ -127,7 +128,7 @@ def points_of(table: Table) -> Points:
         values = table.columns[column.name]
         if column.lower is None or column.upper is None:
             encoder = OneHotEncoder(
-                categories=[np.arange(-1, len(column.categories))], sparse_output=False
+                categories=[np.arange(UNLISTED, len(column.categories))], sparse_output=False
             )
             parts.append(encoder.fit_transform(values[:, None]) / np.sqrt(2))
             continue

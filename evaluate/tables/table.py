@@ -36,7 +36,8 @@ class Table(Outlined):
     Attributes:
         schema: of the rows.
         columns: name to values. Of a numeric column float64 (n,), NaN where missing; of another
-            int64 (n,), indices into its categories, `MISSING` where missing.
+            int64 (n,), indices into its categories, `MISSING` where missing, and `UNLISTED` where
+            real rows hold another one.
         provenance: where synthetic rows come from; empty for real ones.
     """
 
@@ -54,7 +55,10 @@ class Table(Outlined):
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """Class of every row, int64 (n,); all 0 in a table without a label."""
+        """Class of every row, int64 (n,); all 0 in a table without a label.
+
+        Real rows of more than two classes may be of one that is `UNLISTED`.
+        """
         if self.schema.label is None:
             return np.zeros(len(self), dtype=np.int64)
         labels: NDArray[np.int64] = self.columns[self.schema.label]
@@ -129,13 +133,15 @@ def read_synthetic_table(path: Path | Frame, schema: Path | TableSchema | None =
 def read_real_table(path: Path | Frame, split: str, schema: TableSchema) -> Table:
     """Read real rows, in files or in memory, under the schema of synthetic ones.
 
+    Categories that it does not list count as one more, which no synthetic row is of.
+
     Raises:
         DataError: they cannot be read.
         SchemaError: they do not fit.
     """
     if not isinstance(path, Path):
-        return Table(schema, FrameSource.open(path, schema).values(), {})
-    return Table(schema, TableSource.open(path, schema, split).values(), {})
+        return Table(schema, FrameSource.open(path, schema).values(keep_unlisted=True), {})
+    return Table(schema, TableSource.open(path, schema, split).values(keep_unlisted=True), {})
 
 
 def _schema(

@@ -70,7 +70,8 @@ class Task:
     def guess(self, truth: NDArray[Any]) -> float:
         """What to predict where nothing is learnt: the commonest class, or the mean."""
         if self.target is None:
-            return int(np.bincount(truth, minlength=len(self.classes)).argmax())
+            listed = truth[truth >= 0]
+            return int(np.bincount(listed, minlength=len(self.classes)).argmax())
         return float(truth.mean()) if len(truth) else 0.0
 
     def constant_scores(self, truth: NDArray[Any], guess: float) -> Scores:

@@ -91,9 +91,9 @@ class FrameSource(Outlined):
         """See `Source`. How many values were beyond their bounds is shown at the end."""
         yield from encoded_batches(self.schema, self._rows(start, stop), size)
 
-    def values(self) -> dict[str, NDArray[Any]]:
+    def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
         """The whole table: see `all_values`."""
-        return all_values(self.schema, self._rows(0, None))
+        return all_values(self.schema, self._rows(0, None), keep_unlisted=keep_unlisted)
 
     def only(self, name: str) -> RowsInPlace:
         """Yield one column of all rows, that of the privacy unit or of the schema.

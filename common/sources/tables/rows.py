@@ -15,7 +15,7 @@ from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.column import Column, ColumnKind, Missing
 from ...schema.dates import DAY
-from ...schema.encoding import MISSING, blocks_of
+from ...schema.encoding import MISSING, UNLISTED, blocks_of
 from ...schema.table import CsvFormat, TableSchema
 from ...text import counted
 from ..base import Batch, regrouped
@@ -46,8 +46,17 @@ def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterat
     reader.tell()
 
 
-def all_values(schema: TableSchema, rows: RowsInPlace) -> dict[str, NDArray[Any]]:
+def all_values(
+    schema: TableSchema, rows: RowsInPlace, *, keep_unlisted: bool = False
+) -> dict[str, NDArray[Any]]:
     """Read a whole table, column by column, as its schema understands it.
+
+    Args:
+        schema: of the table.
+        rows: of it.
+        keep_unlisted: whether categories that the schema does not list are `UNLISTED`, and no
+            errors: rows that are only compared with others may hold such. Of a label with two
+            classes they stay errors, for such a row is neither positive nor negative.
 
     Returns:
         Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to int64
@@ -57,7 +66,7 @@ def all_values(schema: TableSchema, rows: RowsInPlace) -> dict[str, NDArray[Any]
         DataError: a value cannot be read.
         SchemaError: a column does not fit the schema.
     """
-    reader = RowReader(schema)
+    reader = RowReader(schema, keep_unlisted=keep_unlisted)
     with contextlib.closing(read_ahead(rows)) as read:
         parts = [reader.values(found, first, where) for where, first, found in read]
     reader.tell()
@@ -70,8 +79,9 @@ def all_values(schema: TableSchema, rows: RowsInPlace) -> dict[str, NDArray[Any]
 class RowReader:
     """Turns columns of values into records, and counts what had to be changed for that."""
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, *, keep_unlisted: bool = False) -> None:
         self._schema = schema
+        self._keep_unlisted = keep_unlisted
         self._blocks = blocks_of(schema)
         self._categories = {
             column.name: CategoryFinder(column, schema.csv)
@@ -80,6 +90,7 @@ class RowReader:
         }
         self.clipped: Counter[str] = Counter()
         self.unlisted: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
         self.broken: Counter[str] = Counter()
 
     def encode(self, rows: pa.RecordBatch, first: int, where: str) -> Batch:
@@ -116,6 +127,9 @@ class RowReader:
             notice(f"{name}: beyond its bounds in {counted(count, 'row')}, counted as the bound")
         for name, count in self.unlisted.items():
             notice(f"{name}: in no category in {counted(count, 'row')}, counted as its other")
+        if self.kept:
+            found = (f"{name} in {counted(count, 'row')}" for name, count in self.kept.items())
+            notice(f"in no category, counted as one more: {', '.join(found)}")
         for text, count in (+self.broken).items():
             notice(f"constraint {text!r}: broken by {counted(count, 'row')}, taken as they are")
 
@@ -219,21 +233,28 @@ class RowReader:
         return np.where(absent, np.nan, steps + 0.0)
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
-        """Indices of categories, and `MISSING`."""
+        """Indices of categories, `MISSING` and `UNLISTED`."""
         column = at.column
         values = plain(values)
         codes = self._categories[column.name].codes(values, at.where)
         absent = (codes == MISSING) & missing_in(values, self._schema.csv)
         self._require_there(absent, at)
         unlisted = (codes == MISSING) & ~absent
-        if unlisted.any():
-            if column.other is None:
-                at.require(
-                    ~unlisted, values, "is none of its categories: correct it, add it to the "
-                    "schema, or name an other there",
-                )  # fmt: skip
+        if not unlisted.any():
+            return codes
+        if column.other is not None:
             self.unlisted[column.name] += int(unlisted.sum())
-            codes[unlisted] = column.categories.index(str(column.other))
+            codes[unlisted] = column.categories.index(column.other)
+        elif self._keep_unlisted and (
+            column.name != self._schema.label or len(column.categories) > 2
+        ):
+            self.kept[column.name] += int(unlisted.sum())
+            codes[unlisted] = UNLISTED
+        else:
+            at.require(
+                ~unlisted, values, "is none of its categories: correct it, add it to the schema, "
+                "or name an other there",
+            )  # fmt: skip
         return codes
 
     def _require_there(self, missing: NDArray[np.bool_], at: _Place) -> None:

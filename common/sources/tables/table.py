@@ -104,9 +104,9 @@ class TableSource:
         """
         yield from encoded_batches(self.schema, self._rows(self._names, start, stop), size)
 
-    def values(self) -> dict[str, NDArray[Any]]:
+    def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
         """The whole table: see `all_values`."""
-        return all_values(self.schema, self._rows(self._names))
+        return all_values(self.schema, self._rows(self._names), keep_unlisted=keep_unlisted)
 
     def only(self, name: str) -> RowsInPlace:
         """Yield one column of all rows, which need not be in the schema.

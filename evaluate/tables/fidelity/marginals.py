@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....common.schema.column import Column
-from ....common.schema.encoding import MISSING
+from ....common.schema.encoding import UNLISTED
 from ..table import Table
 from .combinations import MOST_PAIRS, MOST_TRIPLES, some_combinations
 from .metric import Metric
@@ -81,10 +81,14 @@ def total_variation(first: NDArray[np.int64], second: NDArray[np.int64], size: i
 
 
 def binned(table: Table, column: Column, bins: int = BINS) -> NDArray[np.int64]:
-    """A column as whole numbers 0.., the last of which stands for a missing value."""
+    """A column as whole numbers 0.., the last of which stands for a missing value.
+
+    That of categories that are not listed is the one before it.
+    """
     values = table.columns[column.name]
     if column.lower is None or column.upper is None:
-        return np.where(values == MISSING, len(column.categories), values).astype(np.int64)
+        beyond = len(column.categories) - UNLISTED + values
+        return np.where(values < 0, beyond, values).astype(np.int64)
     share = (np.nan_to_num(values) - column.lower) / (column.upper - column.lower)
     found = np.clip(np.floor(share * bins), 0, bins - 1).astype(np.int64)
     return np.where(np.isnan(values), bins, found)
@@ -99,7 +103,7 @@ def _occurring(
 
 
 def _cells(column: Column, bins: int) -> int:
-    return (bins if column.kind.numeric else len(column.categories)) + 1
+    return bins + 1 if column.kind.numeric else len(column.categories) + 2
 
 
 def _metric(ways: int, bins: int) -> Metric:
@@ -108,7 +112,8 @@ def _metric(ways: int, bins: int) -> Metric:
         "half the sum of absolute differences of frequencies. Numeric columns, clipped to the "
         f"schema's bounds, are cut into {bins} bins of equal width between them, on the scale on "
         "which they are written; categories are taken as they are; a missing value is a bin of its "
-        f"own. The label counts as a column. {_OVER[ways]}"
+        "own, and so are together those that the schema does not list. The label counts as a "
+        f"column. {_OVER[ways]}"
     )
     return Metric(name, method, partial(marginal_distance, ways=ways, bins=bins))
 

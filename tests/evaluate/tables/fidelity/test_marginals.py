@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpntk.common.schema.encoding import MISSING
+from dpntk.common.schema.encoding import MISSING, UNLISTED
 from dpntk.evaluate.tables.fidelity import combinations
 from dpntk.evaluate.tables.fidelity.combinations import some_combinations
 from dpntk.evaluate.tables.fidelity.marginals import (
@@ -30,8 +30,8 @@ def test_total_variation_as_computed_by_hand() -> None:
 def test_numbers_are_cut_into_bins_between_their_bounds() -> None:
     ages = table([0, 4.9, 5, 99.9, 100, 170, -8, math.nan], [0] * 8, [0] * 8)
     assert binned(ages, AGE).tolist() == [0, 0, 1, 19, 19, 19, 0, BINS]
-    jobs = table([0] * 4, [0, 1, 2, MISSING], [0] * 4)
-    assert binned(jobs, JOB).tolist() == [0, 1, 2, 3]
+    jobs = table([0] * 5, [0, 1, 2, UNLISTED, MISSING], [0] * 5)
+    assert binned(jobs, JOB).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_distances_of_tables_as_computed_by_hand() -> None:
