@@ -150,7 +150,7 @@ class _Seen(Outlined):
         integral = self.whole and not any(
             self.form.decimal in v or "e" in v.lower() for v in self.values
         )
-        return "int64" if integral and not self.missing else "float64"
+        return "int64" if integral else "float64"
 
     def describe(self, name: str, is_label: bool) -> Column | None:
         """The column, or None if nothing sensible can be said of it."""

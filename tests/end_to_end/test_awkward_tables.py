@@ -82,6 +82,20 @@ def test_numbers_of_a_parquet_file_are_the_categories_that_they_were(
     assert set(found["there"]) <= {0, 1, None}
 
 
+def test_whole_numbers_of_which_some_are_missing_stay_whole(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "x,y\n" + "".join(f"{'' if i % 5 == 0 else i},{('0', '1', '')[i % 3]}\n" for i in range(40))
+    )
+    go_through(dpntk, "a.csv")
+    as_texts = arrow_csv.ConvertOptions(column_types=dict.fromkeys("xy", pa.string()))
+    found = arrow_csv.read_csv("synthetic/table.csv", convert_options=as_texts).to_pydict()
+    assert "" in found["x"]
+    assert all(text.isdigit() for text in found["x"] if text)
+    assert set(found["y"]) <= {"0", "1", ""}
+    stored = parquet.read_schema("synthetic/table.parquet")
+    assert [str(kind) for kind in stored.types] == ["int64", "int64"]
+
+
 def test_a_column_that_cannot_be_described_does_not_stop_the_draft(
     dpntk: Command, tmp_path: Path
 ) -> None:
