@@ -33,6 +33,7 @@ from ..common.sources.tables.csv import is_csv, read_csv, read_header
 from ..common.sources.tables.decimals import with_points
 from ..common.sources.tables.frames import Frame, is_frame, to_arrow
 from ..common.sources.tables.table import find_tables, require_distinct
+from ..common.text import counted
 from .date_inference import SeenDates
 from .duration_inference import SeenDurations
 
@@ -66,6 +67,8 @@ class _Seen(Outlined):
     numeric: bool = True
     whole: bool = True
     missing: bool = False
+    lacking: int = 0
+    """In how many rows a value is missing."""
     lower: float = np.inf
     upper: float = -np.inf
     total: float = 0.0
@@ -92,7 +95,9 @@ class _Seen(Outlined):
             absent = compute.or_(absent, compute.is_in(texts, value_set=stand_ins))
         there = compute.invert(absent)
         self.missing = self.missing or bool(compute.any(absent).as_py())
-        self.texts += len(absent) - (compute.sum(absent).as_py() or 0)
+        lacking = compute.sum(absent).as_py() or 0
+        self.lacking += lacking
+        self.texts += len(absent) - lacking
         if len(self.values) <= _MOST_CATEGORIES:
             self.values.update(compute.unique(texts.filter(there)).to_pylist())
         if not self.looks_numeric:
@@ -288,6 +293,11 @@ def draft_schema(
         raise SchemaError(
             f"--label {label}: its values are no categories (1 to {_MOST_LABELS} of them)"
         )
+    if label is not None and (lacking := seen[label].lacking):
+        notice(
+            f"{label}: without a value in {counted(lacking, 'row')}, and a record needs a label: "
+            "remove them, or write a class of their own there"
+        )
     left_out = tuple(name for name, column in described.items() if column is None)
     if commas := [name for name in left_out if seen[name].needs_commas]:
         told += commas
@@ -367,6 +377,8 @@ def _look_at(
     for rows in blocks:
         for name in rows.schema.names:
             seen[name].look_at(rows.column(name))
+        for name in (name for name, dtype in dtypes.items() if dtype == "null"):
+            seen[name].lacking += len(rows)
 
 
 def _require_names(names: Sequence[str], where: str) -> None:
