@@ -258,13 +258,13 @@ def draft_schema(
     if isinstance(data, (str, Path)):
         where = str(data)
         for file in find_tables(located(data), split):
-            dtypes = _dtypes_in(file, form)
+            dtypes = _dtypes_in(file, form, chosen)
             unread |= _set_aside(dtypes, chosen)
             with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
                 _look_at(str(file), dtypes, blocks, form, seen)
     elif is_frame(data):
         where, table = type(data).__name__, to_arrow(data)
-        dtypes = _named_dtypes(where, table.schema)
+        dtypes = _named_dtypes(where, table.schema, chosen)
         unread |= _set_aside(dtypes, chosen)
         rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
         _look_at(where, dtypes, rows, form, seen)
@@ -319,13 +319,15 @@ def draft_schema(
     return Draft(schema, names, left_out_confirmed=not left_out)
 
 
-def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:
+def _dtypes_in(
+    file: AnyPath, form: CsvFormat, chosen: Collection[str] | None
+) -> dict[str, str | None]:
     """How the columns of a file are stored."""
     if not is_csv(file):
         with reading_parquet(file), opened(file) as parquet:
-            return _named_dtypes(str(file), parquet.schema_arrow)
+            return _named_dtypes(str(file), parquet.schema_arrow, chosen)
     header = read_header(file, form)
-    _require_names(header, str(file))
+    _require_names(header, str(file), chosen)
     if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
         raise SchemaError(
             f"{file}: the header is one column: say with --separator what separates values",
@@ -351,8 +353,10 @@ def _blocks(
     return (rows for _, rows in read_rows(file, _readable(dtypes), _ROWS))
 
 
-def _named_dtypes(where: str, schema: pa.Schema) -> dict[str, str | None]:
-    _require_names(schema.names, where)
+def _named_dtypes(
+    where: str, schema: pa.Schema, chosen: Collection[str] | None
+) -> dict[str, str | None]:
+    _require_names(schema.names, where, chosen)
     return {entry.name: _dtype(entry.type) for entry in schema}
 
 
@@ -381,13 +385,14 @@ def _look_at(
             seen[name].lacking += len(rows)
 
 
-def _require_names(names: Sequence[str], where: str) -> None:
-    """Check that each column of a file can be told from the others."""
+def _require_names(names: Sequence[str], where: str, chosen: Collection[str] | None) -> None:
+    """Check that each column of a file that is to be described can be told from the others."""
     require_distinct(names, where)
-    if "" in names:
+    if "" in names and (chosen is None or "" in chosen):
         raise SchemaError(
-            f"{where}: column {names.index('') + 1} has no name: give it one, or leave it out of "
-            "the file (pandas writes its index so, unless index=False)"
+            f"{where}: column {names.index('') + 1} has no name: give it one, leave it out of the "
+            "file (R writes its row names so, and pandas its index), or choose others with "
+            "--columns (in Python columns=[...])"
         )
 
 

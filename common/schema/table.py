@@ -109,7 +109,8 @@ class TableSchema(Terse):
     Attributes:
         columns: those that are used, the label among them, in the order of the source.
         label: name of the column that tells a record's class; None if there is none.
-        left_out: names of columns of the source that are not used and not generated.
+        left_out: names of columns of the source that are not used and not generated; an empty one
+            stands for all that have none.
         left_out_origin: who has chosen them: the owner (`DECLARED`), or a look at the data
             (`FROM_DATA`).
         bins: soft bins of a numeric column; see `dpntk.common.schema.encoding`.
@@ -139,7 +140,7 @@ class TableSchema(Terse):
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
-            require_name(name, "a column that is left out")
+            require_name(name, "a column that is left out", empty=True)
         repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
             raise SchemaError(f"column {repeated[0]!r} is there twice")

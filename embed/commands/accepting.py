@@ -30,7 +30,8 @@ def accepted(draft: Draft) -> Draft:
         if confirmed(f"{name}: would all of this be said of any such table, without a look at it?")
     ]
     if not draft.left_out_confirmed and confirmed(
-        f"left out: {', '.join(draft.schema.left_out)}: would they be, whatever is in them?"
+        f"left out: {', '.join(name or '(no name)' for name in draft.schema.left_out)}: would they "
+        "be, whatever is in them?"
     ):
         known += draft.schema.left_out
     return draft.confirm(*known)

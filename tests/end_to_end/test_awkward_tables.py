@@ -254,6 +254,30 @@ def test_columns_that_are_chosen_are_drafted_and_all_others_left_out(dpntk: Comm
     )
 
 
+@pytest.mark.parametrize("header", [",age,ill,", "age,,ill,"])
+def test_columns_without_a_name_that_are_not_chosen_are_no_obstacle(
+    dpntk: Command, header: str
+) -> None:
+    rows = [f"{n},{n % 2},{n % 2},9" if header[0] == "a" else f"9,{n},{n % 2},9" for n in range(60)]
+    Path("table.csv").write_text("\n".join([header, *rows]) + "\n")
+    refused(dpntk("schema", "table.csv"), "has no name", "choose others with --columns")
+    drafted = dpntk("schema", "table.csv", "--label", "ill", "--columns", "age")
+    assert drafted.code == 0, drafted.stderr
+    assert read_schema(Path("schema.toml"), accept_from_data=True).left_out == ("",)
+    confirm(Path("schema.toml"))
+    embedded = dpntk("embed", "table.csv", "--schema", "schema.toml")
+    assert "embedded 60 rows" in embedded.stderr
+    assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    assert dpntk("inspect", "release.h5").code == 0
+
+    text = Path("schema.toml").read_text()
+    Path("schema.toml").write_text(text.replace('left_out = [""]', "left_out = []"))
+    refused(
+        dpntk("embed", "table.csv", "--schema", "schema.toml", "-o", "other.h5"),
+        f'column {header.split(",").index("") + 1} has no name: write "" into left_out',
+    )
+
+
 def test_numbers_with_decimal_commas_are_numbers_and_come_back_so(dpntk: Command) -> None:
     heights = [f"{150 + n / 4:.2f}".replace(".", ",") for n in range(120)]
     rows = [f"{h};{-n};{n % 3},5;{n % 2}" for n, h in enumerate(heights)]

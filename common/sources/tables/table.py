@@ -156,7 +156,8 @@ def _rows_of(file: AnyPath, schema: TableSchema) -> int:
     header = _names_in(file, schema)
     require_columns(header, schema, str(file))
     if is_csv(file):
-        return sum(len(rows) for rows in read_csv(file, header, header[:1], schema.csv))
+        one = schema.columns[0].name
+        return sum(len(rows) for rows in read_csv(file, header, (one,), schema.csv))
     with reading_parquet(file), opened(file) as parquet:
         count: int = parquet.metadata.num_rows
         return count
@@ -181,12 +182,12 @@ def require_column(name: str, found: Iterable[str], where: str) -> None:
 
 
 def require_distinct(names: Iterable[str], where: str) -> None:
-    """Check that no two columns of a file have the same name.
+    """Check that no two columns of a file have the same name; several may have none.
 
     Raises:
         SchemaError: two have.
     """
-    repeated = [name for name, times in Counter(names).items() if times > 1]
+    repeated = [name for name, times in Counter(names).items() if name and times > 1]
     if repeated:
         raise SchemaError(
             f"{where}: two columns have the same name: rename one of them", repeated[0]
@@ -215,8 +216,13 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
     if lacking:
         raise SchemaError(f"{where}: there is no column {lacking[0]!r}, which the schema describes")
     if strange:
+        number = found.index(strange[0]) + 1
+        if not strange[0]:
+            raise SchemaError(
+                f'{where}: column {number} has no name: write "" into left_out, or give it one and '
+                "describe it"
+            )
         raise SchemaError(
-            f"{where}: the schema lacks column {found.index(strange[0]) + 1}: describe it there, "
-            "or name it in left_out",
+            f"{where}: the schema lacks column {number}: describe it there, or name it in left_out",
             strange[0],
         )

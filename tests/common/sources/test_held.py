@@ -259,6 +259,16 @@ def test_a_draft_of_a_frame_is_that_of_its_file(tmp_path: Path) -> None:
         embed(rows, source=SourceOptions(schema=of_file.settled()))
 
 
+def test_columns_are_chosen_beside_one_without_a_name() -> None:
+    rows = frame(people(80)).rename(columns={"id": ""})
+    with pytest.raises(SchemaError, match=r"DataFrame: column 1 has no name: .* columns=\[...\]"):
+        draft_schema(rows)
+    draft = draft_schema(rows, "ill", columns=["age", "town"])
+    assert draft.schema.left_out == ("", "pay", "grade")
+    schema = draft.settled(accept_from_data=True)
+    assert embed(rows, NARROW, SourceOptions(schema=schema)).records == 80
+
+
 def test_a_draft_is_confirmed_saved_and_used(tmp_path: Path) -> None:
     rows = frame(people(80)).drop(columns="id")
     age, pay = Column.integer("age", 0, 120), Column.continuous("pay", 0, 1e4, missing=True)
