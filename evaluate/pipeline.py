@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from types import NoneType
 from typing import Final, TypeVar
@@ -13,6 +14,7 @@ from ..common.console import notice, warning
 from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.numbers import MOST_SEED, whole
 from ..common.schema.table import TableSchema
+from ..common.schema.toml import A_SCHEMA
 from ..common.sources.tables.frames import Frame
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
@@ -134,6 +136,8 @@ def _of_tables(
     seed: int,
 ) -> TableEvaluation:
     schema = options.schema
+    either = (TableSchema, str, PathLike, NoneType)
+    require_kind("schema", schema, either, A_SCHEMA, refusal=SchemaError)
     if not isinstance(schema, TableSchema | None):
         schema = path_from("schema", schema, refusal=SchemaError)
     tables = [

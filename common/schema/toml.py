@@ -31,9 +31,11 @@ SCHEMA_BEGINS: Final = "# What is publicly known of a table."
 """Beginning of what dpntk writes; a file that an owner has written may do without."""
 
 COST: Final = "is a schema that somebody may have corrected"
-_OR_ACCEPT: Final = (
-    "or --accept-from-data, and the release will say that they are outside its guarantee"
-)
+A_SCHEMA: Final = "a TableSchema, as draft.settled() gives one, or the path of a schema.toml"
+"""What is wanted where a schema is handed over in Python."""
+_HELD: Final = "draft"
+"""What messages call one that is in no file."""
+_AS_SAID: Final = "and the release will say that they are outside its guarantee"
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,11 @@ class Draft:
             private=tuple(name for name in self.private if name != unit.column),
         )
 
-    def settled(self, where: str = "draft", *, accept_from_data: bool = False) -> TableSchema:
+    def settled(self, where: str = _HELD, *, accept_from_data: bool = False) -> TableSchema:
         """The schema to work with.
 
         Args:
-            where: the file, for the message.
+            where: the file, for the message; a draft in Python if not given.
             accept_from_data: keep what was looked up as it is: it is marked as from the data, and
                 every release says that it is outside the guarantee.
 
@@ -123,10 +125,17 @@ class Draft:
         if not accept_from_data:
             self._require_confirmed(where, self.unconfirmed)
             if not self.left_out_confirmed:
+                in_file = (
+                    "name in left_out those that you leave out whatever is in them and remove "
+                    "'left_out_confirmed = false'"
+                )
+                held = (
+                    f"if you leave {some_of(self.stated.left_out)} out whatever is in them, "
+                    "draft.confirm(*draft.schema.left_out)"
+                )
                 raise SchemaError(
-                    f"{where}: not confirmed: the data decided which columns are left out: name in "
-                    "left_out those that you leave out whatever is in them and remove "
-                    f"'left_out_confirmed = false'; {_OR_ACCEPT}"
+                    f"{where}: not confirmed: the data decided which columns are left out: "
+                    f"{_advice(where, in_file, held)}"
                 )
         return self.schema
 
@@ -150,9 +159,16 @@ class Draft:
 
     def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
         if unconfirmed:
+            in_file = (
+                "replace what was looked up in the data by what is publicly known and remove "
+                "'confirmed = false'"
+            )
+            held = (
+                "draft.confirm() them: columns as they are publicly known, or the names of those "
+                "that are so as they were looked up"
+            )
             raise SchemaError(
-                f"{where}: not confirmed: {some_of(unconfirmed)}: replace what was looked up in "
-                f"the data by what is publicly known and remove 'confirmed = false'; {_OR_ACCEPT}"
+                f"{where}: not confirmed: {some_of(unconfirmed)}: {_advice(where, in_file, held)}"
             )
 
     def with_bounds(
@@ -383,6 +399,13 @@ def save_schema(schema: TableSchema | Draft, path: Location, *, overwrite: bool 
     draft = schema if isinstance(schema, Draft) else Draft(schema)
     require_absent(path, overwrite=overwrite, cost=COST, begins=SCHEMA_BEGINS.encode())
     write_atomically(path, draft.to_toml().encode(), mode=SENSITIVE_MODE)
+
+
+def _advice(where: str, in_file: str, held: str) -> str:
+    """What to do about what is not confirmed, in a file or in Python."""
+    if where == _HELD:
+        return f"{held}; or settled(accept_from_data=True), {_AS_SAID}"
+    return f"{in_file}; or --accept-from-data, {_AS_SAID}"
 
 
 def _toml(value: str | float | list[str]) -> str:

@@ -10,7 +10,7 @@ from ..errors import SchemaError
 from ..schema.image import COLOUR, GREY
 from ..schema.privacy_unit import PrivacyUnit, declared_unit
 from ..schema.table import TableSchema
-from ..schema.toml import read_schema
+from ..schema.toml import A_SCHEMA, read_schema
 from ..text import counted
 
 
@@ -48,9 +48,8 @@ class SourceOptions:
     rows_per_unit: int | None = None
 
     def __post_init__(self) -> None:
-        told = "a TableSchema or the path of a schema.toml"
         for name, value, kind, wanted in (
-            ("schema", self.schema, (TableSchema, Path, str, type(None)), told),
+            ("schema", self.schema, (TableSchema, Path, str, type(None)), A_SCHEMA),
             ("image_size", self.image_size, (int, type(None)), "a number of pixels, such as 28"),
             ("classes", self.classes, (int, type(None)), "a number of classes, such as 10"),
             ("class_names", self.class_names, (tuple, type(None)), "a tuple: ('cat', 'dog')"),

@@ -320,7 +320,7 @@ def require_word(epsilon: float, *, not_private: bool) -> None:
         raise BudgetError("--not-private means something with --eps inf only")
     if epsilon == math.inf and not not_private:
         raise BudgetError(
-            "--eps inf adds no noise, so the file would be as sensitive as the records: choose a "
+            "epsilon inf adds no noise, so the file would be as sensitive as the records: choose a "
             "number such as 1 ('dpntk distill --not-private' makes such a file)"
         )
 

@@ -100,11 +100,11 @@ def require_budget(epsilon: float, delta: float) -> None:
             and 1.
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
-        raise BudgetError(f"--eps {epsilon:g}: epsilon must be a positive number, such as 1")
+        raise BudgetError(f"epsilon {epsilon:g}: it must be a positive number, such as 1")
     if epsilon < SMALLEST_EPSILON:
-        raise BudgetError(f"--eps {epsilon:g}: {SMALLEST_EPSILON:g} is the least there is")
+        raise BudgetError(f"epsilon {epsilon:g}: {SMALLEST_EPSILON:g} is the least there is")
     if not 0 < delta < 1:
-        raise BudgetError(f"--delta {delta:g}: delta must lie between 0 and 1, such as 1e-5")
+        raise BudgetError(f"delta {delta:g}: it must lie between 0 and 1, such as 1e-5")
 
 
 def accountant_version() -> str:

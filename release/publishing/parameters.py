@@ -72,7 +72,7 @@ class PrivacyParameters:
             require_budget(1.0, delta)
         elif self.epsilon == math.inf:
             raise BudgetError(
-                "--eps inf adds no noise, so the file would be as sensitive as the embedding: "
+                "epsilon inf adds no noise, so the file would be as sensitive as the embedding: "
                 "choose a number such as 1 ('dpntk release --not-private' makes such a file)"
             )
         else:

@@ -25,6 +25,7 @@ from dpntk.embed import (
     save_schema,
 )
 from dpntk.embed.run.plan import RunPlan
+from dpntk.evaluate import TableOptions, evaluate
 from tests.helpers.data_sets import IMAGES, LABELS
 from tests.helpers.tables import PEOPLE, people
 
@@ -273,11 +274,22 @@ def test_a_draft_is_confirmed_saved_and_used(tmp_path: Path) -> None:
     rows = frame(people(80)).drop(columns="id")
     age, pay = Column.integer("age", 0, 120), Column.continuous("pay", 0, 1e4, missing=True)
     draft = draft_schema(rows, "ill").confirm(age, pay, "grade", "ill")
-    with pytest.raises(SchemaError, match="draft: not confirmed: town: "):
+    with pytest.raises(
+        SchemaError, match=r"draft: not confirmed: town: draft\.confirm\(\)"
+    ) as held:
         draft.settled()
+    assert "--" not in str(held.value)  # which no function takes
+    assert "settled(accept_from_data=True)" in str(held.value)
     save_schema(draft, tmp_path / "draft.toml")
-    with pytest.raises(SchemaError, match=r"draft\.toml: not confirmed: town: "):
+    in_file = r"draft\.toml: not confirmed: town: .* 'confirmed = false'; or --accept-from-data"
+    with pytest.raises(SchemaError, match=in_file):
         read_schema(tmp_path / "draft.toml")
+    for refused in (
+        lambda: embed(rows, NARROW, SourceOptions(schema=draft)),  # type: ignore[arg-type]
+        lambda: evaluate(rows, test=rows, tables=TableOptions(schema=draft)),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(SchemaError, match=r"schema must be .* draft\.settled\(\) gives one"):
+            refused()
     schema = draft.confirm("town").settled()
     assert (schema.columns[0], schema.columns[1]) == (age, pay)
     assert schema.from_data == ()
@@ -313,6 +325,11 @@ def test_what_a_draft_leaves_out_is_confirmed_by_its_name() -> None:
     draft = draft_schema(rows, "ill").confirm(*rows.columns[:6])
     assert draft.schema.left_out == ("name", "born")
     assert not draft.confirm("name").left_out_confirmed
+    with pytest.raises(
+        SchemaError, match=r"left out: if you leave name, born out .*confirm\(\*dra"
+    ):
+        draft.settled()
+    assert draft.confirm(*draft.schema.left_out).settled().left_out == ("name", "born")
     assert draft.confirm("name", "born").settled().left_out == ("name", "born")
 
 

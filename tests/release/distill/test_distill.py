@@ -408,7 +408,7 @@ def test_a_folder_that_is_removed_while_one_waits_for_it_is_made_anew(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--eps", 0), "epsilon must be a positive number"),
+        (("--eps", 0), "epsilon 0: it must be a positive number"),
         (("--eps", 1, "--delta", 0.5), "not below one over the number of records"),
         (("--eps", 1, "--rate", 2), "--rate 2"),
         (("--eps", 1, "--clip", 0), "--clip 0"),

@@ -116,7 +116,7 @@ def test_no_records_make_no_gradient() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--eps", "inf"), "--eps inf adds no noise"),
+        (("--eps", "inf"), "epsilon inf adds no noise"),
         (("--eps", "1", "--not-private"), "--not-private means something with --eps inf only"),
         (("--eps", "-inf", "--not-private"), "means something with --eps inf only"),
         (("--eps", "inf", "--not-private", "--clip", 1), "--clip means something with noise only"),
@@ -175,7 +175,7 @@ def test_nothing_of_the_kind_is_said_of_a_private_one(dpntk: Command, folder: Pa
 def test_the_ledger_counts_it_as_infinitely_much(
     dpntk: Command, folder: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(BudgetError, match="delta must lie between 0 and 1"):
+    with pytest.raises(BudgetError, match="it must lie between 0 and 1"):
         run(folder, tmp_path / "release.h5", delta=2.0)
     run(folder, tmp_path / "release.h5")
     json.loads(ledger_of(folder).read_text(), parse_constant=pytest.fail)  # JSON has no infinity

@@ -28,7 +28,7 @@ EXACT = PrivacyParameters(math.inf, not_private=True)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--eps", "inf"), "--eps inf adds no noise"),
+        (("--eps", "inf"), "epsilon inf adds no noise"),
         (("--eps", "1", "--not-private"), "--not-private means something with --eps inf only"),
     ],
 )

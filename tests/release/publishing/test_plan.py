@@ -141,7 +141,7 @@ def test_add_remove_does_not_show_the_number_of_records(
     ("arguments", "code", "line"),
     [
         (("--eps", 1), 2, "--records and --classes"),
-        (("--eps", 0, "--records", 9, "--classes", 2), 1, "--eps 0"),
+        (("--eps", 0, "--records", 9, "--classes", 2), 1, "epsilon 0"),
         (("--eps", 1, "--records", 9, "--classes", 2, "--delta", 0.5), 1, "not below 1/n"),
         (("no.h5", "--eps", 1), 1, "no such file"),
         (("no.h5", "--eps", 1, "--width", 3), 2, "--width is the embedding's own"),
