@@ -51,6 +51,7 @@ _CODE: Final = re.compile(r"\+|-?0[0-9]")
 _WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
 _ROWS: Final = 1 << 14
 _MOST_DECIMALS: Final = 4
+_ONE: Final = 10**_MOST_DECIMALS
 _SPREAD: Final = 20
 _LARGE: Final = 1000
 """Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
@@ -81,6 +82,8 @@ class _Seen(Outlined):
     """The greatest common divisor of whole numbers."""
     decimals: int = 0
     """How many digits behind the point all numbers have at the most; too many stand for any."""
+    fraction: int = 0
+    """The greatest common divisor of numbers and 1, in units of the last of `_MOST_DECIMALS`."""
 
     def look_at(self, column: pa.Array) -> None:
         import pyarrow
@@ -133,6 +136,9 @@ class _Seen(Outlined):
                 and (np.round(numbers, self.decimals) != numbers).any()
             ):
                 self.decimals += 1
+            if self.decimals <= _MOST_DECIMALS and self._are_exact(_MOST_DECIMALS):
+                units = np.rint(numbers * _ONE).astype(np.int64)
+                self.fraction = int(np.gcd.reduce(units, initial=self.fraction or _ONE))
 
     @property
     def looks_numeric(self) -> bool:
@@ -195,8 +201,8 @@ class _Seen(Outlined):
             number(self.upper),
             transform=self._transform(),
             missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
-            step=self.divisor if self.whole and self.divisor > 1 else None,
-            decimals=self._decimals(),
+            step=(step := self._step()),
+            decimals=None if step else self._decimals(),
         )
 
     def _categories(self) -> tuple[str, set[str]]:
@@ -210,9 +216,22 @@ class _Seen(Outlined):
         numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
         return self.stored, set(numbers.values())
 
+    def _are_exact(self, digits: int) -> bool:
+        """Whether numbers with so many digits behind the point can be told apart."""
+        return bool(max(-self.lower, self.upper) * 10**digits <= LARGEST)
+
+    def _step(self) -> float | None:
+        """What all numbers are multiples of, if that is more than their last digit."""
+        if self.whole:
+            return self.divisor if self.divisor > 1 else None
+        coarser = self._decimals() is not None and self._are_exact(_MOST_DECIMALS)
+        digit = 10 ** max(0, _MOST_DECIMALS - self.decimals)
+        return self.fraction / _ONE if coarser and self.fraction > digit else None
+
     def _decimals(self) -> int | None:
-        exact = max(-self.lower, self.upper) * 10**self.decimals <= LARGEST
-        return None if self.whole or self.decimals > _MOST_DECIMALS or not exact else self.decimals
+        if self.whole or self.decimals > _MOST_DECIMALS or not self._are_exact(self.decimals):
+            return None
+        return self.decimals
 
     def _transform(self) -> Transform:
         spread = self.upper - self.lower

@@ -104,13 +104,30 @@ def test_rows_are_read_and_made_at_their_steps(tmp_path: Path) -> None:
 
 def test_the_draft_finds_steps(tmp_path: Path) -> None:
     rows = [
-        f"{1000 * (3 + number % 7)},{number / 8},{number}.{number % 10}0" for number in range(9)
+        f"{1000 * (3 + number % 7)},{number / 8},{number}.{number % 10}0,{1.5 * number},"
+        f"{number}.{number % 5 * 20:02},{number / 8 + 1e14}"
+        for number in range(9)
     ]
-    (tmp_path / "a.csv").write_text("\n".join(["thousands,eighths,tenths", *rows]) + "\n")
-    thousands, eighths, tenths = draft_schema(tmp_path / "a.csv", None, CsvFormat()).schema.columns
-    assert (thousands.step, thousands.decimals) == (1000, None)
-    assert (eighths.step, eighths.decimals) == (None, 3)
-    assert (tenths.step, tenths.decimals) == (None, 1)
+    header = "thousands,eighths,tenths,halves,fifths,large"
+    (tmp_path / "a.csv").write_text("\n".join([header, *rows]) + "\n")
+    found = draft_schema(tmp_path / "a.csv", None, CsvFormat()).schema.columns
+    assert {column.name: (column.step, column.decimals) for column in found} == {
+        "thousands": (1000, None),
+        "eighths": (0.125, None),
+        "tenths": (None, 1),
+        "halves": (0.5, None),  # of 1.5 no more than that is said
+        "fifths": (0.2, None),
+        "large": (None, None),
+    }
+
+
+@pytest.mark.parametrize("at", [0, 20_000])
+def test_one_number_beside_all_steps_is_enough(at: int) -> None:
+    """Whichever batch of rows it is in."""
+    numbers = np.arange(40_000) % 90 / 2
+    numbers[at] = 7.3
+    (pay,) = draft_schema(pa.table({"pay": numbers})).schema.columns
+    assert (pay.step, pay.decimals) == (None, 1)
 
 
 def test_private_bounds_go_out_to_the_next_steps() -> None:
