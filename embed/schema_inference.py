@@ -33,7 +33,7 @@ from ..common.sources.tables.csv import is_csv, read_csv, read_header
 from ..common.sources.tables.decimals import with_points
 from ..common.sources.tables.frames import Frame, is_frame, to_arrow
 from ..common.sources.tables.table import find_tables, require_distinct
-from ..common.text import counted
+from ..common.text import counted, typed
 from .date_inference import SeenDates
 from .duration_inference import SeenDurations
 
@@ -70,6 +70,8 @@ class _Seen(Outlined):
     missing: bool = False
     lacking: int = 0
     """In how many rows a value is missing."""
+    stand_ins: set[str] = field(default_factory=set)
+    """The texts of a CSV file that stood for missing values."""
     lower: float = np.inf
     upper: float = -np.inf
     total: float = 0.0
@@ -95,7 +97,10 @@ class _Seen(Outlined):
         absent = column.is_null(nan_is_null=True)
         if self.dtype in (None, "string"):
             stand_ins = pyarrow.array(self.form.missing, pyarrow.string())
-            absent = compute.or_(absent, compute.is_in(texts, value_set=stand_ins))
+            standing_in = compute.is_in(texts, value_set=stand_ins)
+            absent = compute.or_(absent, standing_in)
+            if self.dtype is None:
+                self.stand_ins.update(compute.unique(texts.filter(standing_in)).to_pylist())
         there = compute.invert(absent)
         self.missing = self.missing or bool(compute.any(absent).as_py())
         lacking = compute.sum(absent).as_py() or 0
@@ -328,6 +333,15 @@ def draft_schema(
         notice(
             "left out, because they hold neither numbers (such as 1234.5), dates without a time "
             "zone, durations, nor a few texts: " + ", ".join(useless)
+        )
+    written = {text for column in found for text in seen[column.name].stand_ins}
+    if written and form.missing[0] not in written:
+        # Not drafted: a single row may decide it, and a schema goes out with the release.
+        texts = [typed(text) for text in form.missing if text in written]
+        notice(
+            f"missing values are written {', '.join(texts)} there, and {typed(form.missing[0])} in "
+            f"generated files: draft with --missing {' --missing '.join(texts)}, or change what "
+            "is first under [csv], if that is publicly known"
         )
     if not found:
         raise SchemaError(

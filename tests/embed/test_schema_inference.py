@@ -11,6 +11,34 @@ from pyarrow import parquet
 from dpntk.embed import draft_schema
 
 
+@pytest.mark.parametrize(
+    ("gaps", "said"),
+    [
+        (("NA",), "missing values are written NA there, and '' in generated files: draft with "
+         "--missing NA, or"),
+        (("nan", "NA"), "draft with --missing NA --missing nan, or"),
+        (("NA", ""), ""),
+        ((), ""),
+    ],
+)  # fmt: skip
+def test_how_missing_values_are_written_is_said_and_not_drafted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], gaps: tuple[str, ...], said: str
+) -> None:
+    """One row may decide it, so it is for the owner to write it into a schema that goes out."""
+    numbers = [*map(str, range(30)), *gaps]
+    table = tmp_path / "a.csv"
+    # A column that is left out is not generated.
+    table.write_text(
+        "x,y\n" + "".join(f"{x},{('NULL', f't{i}')[i > 0]}\n" for i, x in enumerate(numbers))
+    )
+    draft = draft_schema(table)
+    assert draft.schema.left_out == ("y",)
+    assert draft.schema.csv.missing[0] == ""
+    notices = capsys.readouterr().err
+    assert said in notices
+    assert ("missing values are written" in notices) == bool(said)
+
+
 def test_a_label_that_is_missing_in_some_rows_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
