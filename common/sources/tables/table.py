@@ -197,7 +197,7 @@ def require_distinct(names: Iterable[str], where: str) -> None:
 def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> None:
     """Check that a file has the columns of the schema, in whatever order, and no others.
 
-    What the schema does not know is not quoted: of a file without a header it is a record.
+    Of a CSV file what the schema does not know is not quoted: without a header it is a record.
 
     Raises:
         SchemaError: it has not.
@@ -207,7 +207,8 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
     wanted = [*needed, *schema.left_out, *(column.name for column in schema.made)]
     lacking = [name for name in needed if name not in found]
     strange = [name for name in found if name not in wanted]
-    if lacking and len(found) == 1 and where.lower().endswith(SUFFIXES):
+    has_header = where.lower().endswith(SUFFIXES)
+    if lacking and len(found) == 1 and has_header:
         raise SchemaError(
             f"{where}: the header is one column: are values separated by something else than "
             f"{schema.csv.separator!r}? The schema says by what",
@@ -222,7 +223,8 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
                 f'{where}: column {number} has no name: write "" into left_out, or give it one and '
                 "describe it"
             )
+        which = number if has_header else repr(strange[0])
         raise SchemaError(
-            f"{where}: the schema lacks column {number}: describe it there, or name it in left_out",
+            f"{where}: the schema lacks column {which}: describe it there, or name it in left_out",
             strange[0],
         )
