@@ -210,6 +210,22 @@ class _Seen(Outlined):
             decimals=None if step else self._decimals(),
         )
 
+    @property
+    def unfit(self) -> str:
+        """Why nothing sensible can be said of columns like this one."""
+        if self.dtype == "null" or (self.missing and not self.texts):
+            return "no row has a value"
+        if self.dtype is not None and self.dtype.startswith("timestamp") and "tz=" in self.dtype:
+            return "their times have a time zone (store those of one zone without it)"
+        if self.dtype in _TIMED:
+            return "all dates, times or durations in them are the same"
+        if self.needs_commas:
+            return "they look like numbers with a decimal comma (if they are, say --decimal ,)"
+        return (
+            "they hold neither numbers (such as 1234.5), dates without a time zone, durations, nor "
+            "a few texts"
+        )
+
     def _categories(self) -> tuple[str, set[str]]:
         """How they are stored, and their texts: one for each number, where they are numbers."""
         if self.stored in ("string", "bool"):
@@ -323,17 +339,9 @@ def draft_schema(
             "remove them, or write a class of their own there"
         )
     left_out = tuple(name for name, column in described.items() if column is None)
-    if commas := [name for name in left_out if seen[name].needs_commas]:
-        told += commas
-        notice(
-            "left out, because they look like numbers with a decimal comma (if they are, say "
-            "--decimal ,): " + ", ".join(commas)
-        )
-    if useless := [name for name in left_out if name not in told]:
-        notice(
-            "left out, because they hold neither numbers (such as 1234.5), dates without a time "
-            "zone, durations, nor a few texts: " + ", ".join(useless)
-        )
+    for reason in dict.fromkeys(seen[name].unfit for name in left_out if name not in told):
+        some = (name for name in left_out if name not in told and seen[name].unfit == reason)
+        notice(f"left out, because {reason}: {', '.join(some)}")
     written = {text for column in found for text in seen[column.name].stand_ins}
     if written and form.missing[0] not in written:
         # Not drafted: a single row may decide it, and a schema goes out with the release.

@@ -39,6 +39,33 @@ def test_how_missing_values_are_written_is_said_and_not_drafted(
     assert ("missing values are written" in notices) == bool(said)
 
 
+def test_why_columns_are_left_out_is_said_of_each_kind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    days = pa.array(range(30), pa.int64())
+    columns = {
+        "age": days,
+        "name": [f"p{number}" for number in range(30)],
+        "zoned": days.cast(pa.timestamp("us", "UTC")),
+        "other": days.cast(pa.timestamp("ms", "+02:00")),
+        "nothing": pa.nulls(30),
+        "none": pa.nulls(30, pa.float64()),
+        "once": pa.array([0] * 30, pa.timestamp("us")),
+        "tags": pa.array([["a"]] * 30),
+        "pay": [f"{number},5" for number in range(30)],
+    }
+    draft = draft_schema(pa.table(columns))
+    assert draft.schema.left_out == tuple(list(columns)[1:])
+    said = capsys.readouterr().err
+    for reason, names in (
+        ("durations, nor a few texts", "name, tags, pay"),
+        ("time zone (store those of one zone without it)", "zoned, other"),
+        ("no row has a value", "nothing, none"),
+        ("all dates, times or durations in them are the same", "once"),
+    ):
+        assert f"{reason}: {names}\n" in said
+
+
 def test_a_label_that_is_missing_in_some_rows_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,7 +118,8 @@ def test_the_draft_leaves_out_what_is_not_read_of_a_parquet_file(
     }
     parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
     drafted = dpntk("schema", "a.parquet")
-    assert "nor a few texts: seen, visits, nothing\n" in drafted.stderr
+    for reason in ("are the same: seen\n", "nor a few texts: visits\n", "a value: nothing\n"):
+        assert reason in drafted.stderr
     options = ["--schema", "schema.toml", "--accept-from-data", "--width", "5"]
     made = dpntk("embed", "a.parquet", *options)
     assert "embedded 30 rows of 2 columns" in made.stderr
