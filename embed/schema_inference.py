@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..common.console import notice
 from ..common.errors import DataError, SchemaError
@@ -46,6 +47,9 @@ _TIMED: Final = (*DATE_DTYPES, *DURATION_DTYPES)
 _MOST_CATEGORIES: Final = 500
 _MOST_LABELS: Final = 100
 _MANY: Final = 20
+_MOST_DIFFERENT: Final = 1 << 18
+_ROWS_OF_A_CLASS: Final = 100
+"""Where there are fewer in the mean, rare classes of a label are hidden by noise."""
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """How texts begin that look like numbers and are written as no program writes numbers."""
 _WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
@@ -82,6 +86,8 @@ class _Seen(Outlined):
     durations: SeenDurations = field(default_factory=SeenDurations)
     divisor: int = 0
     """The greatest common divisor of whole numbers."""
+    different: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
+    """All numbers, as long as no two are the same and they are not too many; None from then on."""
     decimals: int = 0
     """How many digits behind the point all numbers have at the most; too many stand for any."""
     fraction: int = 0
@@ -134,6 +140,8 @@ class _Seen(Outlined):
             self.upper = max(self.upper, float(numbers.max()))
             self.total += float(numbers.sum())
             self.count += len(numbers)
+            if self.different is not None:
+                self.different = _if_different(np.concatenate([self.different, numbers]))
             if self.whole and max(-self.lower, self.upper) <= LARGEST:
                 self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
             while (
@@ -193,9 +201,20 @@ class _Seen(Outlined):
             if stored == "bool":
                 categories = ("false", "true")
                 kind = ColumnKind.BOOLEAN
+            if is_label and 2 < len(categories) > self.texts / _ROWS_OF_A_CLASS:
+                notice(
+                    f"{name}: {counted(len(categories), 'class', 'classes')} for "
+                    f"{counted(self.texts, 'row')}: rare ones will be noise; a coarser label has "
+                    "fewer"
+                )
             return Column(name, kind, stored, categories=categories, missing=missing)
         if not self.numeric or not self.lower < self.upper:
             return None
+        if self.whole and self.different is not None and _MANY < len(self.different) == self.texts:
+            notice(
+                f"{name}: every row has another number: if it is an identifier, name it in "
+                "left_out, or have it made anew by a pattern"
+            )
         kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
         number = int if self.whole else float
         return Column(
@@ -450,6 +469,14 @@ def _dtype(kind: pa.DataType) -> str:
     return {"double": "float64", "float": "float32", "date32[day]": "date32"}.get(
         str(kind), str(kind)
     )
+
+
+def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Some numbers, sorted, if no two are the same and they are not too many to look at."""
+    if len(numbers) > _MOST_DIFFERENT:
+        return None
+    found: NDArray[np.float64] = np.unique(numbers)
+    return found if len(found) == len(numbers) else None
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:

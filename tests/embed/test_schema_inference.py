@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -64,6 +65,39 @@ def test_why_columns_are_left_out_is_said_of_each_kind(
         ("all dates, times or durations in them are the same", "once"),
     ):
         assert f"{reason}: {names}\n" in said
+
+
+def test_what_may_be_an_identifier_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    rank = np.random.default_rng(0).permutation(40_000) + 1  # in several batches
+    again = rank.copy()
+    again[-1] = again[0]
+    columns = {"rank": rank, "again": again, "pay": rank / 4}
+    draft = draft_schema(pa.table(columns))
+    said = capsys.readouterr().err
+    assert "rank: every row has another number: if it is an identifier" in said
+    assert said.count("every row") == 1
+    assert draft.schema.left_out == ()  # which is for the owner to say
+    draft_schema(pa.table({"age": range(20)}))
+    draft_schema(pa.table({"age": [None, *range(100), 0]}))
+    assert "every row" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("classes", "rows", "said"),
+    [
+        (15, 1_499, "x: 15 classes for 1,499 rows: rare ones will be noise"),
+        (15, 1_500, ""),
+        (2, 30, ""),
+    ],
+)
+def test_a_label_with_many_classes_is_said(
+    capsys: pytest.CaptureFixture[str], classes: int, rows: int, said: str
+) -> None:
+    labels = [f"c{number % classes}" for number in range(rows)]
+    draft_schema(pa.table({"x": labels, "y": np.zeros(rows)}), "x")
+    found = capsys.readouterr().err
+    assert said in found
+    assert ("classes" in found) == bool(said)
 
 
 def test_a_label_that_is_missing_in_some_rows_is_said(
