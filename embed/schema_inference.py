@@ -216,7 +216,7 @@ class _Seen(Outlined):
                 "left_out, or have it made anew by a pattern"
             )
         kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
-        number = int if self.whole else float
+        number, step = int if self.whole else float, self._step()
         return Column(
             name,
             kind,
@@ -225,7 +225,7 @@ class _Seen(Outlined):
             number(self.upper),
             transform=self._transform(),
             missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
-            step=(step := self._step()),
+            step=step,
             decimals=None if step else self._decimals(),
         )
 

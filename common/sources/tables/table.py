@@ -207,8 +207,8 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
     wanted = [*needed, *schema.left_out, *(column.name for column in schema.made)]
     lacking = [name for name in needed if name not in found]
     strange = [name for name in found if name not in wanted]
-    has_header = where.lower().endswith(SUFFIXES)
-    if lacking and len(found) == 1 and has_header:
+    is_text = where.lower().endswith(SUFFIXES)
+    if lacking and len(found) == 1 and is_text:
         raise SchemaError(
             f"{where}: the header is one column: are values separated by something else than "
             f"{schema.csv.separator!r}? The schema says by what",
@@ -223,7 +223,7 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
                 f'{where}: column {number} has no name: write "" into left_out, or give it one and '
                 "describe it"
             )
-        which = number if has_header else repr(strange[0])
+        which = number if is_text else repr(strange[0])
         raise SchemaError(
             f"{where}: the schema lacks column {which}: describe it there, or name it in left_out",
             strange[0],

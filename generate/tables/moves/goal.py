@@ -18,6 +18,8 @@ from .relu_features import ReluFeatures
 STRENGTH: Final = 0.01
 """How much of the variance of rows with independent columns what goes with what makes up, as far as
 nothing is known: on tables of people it is about that (docs/design/table-generator.md)."""
+_DEVIATION: Final = 0.005
+"""So far from that it usually is."""
 _LEAST_STRENGTH: Final = 1e-5
 _LEAST_VARIANCE: Final = 0.05
 """Of the variance of rows with independent columns, as much is always left to what goes with what.
@@ -100,5 +102,5 @@ def strength(square: float, variance: float, noise: float, dimension: int) -> fl
         return 0.0
     seen = (square - noise**2 * dimension) / variance
     doubt = noise**2 * math.sqrt(2 * dimension) / variance
-    believed = 1 / (1 + (doubt / STRENGTH) ** 2)
+    believed = 1 / (1 + (doubt / _DEVIATION) ** 2)
     return max(0.0, believed * seen + (1 - believed) * STRENGTH)
