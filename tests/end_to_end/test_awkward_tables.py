@@ -284,13 +284,13 @@ def test_numbers_with_decimal_commas_are_numbers_and_come_back_so(dpntk: Command
     Path("table.csv").write_text("\n".join(["height;n;dose;ill", *rows]) + "\n")
     drafted = dpntk("schema", "table.csv", "--separator", ";")
     note = "a decimal comma (if they are, say --decimal ,): height, dose\n"
-    assert drafted.stderr.count("note: ") == 1
+    assert drafted.stderr.count("left out") == 1
     assert note in drafted.stderr
     assert "150,25" not in Path("schema.toml").read_text()  # as a category
     options = ("--separator", ";", "--decimal", ",", "--overwrite")
     go_through(dpntk, "table.csv", *options)
     height, n, dose = read_schema(Path("schema.toml")).columns[:3]
-    assert (height.lower, height.upper, height.decimals) == (150.0, 179.75, 2)
+    assert (height.lower, height.upper, height.step) == (150.0, 179.75, 0.25)
     assert (n.kind, dose.kind) == (ColumnKind.INTEGER, ColumnKind.CONTINUOUS)
     lines = Path("synthetic/table.csv").read_text().splitlines()
     assert lines[0] == "height;n;dose;ill"
