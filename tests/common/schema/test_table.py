@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from dpntk.common.adjacency import Adjacency
@@ -96,8 +97,8 @@ def test_only_what_the_data_left_out_is_unconfirmed(tmp_path: Path) -> None:
         (150, "0", Transform.LOG1P),
         (100, "0", Transform.NONE),  # each has a cell of its own
         (150, "9", Transform.NONE),  # as spread as others are
-        (150, "0.5", Transform.NONE),  # no counts
-        (1500, "0.5", Transform.LOG1P),
+        (15, "0.5", Transform.NONE),  # amounts that do not spread over orders of magnitude
+        (150, "0.5", Transform.LOG1P),
     ],
 )
 def test_skewed_counts_are_drafted_on_a_logarithmic_scale(
@@ -108,6 +109,25 @@ def test_skewed_counts_are_drafted_on_a_logarithmic_scale(
     table.write_text("\n".join(["visits", *[often] * 200, "1", str(largest)]) + "\n")
     (visits,) = draft_schema(table).schema.columns
     assert visits.transform is scale
+
+
+@pytest.mark.parametrize(
+    ("usual", "far", "transform"),
+    [
+        ([0.5, 1.5, 2.5], 256.25, "log1p"),  # billions, where thousands would be larger numbers
+        ([-1.5, 0.5, 2.25], 256.25, "signed-log"),
+        ([-1.5, 0.5, 2.25], -256.25, "signed-log"),
+        ([0.5, 1.5, 2.5], 9.25, "none"),  # no order of magnitude to spread over
+        ([50.5, 99.5, 180.25], 256.25, "none"),
+        ([-150.5, 90.5, 180.25], 256.25, "none"),
+    ],
+)
+def test_skewed_amounts_are_drafted_on_a_logarithmic_scale(
+    usual: list[float], far: float, transform: str
+) -> None:
+    values = [*(usual * 50), far]
+    (amount,) = draft_schema(pd.DataFrame({"x": values})).schema.columns
+    assert amount.transform.value == transform
 
 
 def test_private_bounds_confirm_bounds_alone() -> None:

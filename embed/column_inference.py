@@ -1,0 +1,291 @@
+"""Which kind of column values look like, and between which bounds: what a draft says of one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.console import notice
+from ..common.features.cells import MOST_CELLS
+from ..common.outline import Outlined
+from ..common.schema.column import (
+    DATE_DTYPES,
+    DURATION_DTYPES,
+    LARGEST,
+    Column,
+    ColumnKind,
+    Missing,
+    Transform,
+)
+from ..common.schema.table import POINT, CsvFormat
+from ..common.sources.tables.decimals import with_points
+from ..common.text import counted
+from .date_inference import SeenDates
+from .duration_inference import SeenDurations
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TIMED: Final = (*DATE_DTYPES, *DURATION_DTYPES)
+_MOST_CATEGORIES: Final = 500
+MOST_LABELS: Final = 100
+_MANY: Final = 20
+_MOST_DIFFERENT: Final = 1 << 18
+_ROWS_OF_A_CLASS: Final = 100
+"""Where there are fewer in the mean, rare classes of a label are hidden by noise."""
+_CODE: Final = re.compile(r"\+|-?0[0-9]")
+"""How texts begin that look like numbers and are written as no program writes numbers."""
+_WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
+_MOST_DECIMALS: Final = 4
+_ONE: Final = 10**_MOST_DECIMALS
+_SPREAD: Final = 20
+_LARGE: Final = 20
+"""Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
+logarithmic scale; and so are whole numbers, counts most often, where not each has a cell. Of
+numbers with both signs it is the mean of absolute values."""
+
+
+@dataclass(repr=False)
+class SeenColumn(Outlined):
+    """What was seen of a column so far."""
+
+    dtype: str | None
+    """As the file says; None for CSV, which says nothing."""
+    form: CsvFormat
+    numeric: bool = True
+    whole: bool = True
+    missing: bool = False
+    lacking: int = 0
+    """In how many rows a value is missing."""
+    stand_ins: set[str] = field(default_factory=set)
+    """The texts of a CSV file that stood for missing values."""
+    lower: float = np.inf
+    upper: float = -np.inf
+    total: float = 0.0
+    magnitude: float = 0.0
+    """The sum of absolute values."""
+    count: int = 0
+    texts: int = 0
+    values: set[str] = field(default_factory=set)
+    dates: SeenDates = field(default_factory=SeenDates)
+    durations: SeenDurations = field(default_factory=SeenDurations)
+    divisor: int = 0
+    """The greatest common divisor of whole numbers."""
+    different: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
+    """All numbers, as long as no two are the same and they are not too many; None from then on."""
+    decimals: int = 0
+    """How many digits behind the point all numbers have at the most; too many stand for any."""
+    fraction: int = 0
+    """The greatest common divisor of numbers and 1, in units of the last of `_MOST_DECIMALS`."""
+
+    def look_at(self, column: pa.Array) -> None:
+        """Take note of some more values."""
+        import pyarrow
+        from pyarrow import compute, types
+
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = column.cast(pyarrow.string())
+        absent = column.is_null(nan_is_null=True)
+        if self.dtype in (None, "string"):
+            stand_ins = pyarrow.array(self.form.missing, pyarrow.string())
+            standing_in = compute.is_in(texts, value_set=stand_ins)
+            absent = compute.or_(absent, standing_in)
+            if self.dtype is None:
+                self.stand_ins.update(compute.unique(texts.filter(standing_in)).to_pylist())
+        there = compute.invert(absent)
+        self.missing = self.missing or bool(compute.any(absent).as_py())
+        lacking = compute.sum(absent).as_py() or 0
+        self.lacking += lacking
+        self.texts += len(absent) - lacking
+        if len(self.values) <= _MOST_CATEGORIES:
+            self.values.update(compute.unique(texts.filter(there)).to_pylist())
+        if not self.looks_numeric:
+            self.numeric = False
+        if self.dates.ranges and self.dtype in (None, "string", *DATE_DTYPES):
+            self.dates.look_at((texts if self.dtype in (None, "string") else column).filter(there))
+        if self.durations.formats and self.dtype in (None, "string", *DURATION_DTYPES):
+            stored = self.dtype in DURATION_DTYPES
+            self.durations.look_at((column if stored else texts).filter(there))
+        if not self.numeric:
+            return
+        try:
+            known = texts.filter(there)
+            if self.dtype is None:
+                known = with_points(known, self.form)
+            known = known.cast(pyarrow.float64())
+        except pyarrow.ArrowInvalid:
+            self.numeric = False
+            return
+        numbers = known.to_numpy(zero_copy_only=False)
+        self.missing = self.missing or bool(np.isnan(numbers).any())
+        numbers = numbers[np.isfinite(numbers)]
+        if len(numbers):
+            self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
+            self.lower = min(self.lower, float(numbers.min()))
+            self.upper = max(self.upper, float(numbers.max()))
+            self.total += float(numbers.sum())
+            self.magnitude += float(np.abs(numbers).sum())
+            self.count += len(numbers)
+            if self.different is not None:
+                self.different = _if_different(np.concatenate([self.different, numbers]))
+            if self.whole and max(-self.lower, self.upper) <= LARGEST:
+                self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
+            while (
+                self.decimals <= _MOST_DECIMALS
+                and (np.round(numbers, self.decimals) != numbers).any()
+            ):
+                self.decimals += 1
+            if self.decimals <= _MOST_DECIMALS and self._are_exact(_MOST_DECIMALS):
+                units = np.rint(numbers * _ONE).astype(np.int64)
+                self.fraction = int(np.gcd.reduce(units, initial=self.fraction or _ONE))
+
+    @property
+    def looks_numeric(self) -> bool:
+        """Whether the file's type leaves it open that values are numbers."""
+        return self.dtype not in ("string", "bool", *TIMED)
+
+    @property
+    def needs_commas(self) -> bool:
+        """Whether the values of a CSV file are no numbers, but look so with a decimal comma."""
+        if self.dtype is not None or self.numeric or self.form.decimal != POINT:
+            return False
+        return bool(self.values) and all(_WITH_COMMA.fullmatch(text) for text in self.values)
+
+    @property
+    def stored(self) -> str:
+        """How values are stored, as a schema says it."""
+        if self.dtype is not None:
+            return self.dtype
+        if not self.numeric:
+            return "string"
+        integral = self.whole and not any(
+            self.form.decimal in v or "e" in v.lower() for v in self.values
+        )
+        return "int64" if integral else "float64"
+
+    def describe(self, name: str, is_label: bool) -> Column | None:
+        """The column, or None if nothing sensible can be said of it."""
+        dates = None if is_label else self.dates.describe(name, self.dtype, missing=self.missing)
+        if dates is not None and self.texts:
+            if self.dates.ambiguous:
+                notice(f"{name}: day or month first? The draft says {dates.format}")
+            return dates
+        if not is_label and self.texts:
+            durations = self.durations.describe(name, self.dtype, missing=self.missing)
+            if durations is not None:
+                return durations
+        if self.dtype in TIMED or (self.needs_commas and not is_label):
+            return None
+        few = len(self.values) <= (MOST_LABELS if is_label else 2)
+        listed = 1 <= len(self.values) <= _MOST_CATEGORIES
+        if not self.numeric and _MANY < len(self.values) > self.texts / 2:
+            listed = False  # names, dates, or numbers with a comma: most rows have one of their own
+        missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
+        if (not self.numeric or few) and listed:
+            stored, texts = self._categories()
+            categories = tuple(sorted(texts, key=_as_people_sort))
+            kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
+            if stored == "bool":
+                categories = ("false", "true")
+                kind = ColumnKind.BOOLEAN
+            if is_label and 2 < len(categories) > self.texts / _ROWS_OF_A_CLASS:
+                notice(
+                    f"{name}: {counted(len(categories), 'class', 'classes')} for "
+                    f"{counted(self.texts, 'row')}: rare ones will be noise; a coarser label has "
+                    "fewer"
+                )
+            return Column(name, kind, stored, categories=categories, missing=missing)
+        if not self.numeric or not self.lower < self.upper:
+            return None
+        if self.whole and self.different is not None and _MANY < len(self.different) == self.texts:
+            notice(
+                f"{name}: every row has another number: if it is an identifier, name it in "
+                "left_out, or have it made anew by a pattern"
+            )
+        kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
+        number, step = int if self.whole else float, self._step()
+        return Column(
+            name,
+            kind,
+            self.stored,
+            number(self.lower),
+            number(self.upper),
+            transform=self._transform(),
+            missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
+            step=step,
+            decimals=None if step else self._decimals(),
+        )
+
+    @property
+    def unfit(self) -> str:
+        """Why nothing sensible can be said of columns like this one."""
+        if self.dtype == "null" or (self.missing and not self.texts):
+            return "no row has a value"
+        if self.dtype is not None and self.dtype.startswith("timestamp") and "tz=" in self.dtype:
+            return "their times have a time zone (store those of one zone without it)"
+        if self.dtype in TIMED:
+            return "all dates, times or durations in them are the same"
+        if self.needs_commas:
+            return "they look like numbers with a decimal comma (if they are, say --decimal ,)"
+        return (
+            "they hold neither numbers (such as 1234.5), dates without a time zone, durations, nor "
+            "a few texts"
+        )
+
+    def _categories(self) -> tuple[str, set[str]]:
+        """How they are stored, and their texts: one for each number, where they are numbers."""
+        if self.stored in ("string", "bool"):
+            return self.stored, self.values
+        texts = {text.strip().replace(self.form.decimal, POINT) for text in self.values}
+        if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
+            return "string", self.values
+        # Of 1 and 1.0, the shorter one stands for both.
+        numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
+        return self.stored, set(numbers.values())
+
+    def _are_exact(self, digits: int) -> bool:
+        """Whether numbers with so many digits behind the point can be told apart."""
+        return bool(max(-self.lower, self.upper) * 10**digits <= LARGEST)
+
+    def _step(self) -> float | None:
+        """What all numbers are multiples of, if that is more than their last digit."""
+        if self.whole:
+            return self.divisor if self.divisor > 1 else None
+        coarser = self._decimals() is not None and self._are_exact(_MOST_DECIMALS)
+        digit = 10 ** max(0, _MOST_DECIMALS - self.decimals)
+        return self.fraction / _ONE if coarser and self.fraction > digit else None
+
+    def _decimals(self) -> int | None:
+        if self.whole or self.decimals > _MOST_DECIMALS or not self._are_exact(self.decimals):
+            return None
+        return self.decimals
+
+    def _transform(self) -> Transform:
+        spread = self.upper - self.lower
+        least = MOST_CELLS if self.whole else _LARGE
+        signed = self.lower < 0
+        usual = self.magnitude / self.count if signed else self.total / self.count - self.lower
+        if spread < least or usual > spread / _SPREAD:
+            return Transform.NONE
+        return Transform.SIGNED_LOG if signed else Transform.LOG1P
+
+
+def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Some numbers, sorted, if no two are the same and they are not too many to look at."""
+    if len(numbers) > _MOST_DIFFERENT:
+        return None
+    found: NDArray[np.float64] = np.unique(numbers)
+    return found if len(found) == len(numbers) else None
+
+
+def _as_people_sort(text: str) -> tuple[bool, float, str]:
+    """Numbers by size, then texts."""
+    try:
+        return False, float(text), text
+    except ValueError:
+        return True, 0.0, text
