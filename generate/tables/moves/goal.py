@@ -24,7 +24,7 @@ _LEAST_STRENGTH: Final = 1e-5
 _LEAST_VARIANCE: Final = 0.05
 """Of the variance of rows with independent columns, as much is always left to what goes with what.
 """
-_ROWS: Final = 4_000
+_ROWS: Final = 1_000
 """How many of these rows are looked at, to tell what single columns explain."""
 _COLUMNS_A_ROUND: Final = 0.3
 _LEAST_COLUMNS: Final = 3
@@ -74,9 +74,8 @@ class Goal:
         variance = 1 - float(mean.square().sum())  # features have length 1
         left = float((self.mean - mean).square().sum()) - variance / len(independent)
         some = independent[:_ROWS]
-        alike = self.tangents.alike(some, some.roll(len(some) // 2, dims=0), self.blocks)
-        explained = float((alike - (1 - variance)).clamp(min=0).sum())
-        unexplained = max(variance - explained, _LEAST_VARIANCE * variance)
+        explained = self.tangents.alike(some, some.roll(len(some) // 2, dims=0), self.blocks)
+        unexplained = max(variance - float(explained.sum()), _LEAST_VARIANCE * variance)
         found = strength(left, unexplained, self.noise, len(self.mean))
         return self.noise**2 / max(found, _LEAST_STRENGTH)
 

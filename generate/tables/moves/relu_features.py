@@ -98,32 +98,38 @@ class ReluFeatures:
         return hidden, scale, active * self._readout * scale[:, None]
 
     def alike(self, records: Tensor, others: Tensor, blocks: Sequence[Block]) -> Tensor:
-        """How alike rows are that share one column: the mean of <phi(x), phi(y)>, column by column.
+        """How much more alike rows are if they share one column, column by column.
 
         Args:
             records: x, (n, record size), values 0..1.
-            others: y but for the column, likewise.
+            others: y, likewise; y_j has the column of x in the place of its own.
             blocks: the columns.
 
         Returns:
-            (blocks,).
+            The mean of <phi(x), phi(y_j)> - <phi(x), phi(y)>, (blocks,).
         """
         hidden, scale, deltas = self._pass(records)
         sums, square = torch.addmm(self._bias, others, self._weight.T), others.square().sum(dim=1)
         product = torch.linalg.vecdot(records, others)
+
+        def mean(sums: Tensor, square: Tensor, product: Tensor) -> Tensor:
+            other = sums.relu()
+            active = other.sign()
+            other_scale = self._norm(active, other, square).reciprocal()
+            inner = torch.linalg.vecdot(deltas, active * self._readout) * other_scale
+            outer = scale * other_scale * (torch.linalg.vecdot(hidden, other) + 1)
+            found: Tensor = (inner * (product + 1) + self._outputs * outer).mean()
+            return found
+
         found = []
         for block in blocks:
             of_record, of_other = records[:, block.place], others[:, block.place]
             change = of_record - of_other
+            with_column = torch.addmm(sums, change, self._weight[:, block.place].T)
             longer = (change * (of_record + of_other)).sum(dim=1)
-            other = torch.addmm(sums, change, self._weight[:, block.place].T).relu_()
-            active = other.sign()
-            other_scale = self._norm(active, other, square + longer).reciprocal()
-            inner = torch.linalg.vecdot(deltas, active * self._readout) * other_scale
-            inner = inner * (product + torch.linalg.vecdot(of_record, change) + 1)
-            outer = scale * other_scale * (torch.linalg.vecdot(hidden, other) + 1)
-            found.append((inner + self._outputs * outer).mean())
-        return torch.stack(found)
+            nearer = torch.linalg.vecdot(of_record, change)
+            found.append(mean(with_column, square + longer, product + nearer))
+        return torch.stack(found) - mean(sums, square, product)
 
     def swap(
         self,
