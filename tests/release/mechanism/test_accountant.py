@@ -31,7 +31,7 @@ def test_agrees_with_dp_accounting_and_is_never_below(epsilon: float, delta: flo
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan])
 def test_epsilon_must_be_a_positive_number(epsilon: float) -> None:
-    with pytest.raises(BudgetError, match="epsilon .*: it must be"):
+    with pytest.raises(BudgetError, match=r"epsilon .*: it must be"):
         noise_multiplier(epsilon, 1e-5)
 
 
@@ -43,7 +43,7 @@ def test_an_epsilon_that_float64_cannot_tell_from_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("delta", [0, -1e-5, 1, 2, math.nan])
 def test_delta_must_be_a_probability(delta: float) -> None:
-    with pytest.raises(BudgetError, match="delta .*: it must lie between 0 and 1"):
+    with pytest.raises(BudgetError, match=r"delta .*: it must lie between 0 and 1"):
         noise_multiplier(1, delta)
 
 
