@@ -33,10 +33,8 @@ part beside what the other says."""
 CHOSEN: Final = 10
 """How many pairs of columns are chosen, if there are as many."""
 FAINT: Final = 0.002
-"""With more noise than this on a class's mean feature, in any one direction, no pairs are chosen by
-products alone: they would be noise, and nothing is to spare."""
-FAINTEST: Final = 0.0045
-"""With more than this there are none, nor are all pairs of numbers there in few cells."""
+"""With more noise than this on a class's mean feature, in any one direction, no pairs are chosen:
+they would be noise, and nothing is to spare."""
 _LENGTH: Final = 0.3
 """Length of the part of a feature that is of chosen pairs."""
 _COARSE_LENGTH: Final = 0.15
@@ -170,11 +168,11 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float) -> Weighed:
     """
     if is_undecided(feature_map):
         marginals = feature_map.marginals
-        parts = parts_of_numbers(marginals, blur)
-        count = min(CHOSEN, len(marginals.groups)) if blur <= FAINT or parts else 0
+        count = min(CHOSEN, len(marginals.groups)) if blur <= FAINT else 0
         if not count:
             return with_pairs(feature_map, scale, None)
         evenly = np.ones(marginals.dimension, dtype=np.int64)
+        parts = parts_of_numbers(marginals, blur)
         fine = fine_pairs(range(count), merged_cells(marginals, evenly))
         coarse = coarse_pairs(marginals, merged_cells(marginals, evenly, parts)) if parts else None
         by_level = length_of_levels(marginals, blur)
@@ -216,7 +214,7 @@ def parts_of_numbers(marginals: MarginalFeatures, blur: float) -> int:
         From 2 to 8; 0 if noise leaves nothing to be seen, or there are no pairs of numbers.
     """
     pairs = len(marginals.pairs_of_numbers)
-    if not pairs or blur > FAINTEST:
+    if not pairs or blur > FAINT:
         return 0
     if not (noise := blur * math.sqrt(pairs) / _COARSE_LENGTH):
         return _MOST_PARTS

@@ -28,7 +28,7 @@ from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
 from dpntk.release.publishing import measurement
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import DIM, FAINT, FAINTEST, parts_of_numbers, weigh, weighed
+from dpntk.release.publishing.weighing import DIM, FAINT, parts_of_numbers, weigh, weighed
 from tests.conftest import draw_records
 from tests.helpers.neighbours import Integers
 
@@ -197,8 +197,5 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
     for blur in (5e-4, 1e-3):  # three times the noise would do for more than three of them
         assert parts_of_numbers(marginals, blur) == 3
     assert parts_of_numbers(marginals, 0.0) == 8
-    few = replace(marginals, groups=(*pairs[:3], *words_too))
-    assert parts_of_numbers(few, FAINTEST) == 2
-    assert parts_of_numbers(few, 1.01 * FAINTEST) == 0
     assert parts_of_numbers(marginals, 2 * FAINT) == 0
     assert parts_of_numbers(replace(marginals, groups=tuple(words_too)), 1e-4) == 0
