@@ -64,7 +64,8 @@ class Goal:
         || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s. And s follows from how far mu is from
         E_{P_0} phi (`strength`), as against the variance of features under P_0 that single columns
         do not explain, since weights leave these as they are. What they do explain is estimated by
-        rows that share one column and no other (Sobol 1993).
+        rows that share one column and no other (Sobol 1993). But s is at most what is usual: where
+        more goes with more, products and tables of pairs have energies that ask for it.
 
         Args:
             independent: rows of P_0, (n, record size), values 0..1.
@@ -77,7 +78,7 @@ class Goal:
         explained = self.tangents.alike(some, some.roll(len(some) // 2, dims=0), self.blocks)
         unexplained = max(variance - float(explained.sum()), _LEAST_VARIANCE * variance)
         found = strength(left, unexplained, self.noise, len(self.mean))
-        return self.noise**2 / max(found, _LEAST_STRENGTH)
+        return self.noise**2 / max(min(found, STRENGTH), _LEAST_STRENGTH)
 
     def some_columns(self, random: np.random.Generator) -> list[Block]:
         """Columns for a round, in random order."""
