@@ -202,6 +202,16 @@ def test_a_quote_swallows_no_rows_whichever_column_it_is_in(
     refused(dpntk("schema", "a.csv", "-o", "other.toml"), message)
 
 
+def test_what_is_left_out_may_be_in_another_encoding(dpntk: Command, tmp_path: Path) -> None:
+    """It is looked at for ends of lines alone; in small files all is decoded with the header."""
+    Path("s.toml").write_text(f'left_out = ["notes", "y"]\n{ID}')
+    notes = "caf\u00e9 " * 4000
+    rows = "".join(f"{row},{notes},b\n" for row in range(60))
+    (tmp_path / "a.csv").write_bytes(f"id,notes,y\n{rows}".encode("latin-1"))
+    made = dpntk("embed", "a.csv", "--schema", "s.toml", "--width", "5")
+    assert "embedded 60 rows" in made.stderr
+
+
 def test_a_table_of_categories_alone_is_released_with_every_map(
     dpntk: Command, tmp_path: Path
 ) -> None:

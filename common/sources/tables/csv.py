@@ -79,6 +79,9 @@ def read_csv(
     import pyarrow
     import pyarrow.csv
 
+    # Others are bytes, which need not be in the encoding.
+    column_types = dict.fromkeys(header, pyarrow.binary())
+    column_types |= dict.fromkeys((*names, header[-1]), pyarrow.string())
     ragged: list[tuple[int | None, int]] = []
     several_lines = False
 
@@ -101,8 +104,7 @@ def read_csv(
                     invalid_row_handler=note,
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=dict.fromkeys(header, pyarrow.string()),
-                    strings_can_be_null=False,
+                    column_types=column_types, strings_can_be_null=False
                 ),
             )
             for rows in reader:
@@ -125,7 +127,7 @@ def read_csv(
 
 
 def _has_line_break(values: pa.Array) -> bool:
-    """Whether there is one in any of some texts."""
+    """Whether there is one in any of some texts, or bytes."""
     text = values.buffers()[-1]
     if text is None:
         return False
