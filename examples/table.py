@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from dpntk.common.schema.toml import read_schema
-from dpntk.embed import SourceOptions, embed, save_embedding
+from dpntk.embed import SourceOptions, embed, read_schema, save_embedding
 from dpntk.evaluate import evaluate
 from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
