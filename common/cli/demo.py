@@ -67,7 +67,7 @@ categories = ["no", "yes"]
 """
 
 
-@click.command("demo", short_help="Write data that are nobody's, to try dpntk on.")
+@click.command("demo")
 @click.option("--table", is_flag=True, help="Made-up patients, and their schema.")
 @output_option("The folder to make.", "demo")
 def command(table: bool, output: Path) -> None:

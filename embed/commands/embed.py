@@ -46,7 +46,7 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
 _MOST_RECORDS: Final = 1 << 62
 
 
-@click.command("embed", short_help="Reduce sensitive records to one matrix.")
+@click.command("embed")
 @click.argument("data", type=DataPath())
 @output_option(
     "Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "

@@ -18,7 +18,7 @@ from ..sums.file import load_embedding, require_embedding, write_embedding
 from ..sums.saving import COST
 
 
-@click.command("merge", short_help="Add up the embeddings of shards or sites.")
+@click.command("merge")
 @click.argument("embeddings", nargs=-1, required=True, type=PATH)
 @output_option("Where to write the sum. It is as SENSITIVE as its parts.", "embedding.h5")
 @overwrite_option(

@@ -24,7 +24,7 @@ from ..schema_inference import MISSING_TEXTS, draft_schema
 from .accepting import accepted
 
 
-@click.command("schema", short_help="Draft what is publicly known of a table.")
+@click.command("schema")
 @click.argument("data", type=DataPath())
 @click.option("--label", metavar="COLUMN", help="The column that tells a record's class.")
 @click.option(

@@ -14,7 +14,7 @@ from ...release.commands.options import promise_options
 from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
 
 
-@click.command("audit", short_help="Try to refute the guarantee by attacking the mechanism.")
+@click.command("audit")
 @click.argument("embedding", type=PATH, default="embedding.h5")
 @promise_options(
     epsilon="Epsilon of the guarantee to be tested.", delta="Its delta.", adjacency="Its adjacency."

@@ -33,7 +33,7 @@ _TABLES_ONLY: Final = (
 _SETTINGS: Final = ("usual", "published")
 
 
-@click.command("evaluate", short_help="Measure how good the synthetic records are.")
+@click.command("evaluate")
 @click.argument("synthetic", type=PATH, nargs=-1)
 @click.option(
     "--test", type=PATH, required=True, metavar="DATA",

@@ -13,7 +13,7 @@ from ...release.signing.policy import Acceptance
 from ..html.report import write_report
 
 
-@click.command("report", short_help="Write what there is to see of synthetic records as HTML.")
+@click.command("report")
 @click.argument("release", type=PATH, default="release.h5")
 @click.argument("synthetic", type=PATH, default="synthetic")
 @click.option(

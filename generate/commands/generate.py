@@ -56,7 +56,7 @@ _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()
 
 
-@click.command("generate", short_help="Train a generator from a release and sample records.")
+@click.command("generate")
 @click.argument("release", type=PATH, required=False)
 @click.option(
     "--from", "generator", type=PATH, metavar="GENERATOR",

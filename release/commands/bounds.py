@@ -19,7 +19,7 @@ from .options import promise_options
 _COST = "is a schema that was paid for"
 
 
-@click.command("bounds", short_help="Find bounds of a table's columns with privacy.")
+@click.command("bounds")
 @click.argument("magnitudes", type=PATH, default="magnitudes.h5")
 @schema_option('In which the columns have bounds = "private".', required=True)
 @promise_options(

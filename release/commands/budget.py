@@ -25,7 +25,7 @@ from .ceiling import ceiling_remark
 _NO_CEILING: Final = "no ceiling was set; 'dpntk embed --budget-eps' sets one"
 
 
-@click.command("budget", short_help="Show what has been spent on records.")
+@click.command("budget")
 @click.argument("spent_on", metavar="[EMBEDDING|DATA]", type=PATH,
                 default="embedding.h5")  # fmt: skip
 @click.option(

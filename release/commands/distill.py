@@ -33,7 +33,7 @@ from .options import key_option, promise_options, signing_key
 _DEFAULTS = Settings()
 
 
-@click.command("distill", short_help="Release a few labelled points made for classification.")
+@click.command("distill")
 @click.argument("data", type=PATH)
 @promise_options(
     adjacency="What is hidden: adding or removing one record, or exchanging one (their number is "

@@ -23,7 +23,7 @@ from ..signing.keys import default_key_path, public_half
 from ..signing.trust import allowed_path, trusted
 
 
-@click.command("doctor", short_help="Check that dpntk works on this machine.")
+@click.command("doctor")
 @json_option("Print what was found as JSON, for programs.")
 def command(as_json: bool) -> None:
     """Show what dpntk runs with, and check that it computes as it does on every other machine.

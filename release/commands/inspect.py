@@ -17,7 +17,7 @@ from ..signing.policy import Acceptance
 from .options import acceptance_options
 
 
-@click.command("inspect", short_help="Show what a release says and promises.")
+@click.command("inspect")
 @click.argument("release", type=PATH, default="release.h5")
 @json_option("Everything but the matrix, as JSON.")
 @click.option(

@@ -14,7 +14,7 @@ from ..signing.keys import default_key_path, make_key, public_path
 from ..signing.trust import remember_own
 
 
-@click.command("keygen", short_help="Make a key to sign releases with.")
+@click.command("keygen")
 @output_option(
     "Where to write the private half; the public one gets .pub at the end "
     "[default: the key that 'dpntk release' uses]"

@@ -47,7 +47,7 @@ _OF_THE_EMBEDDING: Final = (
 )  # fmt: skip
 
 
-@click.command("plan", short_help="Say how much noise a release would have.")
+@click.command("plan")
 @click.argument("embedding", type=PATH, required=False)
 @click.option(
     "--records", type=click.IntRange(2, 2**62), metavar="N",

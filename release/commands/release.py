@@ -21,7 +21,7 @@ from ..signing.prompts import accepts_total
 from .options import key_option, promise_options, signing_key
 
 
-@click.command("release", short_help="Add noise once and write the file that may be shared.")
+@click.command("release")
 @click.argument("embedding", type=PATH, default="embedding.h5")
 @promise_options(
     adjacency="What is hidden: exchanging one record (their number is public), or adding or "

@@ -11,7 +11,7 @@ from ..signing import trust
 from ..signing.sshsig import KEY_TYPE
 
 
-@click.group("trust", short_help="Choose whose releases to accept.")
+@click.group("trust")
 def command() -> None:
     """Choose whose releases to accept.
 

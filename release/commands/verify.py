@@ -20,7 +20,7 @@ from ..signing.sshsig import NAMESPACE
 from ..signing.trust import Signer, allowed_path, find, load_public_key, own_path
 
 
-@click.command("verify", short_help="Check who signed a release.")
+@click.command("verify")
 @click.argument("release", type=PATH, default="release.h5")
 @click.option("--signer", metavar="NAME", help="Demand the signature of this trusted signer.")
 @click.option(
