@@ -19,10 +19,13 @@ from .options import ErrorLine
 COMMANDS = {
     "schema": (
         "embed.commands.schema",
-        "Draft what is publicly known of a table (before stage one).",
+        "Draft the schema of a table (before stage one).",
     ),
     "embed": ("embed.commands.embed", "Reduce sensitive records to one matrix (stage one)."),
-    "bounds": ("release.commands.bounds", "Find bounds of a table's columns with privacy."),
+    "bounds": (
+        "release.commands.bounds",
+        "Find bounds of a table's columns with differential privacy.",
+    ),
     "merge": ("embed.commands.merge", "Add up the embeddings of shards or sites."),
     "plan": (
         "release.commands.plan",
@@ -34,9 +37,9 @@ COMMANDS = {
     ),
     "distill": (
         "release.commands.distill",
-        "Release a few labelled points made for classification.",
+        "Release a few labelled points that are made for classification.",
     ),
-    "budget": ("release.commands.budget", "Show what has been spent on records."),
+    "budget": ("release.commands.budget", "Show what has been spent on the records."),
     "inspect": ("release.commands.inspect", "Show what a release says and promises."),
     "verify": ("release.commands.verify", "Check who signed a release."),
     "generate": (
@@ -46,7 +49,7 @@ COMMANDS = {
     "evaluate": ("evaluate.commands.evaluate", "Measure how good the synthetic records are."),
     "report": (
         "evaluate.commands.report",
-        "Write all that there is to see of synthetic records into one HTML file.",
+        "Show a release and its synthetic records in one HTML file.",
     ),
     "audit": ("evaluate.commands.audit", "Try to refute the guarantee by attacking the mechanism."),
     "trust": ("release.commands.trust", "Choose whose releases to accept."),
@@ -133,7 +136,7 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
-    help="Show the version, and those of what matters, and exit.",
+    help="Show the versions of dpntk and of the libraries that matter most, and exit.",
 )  # fmt: skip
 def dpntk() -> None:
     """All commands."""

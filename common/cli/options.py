@@ -82,7 +82,7 @@ def _without_values(ctx: click.Context, parameter: click.Parameter, wanted: bool
 
 quiet_values_option: Final = click.option(
     "--quiet-values", is_flag=True, is_eager=True, expose_value=False, callback=_without_values,
-    help="Leave what the records hold out of error messages, for logs.",
+    help="Leave values of the records out of error messages, so that logs hold none.",
 )  # fmt: skip
 """For all commands that read records."""
 
@@ -191,13 +191,14 @@ def unit_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option(
             "--rows-per-unit", type=click.IntRange(1, MOST_ROWS), metavar="K",
-            help="How many rows of one --unit count: the first ones. What there is beyond is left "
-            "out; the noise is K times as large.",
+            help="How many rows of one --unit count: the first ones. Further rows are left out; "
+            "the noise is K times as large.",
         ),
         click.option(
             "--unit", metavar="COLUMN",
-            help="Protect all rows of a table with the same value in this column together, such as "
-            "all visits of one patient. The column is in no record. Goes with --rows-per-unit.",
+            help="Protect all rows of a table that have the same value in this column together, "
+            "such as all visits of one patient. The column itself is not embedded. Needs "
+            "--rows-per-unit.",
         ),
     ):  # fmt: skip
         command = option(command)

@@ -59,48 +59,51 @@ _MOST_RECORDS: Final = 1 << 62
 )  # fmt: skip
 @click.option(
     "--budget-delta", type=float, metavar="DELTA",
-    help="Delta at which the ceiling is taken [default: that of 'dpntk release']",
+    help="Delta of the ceiling [default: that of 'dpntk release']",
 )  # fmt: skip
 @click.option(
     "--data-set", metavar="NAME",
-    help="Your name for these records, if you embed them more than once: releases from all "
-    "embeddings of that name are added up.",
+    help="Your name for these records, if you embed them more than once: what is released from "
+    "any embedding of that name is added up.",
 )  # fmt: skip
 @feature_options
-@seed_option("Seed of its random weights (never of noise: noise has no seed).", 0, "--feature-seed")
+@seed_option(
+    "Seed of the feature map's random weights (never of noise: noise has no seed).",
+    0,
+    "--feature-seed",
+)
 @module_option(
-    "For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), "
-    "that takes float32 images (b, 1, side, side), 0 to 1, or (b, 3, side, side) in colour, to "
-    "numbers (b, ...). It is a program "
-    "and will be run. Whoever is to generate needs the same file."
+    "For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), that "
+    "maps float32 images (b, 1, side, side), or (b, 3, side, side) in colour, with values 0 to 1, "
+    "to numbers (b, ...). It is a program and will be run. Whoever generates needs the same file."
 )
 @click.option(
     "--module-is-public", is_flag=True,
-    help="For perceptual: your word that the module was trained on public data alone. The "
-    "guarantee does not cover what it was trained on.",
+    help="For perceptual: declare that the module was trained on public data only. The guarantee "
+    "does not cover what it was trained on.",
 )  # fmt: skip
 @device_option
 @source_options
 @unit_options
 @click.option(
     "--capacity", type=click.IntRange(1, _MOST_RECORDS), metavar="N",
-    help="Make room for this many records in all, if shards are to be added up "
-    "[default: 1048576, or as many as there are]",
+    help="Make room for this many records in all, if shards are to be added up later "
+    "[default: 1048576, or as many as there are if that is more]",
 )  # fmt: skip
 @click.option(
     "--restart", is_flag=True,
-    help="Throw away what an interrupted run has left, and begin anew.",
+    help="Throw away the progress of an interrupted run, and begin anew.",
 )  # fmt: skip
 @click.option(
     "--checkpoint-every", type=FiniteRange(0), metavar="SECONDS",
-    help="How often to save the progress [default: every 30 seconds, or rarer if that costs more "
-    "than 2 % of the time]",
+    help="How often to save the progress [default: every 30 seconds, or less often if that would "
+    "cost more than 2 % of the time]",
 )  # fmt: skip
 @quiet_values_option
 @click.option(
     "--private-bounds", is_flag=True,
-    help="Only count how large numbers are, for 'dpntk bounds' to find bounds of the columns that "
-    'have bounds = "private" in the schema.',
+    help="Only count of which order of magnitude numbers are, so that 'dpntk bounds' can find the "
+    'bounds of columns that have bounds = "private" in the schema.',
 )  # fmt: skip
 def command(
     data: Path | str,
@@ -130,10 +133,10 @@ def command(
     (gzipped or not, also in shards), arrays x.npy and y.npy, train.npz, CIFAR-10's binary files,
     Parquet files or tar shards of images; or one .npz, .parquet or .tar file. A folder of images or
     an array alone, without labels, is one class. With --schema, DATA is a table: one CSV (.csv,
-    .csv.gz) or Parquet file, or a folder of such. It may lie in object storage, as in
+    .csv.gz) or Parquet file, or a folder of such files. It may lie in object storage, as in
     s3://bucket/folder; credentials come from the environment.
 
-    After an interruption the same command goes on where it stopped. Several processes share the
+    After an interruption, the same command continues where it stopped. Several processes share the
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
     # At which delta, if nobody says, the number of records will tell: so far, far below all others.

@@ -41,36 +41,37 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
         help="Feature map: tangent features of a network, random Fourier features (DP-MERF), "
-        "Hermite features (DP-HP), an image's pixels, or what a pre-trained module of yours says "
-        "of an image (DP-MEPF).",
+        "Hermite features (DP-HP), an image's pixels, or the output of a pre-trained module of "
+        "yours for an image (DP-MEPF).",
     )  # fmt: skip
     @click.option(
         "--arch", type=click.Choice(list(ARCHITECTURES)),
-        help="Network whose tangent kernel is used: one or two hidden layers, linear or "
-        f"convolutions [default: {DEFAULT_ARCH}]",
+        help="For ntk: network whose tangent kernel is used, with one or two hidden layers, fully "
+        f"connected (fc) or convolutional (cnn) [default: {DEFAULT_ARCH}]",
     )  # fmt: skip
     @click.option(
         "--width", metavar="W[_W2]",
-        help="Units or channels of its hidden layers, as in 3000_200 "
+        help="For ntk: units or channels of its hidden layers, as in 3000_200 "
         f"[default: {_WIDTHS}; 200 for fc_1l on tables]",
     )  # fmt: skip
     @click.option(
         "--activation", type=click.Choice(ACTIVATIONS),
-        help=f"Its elementwise function [default: {DEFAULT_ACTIVATION}]",
+        help=f"For ntk: activation function of its hidden layers [default: {DEFAULT_ACTIVATION}]",
     )  # fmt: skip
     @click.option(
         "--front", type=click.Choice(FRONTS),
-        help="What stands before it: nothing, or oriented filters beside the pixels "
-        "[default: scattering; pixels for cnn]",
+        help="For ntk: what the network sees of an image: its pixels alone, or the outputs of "
+        "oriented filters beside them [default: scattering; pixels for cnn]",
     )  # fmt: skip
     @click.option(
         "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
-        show_default=True, help="For rff: how many; the dimension is twice that.",
+        show_default=True,
+        help="For rff: number of random frequencies; there are twice as many features.",
     )  # fmt: skip
     @click.option(
         "--length-scale", type=FiniteRange(0, min_open=True), metavar="L",
-        help="For rff: of its Gaussian kernel, for values 0 to 1. Do not look it up in the "
-        "records [default: square root of a 7.5th of the pixels, or of the numeric columns]",
+        help="For rff: length scale of the Gaussian kernel, for values 0 to 1. Do not derive it "
+        "from the records [default: square root of n / 7.5, for n pixels or numeric columns]",
     )  # fmt: skip
     @click.option(
         "--marginals", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
@@ -79,42 +80,42 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     )  # fmt: skip
     @click.option(
         "--pairs", multiple=True, metavar="A,B",
-        help="For tables: two columns whose two-way marginal is taken as well, out of the same "
-        "weight, or three (A,B,C); may be given several times. Or all, for all pairs; or triples, "
-        "for those of columns with two values; or none [default: ten pairs that the release "
-        "chooses by what it shows anyway]",
+        help="For tables: two columns whose joint distribution is released as well, out of the "
+        "same weight, or three (A,B,C); may be given several times. Or all, for all pairs; or "
+        "triples, for all triples of columns with two values; or none [default: ten pairs, which "
+        "the release chooses by its own noisy figures]",
     )  # fmt: skip
     @click.option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
-        help="For tables: weight of products of columns in each feature, which say how they go "
-        f"together; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
+        help="For tables: weight of products of columns in each feature, which show how columns "
+        f"depend on each other; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
     )  # fmt: skip
     @click.option(
         "--target", metavar="COLUMN",
-        help="For tables: a numeric column that others are to predict: of how it goes together "
-        "with them the release says more, and of the others a little less.",
+        help="For tables: a numeric column that the others are to predict: the release says more "
+        "about how it depends on them, and a little less about the rest.",
     )  # fmt: skip
     @click.option(
         "--pixels", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
-        help="For images: weight of the pixels themselves in each feature [default: behind --front "
-        "scattering a release chooses between the two, and with much noise is of pixels alone; "
-        "else 0]",
+        help="For images: weight of the pixels themselves in each feature [default: with --front "
+        "scattering the release chooses, and holds pixels alone where there is much noise; "
+        "otherwise 0]",
     )  # fmt: skip
     @click.option(
         "--squares", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
-        help="For perceptual: weight of the squares of what the module says in each feature "
+        help="For perceptual: weight of the squares of the module's outputs in each feature "
         "[default: 0]",
     )  # fmt: skip
     @click.option(
         "--rectified", is_flag=True,
-        help="For perceptual: what the module says below 0 counts as 0, as behind a ReLU; such "
+        help="For perceptual: set negative outputs of the module to 0, as a ReLU does; such "
         "features get less noise.",
     )  # fmt: skip
     @click.option(
         "--preset", type=click.Choice(list(PRESETS)),
-        help="The network that DP-NTK's authors tuned on that data set, for records of its shape, "
-        "instead of --arch, --width and --front; of tables without marginals. For these data no "
-        "guarantee covers the choice. 'dpntk generate --recipe paper' goes on from there.",
+        help="For ntk: the network that DP-NTK's authors tuned on that data set, for records of "
+        "its shape, in place of --arch, --width and --front; for tables, without marginals. On the "
+        "data set itself no guarantee covers the choice. See also 'dpntk generate --recipe paper'.",
     )  # fmt: skip
     @functools.wraps(command)
     def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on

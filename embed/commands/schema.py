@@ -29,17 +29,22 @@ from .accepting import accepted
 @click.option("--label", metavar="COLUMN", help="The column that tells a record's class.")
 @click.option(
     "--columns", metavar="NAMES",
-    help="Describe these columns and the label alone, such as age,sex,pay, and leave all others "
+    help="Describe only these columns and the label, such as age,sex,pay, and leave all others "
     "out; a name with a comma stands in double quotes.",
 )  # fmt: skip
 @click.option(
-    "--separator", default=",", show_default=True, help="Character between values of a CSV file."
+    "--separator",
+    default=",",
+    show_default=True,
+    help="Character that separates the values of a CSV file.",
 )
 @click.option(
     "--decimal", type=click.Choice([POINT, COMMA]), default=POINT, show_default=True,
-    help="What stands in numbers of a CSV file before the digits behind the point.",
+    help="Decimal mark of the numbers in a CSV file.",
 )  # fmt: skip
-@click.option("--encoding", default="utf-8", show_default=True, help="Of the texts of a CSV file.")
+@click.option(
+    "--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file."
+)  # fmt: skip
 @click.option(
     "--missing", multiple=True, metavar="TEXT",
     help=f"Text that stands for a missing value [default: {', '.join(filter(None, MISSING_TEXTS))} "
@@ -47,7 +52,7 @@ from .accepting import accepted
 )  # fmt: skip
 @click.option(
     "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
-    help="Which part to read, where a folder has both.",
+    help="Which part to read, if a folder has both.",
 )  # fmt: skip
 @click.option(
     "--accept", is_flag=True,
@@ -70,7 +75,7 @@ def command(
     output: Path,
     overwrite: bool,
 ) -> None:
-    """Draft a schema.toml for the table DATA: one CSV or Parquet file, or a folder of such.
+    """Draft a schema.toml for the table DATA: one CSV or Parquet file, or a folder of such files.
 
     DATA may lie in object storage, as in s3://bucket/file.csv.
 

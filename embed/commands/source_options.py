@@ -40,7 +40,7 @@ def _names(
 _OPTIONS: Final = (
     click.option(
         "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
-        help="Which part to read, where the data have both.",
+        help="Which part to read, if the data have both.",
     ),
     click.option(
         "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
@@ -61,17 +61,17 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--class-names", metavar="NAME,NAME,...", callback=_names,
-        help="Declare the names of all classes of images, those without a record too; otherwise "
-        "they are looked up in the folders, or are numbers. A name with a comma is put in double "
-        "quotes.",
+        help="Declare the names of all classes of images, also of classes without a record; "
+        "otherwise they are looked up in the folders, or are numbers. Put a name with a comma in "
+        "double quotes.",
     ),
     schema_option(
-        "DATA is a table, and this says what is publicly known of it; 'dpntk schema' drafts it."
+        "DATA is a table, and this says what is publicly known about it; 'dpntk schema' drafts it."
     ),
     click.option(
         "--accept-from-data", is_flag=True,
-        help="Take the schema as it was drafted from the data; every release will say that "
-        "what it says of the columns is outside the guarantee.",
+        help="Accept what the draft of the schema looked up in the data; every release will say "
+        "that it is outside the guarantee.",
     ),
     threads_option,
 )  # fmt: skip

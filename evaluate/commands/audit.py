@@ -17,7 +17,9 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
 @click.command("audit")
 @click.argument("embedding", type=PATH, default="embedding.h5")
 @promise_options(
-    epsilon="Epsilon of the guarantee to be tested.", delta="Its delta.", adjacency="Its adjacency."
+    epsilon="Epsilon of the guarantee to be tested.",
+    delta="Delta of the guarantee.",
+    adjacency="Adjacency of the guarantee.",
 )
 @click.option(
     "--runs", type=count_from(100), default=DEFAULT_RUNS, show_default=True,
@@ -30,7 +32,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
 )  # fmt: skip
 @click.option(
     "--confidence", type=FiniteRange(0.5, 1, max_open=True), default=DEFAULT_CONFIDENCE,
-    show_default=True, help="Of each lower bound.",
+    show_default=True, help="Confidence of each lower bound.",
 )  # fmt: skip
 @module_option("For perceptual features: the module that EMBEDDING was made with.")
 def command(

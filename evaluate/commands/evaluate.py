@@ -37,56 +37,57 @@ _SETTINGS: Final = ("usual", "published")
 @click.argument("synthetic", type=PATH, nargs=-1)
 @click.option(
     "--test", type=PATH, required=True, metavar="DATA",
-    help="Real records that were not embedded; their test part, where they have one.",
+    help="Real records that were not embedded; their test part, if they have one.",
 )  # fmt: skip
 @click.option(
     "--baseline", type=PATH, metavar="DATA",
-    help="Real records to train on, for comparison; their train part, where they have one.",
+    help="Real records to train on, for comparison; their train part, if they have one.",
 )  # fmt: skip
-@schema_option("Tables: what is publicly known of them, where SYNTHETIC does not say it.")
+@schema_option("For tables: what is publicly known about them, if SYNTHETIC does not say it.")
 @click.option(
     "--target", metavar="COLUMN",
-    help="Tables: what to predict [default: the label]. A numeric column is learnt by regressions.",
+    help="For tables: what to predict; a numeric column is learnt by regressions [default: the "
+    "label]",
 )  # fmt: skip
 @click.option(
     "--positive", metavar="CLASS",
-    help="Tables with two classes: the one that ROC and PRC are about (default: the rarer one of "
-    "the test records).",
+    help="For tables with two classes: the positive one, for ROC and PRC [default: the rarer one "
+    "among the test records]",
 )  # fmt: skip
 @click.option(
     "--keep-negatives", type=FiniteRange(0, 1, min_open=True), default=1.0, metavar="RATE",
-    help="Tables with two classes: keep only this share of the other class, in training and test "
-    "parts, as published tables did. For comparison with them only.",
+    help="For tables with two classes: keep only this share of the negative one, in training and "
+    "test parts. Only for comparison with published figures that were made so.",
 )  # fmt: skip
 @click.option(
     "--train-records", type=count_from(1), default=MOST_RECORDS, show_default=True,
-    metavar="N", help="Tables: train classifiers on at most so many records, drawn at random.",
+    metavar="N", help="For tables: train classifiers on at most N records, drawn at random.",
 )  # fmt: skip
 @click.option(
     "--classifiers", type=click.Choice(_SETTINGS), default=_SETTINGS[0], show_default=True,
-    help="Tables: settings of classifiers; published: those of DP-KIP's table 7, for comparison "
-    "with published tables only.",
+    help="For tables: settings of the classifiers; 'published' are those of DP-KIP's table 7, only "
+    "for comparison with published figures.",
 )  # fmt: skip
 @click.option(
     "--members", type=PATH, metavar="DATA",
-    help="Tables: the real records that SYNTHETIC was made from; their train part, where they have "
-    "one. Shows what attackers find who know them: a check of the implementation, not the promise.",
+    help="For tables: the real records that SYNTHETIC was made from; their train part, if they "
+    "have one. Shows what membership attacks find: a check of the implementation, not the promise.",
 )  # fmt: skip
 @click.option(
     "--metric-module", type=PATH, metavar="FILE",
-    help="Images: measure the Frechet distance to the test records, precision and recall in what "
-    "this module says of them, and train a linear classifier on it: a TorchScript archive, as "
-    "'dpntk embed --module' takes it. It is a program and will be run.",
+    help="For images: measure Frechet distance to the test records, precision and recall in the "
+    "features of this module, and train a linear classifier on them: a TorchScript archive, as for "
+    "'dpntk embed --module'. It is a program and will be run.",
 )  # fmt: skip
 @click.option(
     "--release", type=PATH, metavar="FILE",
-    help="Check that SYNTHETIC says that it comes from this release, that what it says of it is "
-    "true, and that its signer is trusted.",
+    help="Check that SYNTHETIC claims to come from this release, that what it says about the "
+    "release is true, and that the release's signer is trusted.",
 )  # fmt: skip
-@json_option("Print what is written, for programs, in place of the table.")
+@json_option("Print what is written as JSON, for programs, in place of the table.")
 @quiet_values_option
 @acceptance_options
-@seed_option("Of the classifiers.", 0)
+@seed_option("Seed of the classifiers.", 0)
 @output_option("Where to write the figures; an earlier file is replaced.", "evaluation.json")
 @click.pass_context
 def command(
@@ -110,8 +111,8 @@ def command(
 ) -> None:
     """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
 
-    Images without labels cannot be classified: of them it says how far they are from real ones.
-    Tables are also compared with the test records column by column, and several SYNTHETIC of one
+    Images without labels cannot be classified; for them it measures how far they are from real
+    ones. Tables are also compared with the test records column by column. Several SYNTHETIC of one
     kind give means and standard deviations.
 
     The figures are computed from real records without noise: publishing them is a small release

@@ -18,16 +18,16 @@ from ..html.report import write_report
 @click.argument("synthetic", type=PATH, default="synthetic")
 @click.option(
     "--test", type=PATH, metavar="DATA",
-    help="Real records to compare with, that were not embedded; their test part, where they have "
+    help="Real records that were not embedded, to compare with; their test part, if they have "
     "one.",
 )  # fmt: skip
 @click.option(
     "--evaluation", type=PATH, metavar="FILE",
-    help="Show the figures that 'dpntk evaluate' wrote of SYNTHETIC.",
+    help="Show the figures that 'dpntk evaluate' wrote about SYNTHETIC.",
 )  # fmt: skip
 @click.option(
     "--public", is_flag=True,
-    help="Write a report that anybody may see: of RELEASE and SYNTHETIC alone.",
+    help="Write a report that anybody may see, from RELEASE and SYNTHETIC alone.",
 )  # fmt: skip
 @quiet_values_option
 @acceptance_options

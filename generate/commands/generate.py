@@ -60,8 +60,8 @@ _FOR_TABLES = TableSettings()
 @click.argument("release", type=PATH, required=False)
 @click.option(
     "--from", "generator", type=PATH, metavar="GENERATOR",
-    help="Sample from a generator.safetensors of an earlier run, or from the folder that it is in, "
-    "without training.",
+    help="Sample from the generator.safetensors of an earlier run, or from the folder that holds "
+    "it, without training.",
 )  # fmt: skip
 @click.option(
     "-n", "--records", "count", type=count_from(1),
@@ -70,32 +70,34 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--where", default="", metavar="CONDITION",
-    help="Of a table: make only rows that fulfil this, such as \"sex = F and age >= 50\".",
+    help="For tables: make only rows that fulfil this condition, such as "
+    '"sex = F and age >= 50".',
 )  # fmt: skip
 @click.option(
     "--points", "per_class", type=count_from(1), metavar="N",
-    help="For images: instead of records, N points of each class from which kernel regression "
-    "learns what it would learn from them.",
+    help="For images: in place of records, write N points of each class from which kernel "
+    "regression learns nearly what it would learn from the records.",
 )  # fmt: skip
 @click.option(
     "--recipe", type=click.Choice(list(RECIPES)),
-    help="Train as the paper printed it: --generator cnn (resnet for colour, mlp for tables), "
+    help="Train as in DP-NTK's paper: --generator cnn (resnet for colour, mlp for tables), "
     "--objective mmd, --schedule constant, and --code, --steps, --batch and --lr of its table 5. "
-    "Each of them may be given beside it. For releases of what --preset of 'dpntk embed' has made.",
+    "Options that are given beside it take precedence. For embeddings that were made with 'dpntk "
+    "embed --preset'.",
 )  # fmt: skip
 @click.option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
-    help="Of images: a deformable template of each class, one of the paper's networks, or a "
-    "gallery of images that are trained themselves; of tables: dpntk's own, or the paper's fully "
-    f"connected one [default: {GENERATORS[IMAGES][0]}; in colour, with features of a module, "
-    f"{GALLERY}; for tables {GENERATORS[TABLES][0]}]",
+    help="For images: a deformable template of each class, one of the paper's networks, or a "
+    "gallery of images that are trained themselves; for tables: dpntk's own, or the paper's fully "
+    f"connected network [default: {GENERATORS[IMAGES][0]}; {GALLERY} for colour images and "
+    f"features of a module; {GENERATORS[TABLES][0]} for tables]",
 )  # fmt: skip
 @click.option(
     "--objective", type=click.Choice(list(dict.fromkeys(itertools.chain(*OBJECTIVES.values())))),
-    help="What is made small: the paper's plain distance (equation 6); that of --features rff with "
-    "weights that an opponent learns (PEARL); that of running means, for small batches; or what "
-    f"dpntk has in their place [default: {OBJECTIVES[IMAGES][0]}; of a {GALLERY} {RUNNING}; for "
-    f"tables {OBJECTIVES[TABLES][0]}]",
+    help="Which distance to minimise: the paper's plain one (mmd, its equation 6); with --features "
+    "rff, one whose weights an adversary learns (pearl); one of running means, for small batches "
+    f"(running); or dpntk's own [default: {OBJECTIVES[IMAGES][0]}; {RUNNING} for a {GALLERY}; "
+    f"{OBJECTIVES[TABLES][0]} for tables]",
 )  # fmt: skip
 @click.option(
     "--code", type=count_from(1),
@@ -103,22 +105,21 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @click.option(
     "--steps", type=count_from(1),
-    help="Training steps, at most: towards mean images, and of a gallery through a module, there "
-    "are no more as soon as noise explains the distance "
-    f"[default: {_DEFAULTS.steps}, fewer where there is much noise; of a "
-    f"{GALLERY} {OF_A_GALLERY['steps']}, likewise; for tables, where a network is trained, "
-    f"{_FOR_TABLES.steps}]",
+    help="Training steps, at most: for mean images, and for a gallery, training stops as soon as "
+    f"noise explains the distance [default: {_DEFAULTS.steps}, fewer if there is much noise; "
+    f"{OF_A_GALLERY['steps']} for a {GALLERY}, likewise; {_FOR_TABLES.steps} for tables, if a "
+    "network is trained]",
 )  # fmt: skip
 @click.option(
     "--batch", type=count_from(2),
     help="Records in a step, over all classes (at least two of each are made) "
-    f"[default: {_DEFAULTS.batch}; of a {GALLERY} {OF_A_GALLERY['batch']}; for tables "
-    f"{_FOR_TABLES.batch}]",
+    f"[default: {_DEFAULTS.batch}; {OF_A_GALLERY['batch']} for a {GALLERY}; "
+    f"{_FOR_TABLES.batch} for tables]",
 )  # fmt: skip
 @click.option(
     "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
-    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; of a {GALLERY} "
-    f"{OF_A_GALLERY['learning_rate']}; for tables {_FOR_TABLES.learning_rate}]",
+    help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; "
+    f"{OF_A_GALLERY['learning_rate']} for a {GALLERY}; {_FOR_TABLES.learning_rate} for tables]",
 )  # fmt: skip
 @click.option(
     "--schedule", type=click.Choice(SCHEDULES),
@@ -126,8 +127,8 @@ _FOR_TABLES = TableSettings()
     f"[default: {SCHEDULES[0]}]",
 )  # fmt: skip
 @seed_option(
-    "Of training and sampling; another seed gives other records [default: "
-    f"{_DEFAULTS.seed}; with --from a new one for every run, which provenance.json says]"
+    "Seed of training and sampling; another seed gives other records [default: "
+    f"{_DEFAULTS.seed}; with --from, a new one for every run, which provenance.json records]"
 )
 @module_option(
     "For a release with perceptual features: the module that they were made with. It is a "
@@ -135,8 +136,8 @@ _FOR_TABLES = TableSettings()
 )
 @click.option(
     "--safe-csv", is_flag=True,
-    help="Tables: in table.csv, put a single quote before texts that a spreadsheet would take for "
-    "formulas. They are other texts then; table.parquet keeps them as they are.",
+    help="For tables: in table.csv, put a single quote before texts that a spreadsheet would take "
+    "for formulas. This changes the texts; table.parquet keeps them as they are.",
 )  # fmt: skip
 @acceptance_options
 @device_option

@@ -21,14 +21,14 @@ _COST = "is a schema that was paid for"
 
 @click.command("bounds")
 @click.argument("magnitudes", type=PATH, default="magnitudes.h5")
-@schema_option('In which the columns have bounds = "private".', required=True)
+@schema_option('Schema in which these columns have bounds = "private".', required=True)
 @promise_options(
-    epsilon="Privacy loss to spend on bounds, a small part of all, such as 0.1.",
-    delta="Likewise.",
-    adjacency="What is hidden: the same as of the release to come.",
+    epsilon="Privacy loss to spend on bounds: a small part of the whole, such as 0.1.",
+    delta="Delta to spend on bounds.",
+    adjacency="What is hidden; take the same for the release.",
 )
 @click.option(
-    "--compose", is_flag=True, help="Spend again although something was spent on bounds before."
+    "--compose", is_flag=True, help="Spend again, although something was spent on bounds before."
 )
 @output_option("Where to write the schema with the bounds that were found.", "bounded.toml")
 @overwrite_option("Replace a schema that is already there.")
@@ -42,12 +42,12 @@ def command(
     output: Path,
     overwrite: bool,
 ) -> None:
-    """Find bounds of columns in MAGNITUDES, which 'dpntk embed --private-bounds' has made.
+    """Find bounds of columns from MAGNITUDES, which 'dpntk embed --private-bounds' has made.
 
-    What that spends is written into the schema beside the bounds, and every embedding that is made
-    with it has it in its ledger from the start. Columns of which no magnitude stands out of the
-    noise, or of which most rows are beyond those that do, keep bounds = "private". 'dpntk plan
-    MAGNITUDES' says how many rows stand out, and spends nothing.
+    What this spends is written into the schema beside the bounds, and every embedding that is made
+    with that schema has it in its ledger from the start. A column keeps bounds = "private" if no
+    magnitude of it stands out of the noise, or if most of its rows lie beyond those that do. 'dpntk
+    plan MAGNITUDES' says how many rows it takes to stand out, and spends nothing.
     """
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
     parameters = PrivacyParameters(epsilon, delta, adjacency, ClassCounts.UNIFORM)

@@ -30,12 +30,12 @@ _NO_CEILING: Final = "no ceiling was set; 'dpntk embed --budget-eps' sets one"
                 default="embedding.h5")  # fmt: skip
 @click.option(
     "--delta", type=FiniteRange(0, 1, min_open=True, max_open=True), metavar="DELTA",
-    help="At which the epsilon of all together is taken [default: the ceiling's, or else what the "
-    "next release would have; of distillations the last one's]",
+    help="Delta at which the total epsilon is computed [default: the ceiling's, or else what the "
+    "next release would have; for distillations, the last one's]",
 )  # fmt: skip
 @click.option(
     "--data-set", metavar="NAME",
-    help="Show the releases from all embeddings that 'dpntk embed --data-set NAME' has made.",
+    help="Show the releases from all embeddings that were made with 'dpntk embed --data-set NAME'.",
 )  # fmt: skip
 @json_option()
 @click.pass_context
@@ -48,10 +48,10 @@ def command(
 ) -> None:
     """Show the releases made from EMBEDDING (default: embedding.h5) and what is left to spend.
 
-    For DATA that 'dpntk distill' has read, or its ledger (DATA.ledger.json), show the distillations
-    of it. Releases made from copies are in the copies' ledgers, not in this one; and neither kind
-    of ledger knows of the other. With --data-set, show the releases from all embeddings of these
-    records, and from their copies.
+    For DATA that 'dpntk distill' has read, or its ledger (DATA.ledger.json), show its
+    distillations. Releases made from copies of EMBEDDING are in the copies' ledgers, not in this
+    one, and neither kind of ledger knows of the other. With --data-set, show the releases from all
+    embeddings of these records, and from their copies.
     """
     ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
     if data_set is not None:

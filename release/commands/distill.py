@@ -53,10 +53,11 @@ _DEFAULTS = Settings()
     help="Probability with which a record is in a step's batch. Public: do not derive it from the "
     f"exact number of records [default: {_DEFAULTS.sampling_prob:.4g}]",
 )  # fmt: skip
-@click.option("--steps", type=count_from(0), help=f"Steps [default: {_DEFAULTS.steps}]")
+@click.option("--steps", type=count_from(0), help=f"Gradient steps [default: {_DEFAULTS.steps}]")
 @click.option(
     "--clip", "clip_norm", type=float,
-    help=f"Longest gradient of a record that counts in full [default: {_DEFAULTS.clip_norm:g}]",
+    help="Clip norm: a record's gradient is cut to this length "
+    f"[default: {_DEFAULTS.clip_norm:g}]",
 )  # fmt: skip
 @click.option(
     "--lr", "learning_rate", type=float,
@@ -71,10 +72,10 @@ _DEFAULTS = Settings()
     help="For images: smooth noisy gradients with a Gaussian of this width; 0 for not at all "
     f"[default: {_DEFAULTS.smoothing:g}]",
 )  # fmt: skip
-@seed_option("Of the random start, which is public. Noise has none.")
+@seed_option("Seed of the random start, which is public. Noise has no seed.")
 @click.option(
     "--not-private", is_flag=True,
-    help="Together with --eps inf: whole gradients, without clipping and noise (KIP). For research "
+    help="Together with --eps inf: exact gradients, without clipping or noise (KIP). For research "
     "on data that are not sensitive.",
 )  # fmt: skip
 @output_option("Where to write the release. It may be given to anybody.", "release.h5")
@@ -89,7 +90,7 @@ _DEFAULTS = Settings()
 @overwrite_option("Replace a release that is already there.")
 @click.option(
     "--restart", is_flag=True,
-    help="Throw away what an interrupted run has left. What it has spent stays spent.",
+    help="Throw away the progress of an interrupted run. What it has spent stays spent.",
 )  # fmt: skip
 @quiet_values_option
 @source_options

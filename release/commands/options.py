@@ -21,9 +21,9 @@ from ..signing.trust import remember_own
 
 _MANY: Final = 100_000
 _OF_DELTA: Final = (
-    f"[default: {DEFAULT_DELTA:g}; where the number of records is public, the largest power of ten "
-    f"below 1/n if that is less, such as {default_delta(Adjacency.REPLACE_ONE, _MANY):g} of "
-    f"{_MANY:,}]"
+    f"[default: {DEFAULT_DELTA:g}; if the number n of records is public, the largest power of ten "
+    f"below 1/n if that is less, such as {default_delta(Adjacency.REPLACE_ONE, _MANY):g} for "
+    f"{_MANY:,} records]"
 )
 
 key_option: Final = click.option(
@@ -36,7 +36,7 @@ key_option: Final = click.option(
 def promise_options(
     *,
     epsilon: str = "Privacy loss to spend: 1 is strong, 10 is weak.",
-    delta: str = "Chance, roughly, that the guarantee fails; must be below 1/n",
+    delta: str = "Roughly, the probability that the guarantee fails; must be below 1/n",
     adjacency: str,
     default: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Decorator:

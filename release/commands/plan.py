@@ -51,17 +51,20 @@ _OF_THE_EMBEDDING: Final = (
 @click.argument("embedding", type=PATH, required=False)
 @click.option(
     "--records", type=click.IntRange(2, 2**62), metavar="N",
-    help="How many records there are. Of an embedding it is known, except under add-remove: there "
-    "it is protected, so say what you would say in public.",
+    help="How many records there are. An EMBEDDING knows, except under add-remove: there the "
+    "number is protected, so give one that you would give in public.",
 )  # fmt: skip
-@click.option("--classes", type=click.IntRange(1, 10_000), help="How many classes there are.")
+@click.option(
+    "--classes", type=click.IntRange(1, 10_000), metavar="N", help="How many classes there are."
+)  # fmt: skip
 @promise_options(
-    epsilon="Privacy loss of the release.", delta="Likewise.", adjacency="What is hidden."
+    epsilon="Epsilon of the release.", delta="Delta of the release.", adjacency="What is hidden."
 )
 @click.option(
     "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
     default=ClassCounts.NOISY.value, show_default=True,
-    help="Whether the class counts are to be released with noise, or declared equal.",
+    help="Whether class counts are to be released with noise, or all classes declared equally "
+    "frequent.",
 )  # fmt: skip
 @click.option(
     "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
@@ -74,7 +77,7 @@ _OF_THE_EMBEDDING: Final = (
 )  # fmt: skip
 @json_option()
 @click.option("--colour", is_flag=True, help="Images have three channels.")
-@schema_option("The data are a table, and this says what is publicly known of it.")
+@schema_option("The data are a table, and this says what is publicly known about it.")
 @unit_options
 @click.pass_context
 def command(
@@ -97,11 +100,11 @@ def command(
 ) -> None:
     """Say how much noise a release would have, before anything is embedded or spent.
 
-    Of a table it says what could be learnt of it, by simulations of rows that are made up from the
-    schema, for several epsilons.
+    It also says what could be learnt from such a release, for several epsilons, by simulation: for
+    tables on rows that are made up from the schema, for images on scikit-learn's digits.
 
-    Give --records, and of images --classes, of a table --schema, and the options of 'dpntk embed'
-    that differ from its defaults; or an EMBEDDING, of which only the plan and the ledger are used.
+    Give --records, with --classes for images or --schema for a table, and the options of 'dpntk
+    embed' that differ from its defaults; or an EMBEDDING, of which only plan and ledger are read.
     """
     parameters = PrivacyParameters(
         epsilon, delta, adjacency, ClassCounts(class_counts), count_weight
