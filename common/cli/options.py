@@ -12,14 +12,11 @@ import click
 
 from ..address import is_address, require_local, require_plain
 from ..errors import DataError
+from ..numbers import MOST, MOST_SEED
 from ..text import typed
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """What adds an option to the function of a command."""
-
-_SEED: Final = click.IntRange(0, 2**32 - 1)
-"""What every library takes for one."""
-_MOST: Final = 2**31 - 1
 
 
 class LocalPath(click.Path):
@@ -60,7 +57,7 @@ PATH: Final = LocalPath()
 
 def count_from(least: int) -> click.IntRange:
     """How many of something: a number that libraries take, of records, steps or threads."""
-    return click.IntRange(least, _MOST)
+    return click.IntRange(least, MOST)
 
 
 @dataclass
@@ -145,7 +142,10 @@ def seed_option(what: str, default: int | None = None, name: str = "--seed") -> 
         default: the seed if none is given.
         name: of the option, if another.
     """
-    return click.option(name, type=_SEED, default=default, show_default=True, help=what)
+    return click.option(
+        name, type=click.IntRange(0, MOST_SEED), metavar="SEED", default=default, show_default=True,
+        help=what,
+    )  # fmt: skip
 
 
 def json_option(what: str = "Print all figures as JSON, for programs.") -> Decorator:
@@ -158,7 +158,7 @@ def json_option(what: str = "Print all figures as JSON, for programs.") -> Decor
 
 
 device_option: Final = click.option(
-    "--device", default="auto", show_default=True, help="auto, cpu or cuda."
+    "--device", default="auto", show_default=True, metavar="DEVICE", help="auto, cpu or cuda."
 )
 """For all commands that compute much (`dpntk.common.runtime.device`)."""
 threads_option: Final = click.option(

@@ -64,7 +64,7 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
         "oriented filters beside them [default: scattering; pixels for cnn]",
     )  # fmt: skip
     @click.option(
-        "--frequencies", type=click.IntRange(1, 1 << 20), default=DEFAULT_FREQUENCIES,
+        "--frequencies", type=click.IntRange(1, 1 << 20), metavar="N", default=DEFAULT_FREQUENCIES,
         show_default=True,
         help="For rff: number of random frequencies; there are twice as many features.",
     )  # fmt: skip

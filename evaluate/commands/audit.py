@@ -22,7 +22,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
     adjacency="Adjacency of the guarantee.",
 )
 @click.option(
-    "--runs", type=count_from(100), default=DEFAULT_RUNS, show_default=True,
+    "--runs", type=count_from(100), default=DEFAULT_RUNS, show_default=True, metavar="N",
     help="Runs of the mechanism on each of two neighbouring data sets.",
 )  # fmt: skip
 @click.option(
@@ -32,7 +32,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
 )  # fmt: skip
 @click.option(
     "--confidence", type=FiniteRange(0.5, 1, max_open=True), default=DEFAULT_CONFIDENCE,
-    show_default=True, help="Confidence of each lower bound.",
+    show_default=True, metavar="P", help="Confidence of each lower bound.",
 )  # fmt: skip
 @module_option("For perceptual features: the module that EMBEDDING was made with.")
 def command(

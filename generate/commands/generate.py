@@ -64,7 +64,7 @@ _FOR_TABLES = TableSettings()
     "it, without training.",
 )  # fmt: skip
 @click.option(
-    "-n", "--records", "count", type=count_from(1),
+    "-n", "--records", "count", type=count_from(1), metavar="N",
     help=f"How many records [default: as many as the release was made from, at most "
     f"{MOST_IMAGES:,} images or {MOST_ROWS:,} rows; with --from {MOST_IMAGES:,}]",
 )  # fmt: skip
@@ -100,24 +100,24 @@ _FOR_TABLES = TableSettings()
     f"{OBJECTIVES[TABLES][0]} for tables]",
 )  # fmt: skip
 @click.option(
-    "--code", type=count_from(1),
+    "--code", type=count_from(1), metavar="N",
     help=f"Length of the latent code of cnn, resnet and mlp [default: {USUAL_CODE}]",
 )  # fmt: skip
 @click.option(
-    "--steps", type=count_from(1),
+    "--steps", type=count_from(1), metavar="N",
     help="Training steps, at most: for mean images, and for a gallery, training stops as soon as "
     f"noise explains the distance [default: {_DEFAULTS.steps}, fewer if there is much noise; "
     f"{OF_A_GALLERY['steps']} for a {GALLERY}, likewise; {_FOR_TABLES.steps} for tables, if a "
     "network is trained]",
 )  # fmt: skip
 @click.option(
-    "--batch", type=count_from(2),
+    "--batch", type=count_from(2), metavar="N",
     help="Records in a step, over all classes (at least two of each are made) "
     f"[default: {_DEFAULTS.batch}; {OF_A_GALLERY['batch']} for a {GALLERY}; "
     f"{_FOR_TABLES.batch} for tables]",
 )  # fmt: skip
 @click.option(
-    "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True),
+    "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True), metavar="RATE",
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; "
     f"{OF_A_GALLERY['learning_rate']} for a {GALLERY}; {_FOR_TABLES.learning_rate} for tables]",
 )  # fmt: skip

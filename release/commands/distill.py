@@ -41,30 +41,34 @@ _DEFAULTS = Settings()
     default=Adjacency.ADD_REMOVE,
 )
 @click.option(
-    "--per-class", type=count_from(0), help=f"Points in each class [default: {_DEFAULTS.per_class}]"
-)
+    "--per-class", type=count_from(0), metavar="N",
+    help=f"Points in each class [default: {_DEFAULTS.per_class}]",
+)  # fmt: skip
 @click.option(
     "--preset", type=click.Choice(list(PRESETS)),
     help="Settings for a data set of the literature. They were tuned on it, which no guarantee "
     "covers; the release says so.",
 )  # fmt: skip
 @click.option(
-    "--rate", "sampling_prob", type=float,
+    "--rate", "sampling_prob", type=float, metavar="RATE",
     help="Probability with which a record is in a step's batch. Public: do not derive it from the "
     f"exact number of records [default: {_DEFAULTS.sampling_prob:.4g}]",
 )  # fmt: skip
-@click.option("--steps", type=count_from(0), help=f"Gradient steps [default: {_DEFAULTS.steps}]")
 @click.option(
-    "--clip", "clip_norm", type=float,
+    "--steps", type=count_from(0), metavar="N",
+    help=f"Gradient steps [default: {_DEFAULTS.steps}]",
+)  # fmt: skip
+@click.option(
+    "--clip", "clip_norm", type=float, metavar="NORM",
     help="Clip norm: a record's gradient is cut to this length "
     f"[default: {_DEFAULTS.clip_norm:g}]",
 )  # fmt: skip
 @click.option(
-    "--lr", "learning_rate", type=float,
+    "--lr", "learning_rate", type=float, metavar="RATE",
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate:g}]",
 )  # fmt: skip
 @click.option(
-    "--ridge", type=float,
+    "--ridge", type=float, metavar="LAMBDA",
     help=f"Regularisation of the kernel regression [default: {_DEFAULTS.ridge:g}]",
 )  # fmt: skip
 @click.option(

@@ -33,12 +33,12 @@ from ...embed.sums.data_sets import spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding
 from ..file.model import INDISTINCT
 from ..mechanism.composition import remaining, strictest, total_of
-from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from ..publishing.private_bounds import rows_to_stand_out
 from ..publishing.weighing import DIM
 from .ceiling import ceiling_remark
+from .class_counts import class_count_options
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
@@ -60,16 +60,7 @@ _OF_THE_EMBEDDING: Final = (
 @promise_options(
     epsilon="Epsilon of the release.", delta="Delta of the release.", adjacency="What is hidden."
 )
-@click.option(
-    "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
-    default=ClassCounts.NOISY.value, show_default=True,
-    help="Whether class counts are to be released with noise, or all classes declared equally "
-    "frequent.",
-)  # fmt: skip
-@click.option(
-    "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
-    help="Weight of the class counts.",
-)  # fmt: skip
+@class_count_options
 @feature_options
 @click.option(
     "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",

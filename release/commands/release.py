@@ -14,10 +14,10 @@ from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ...common.text import promised, rounded_up, typed
 from ...embed.sums.file import require_embedding
 from ..file.statement import NOT_PRIVATE
-from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.pipeline import release
 from ..signing.prompts import accepts_total
+from .class_counts import class_count_options
 from .options import key_option, promise_options, signing_key
 
 
@@ -27,16 +27,7 @@ from .options import key_option, promise_options, signing_key
     adjacency="What is hidden: exchanging one record (their number is public), or adding or "
     "removing one (their number gets noise too).",
 )
-@click.option(
-    "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
-    default=ClassCounts.NOISY.value, show_default=True,
-    help="Release the class counts with noise, or declare all classes equally frequent. Choosing "
-    "'uniform' by looking at the counts would give them away.",
-)  # fmt: skip
-@click.option(
-    "--count-weight", type=float, default=DEFAULT_COUNT_WEIGHT, show_default=True,
-    help="Weight of the class counts: more makes them more exact and the rest noisier.",
-)  # fmt: skip
+@class_count_options
 @output_option("Where to write the release. It may be given to anybody.", "release.h5")
 @key_option
 @click.option(
