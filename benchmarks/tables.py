@@ -40,7 +40,8 @@ import pyarrow.csv
 from pyarrow import parquet
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.schema.table import CsvFormat, TableSchema
+from dpntk.common.schema.csv_format import CsvFormat
+from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.csv import is_csv

@@ -12,16 +12,10 @@ from numpy.typing import NDArray
 from ..common.console import notice
 from ..common.features.cells import MOST_CELLS
 from ..common.outline import Outlined
-from ..common.schema.column import (
-    DATE_DTYPES,
-    DURATION_DTYPES,
-    LARGEST,
-    Column,
-    ColumnKind,
-    Missing,
-    Transform,
-)
-from ..common.schema.table import POINT, CsvFormat
+from ..common.schema.column import Column
+from ..common.schema.csv_format import POINT, CsvFormat
+from ..common.schema.dtypes import DATE_DTYPES, DURATION_DTYPES, LARGEST
+from ..common.schema.kinds import ColumnKind, Missing, Transform
 from ..common.sources.tables.decimals import with_points
 from ..common.text import counted
 from .date_inference import SeenDates

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.outline import Outlined
-from ..common.schema.column import DATE_DTYPES, Column, ColumnKind, Missing
+from ..common.schema.column import Column
 from ..common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, Unit
+from ..common.schema.dtypes import DATE_DTYPES
+from ..common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
 
 if TYPE_CHECKING:

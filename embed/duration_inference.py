@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..common.outline import Outlined
-from ..common.schema.column import Column, ColumnKind, Missing
+from ..common.schema.column import Column
 from ..common.schema.dates import Unit
 from ..common.schema.durations import LONGEST, DurationFormat
+from ..common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
 
 if TYPE_CHECKING:

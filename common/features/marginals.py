@@ -21,8 +21,8 @@ from torch import Tensor
 
 from ..errors import SchemaError
 from ..schema import Schema
-from ..schema.column import ColumnKind, Missing
 from ..schema.encoding import Block, blocks_of
+from ..schema.kinds import ColumnKind, Missing
 from ..schema.table import LEVELS, TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -17,81 +15,20 @@ from ..errors import SchemaError
 from ..outline import Terse
 from .classes import MOST_CLASSES
 from .dates import ISO_DATE, ISO_TIME, DateFormat, Unit, iso_text, seconds_of
+from .dtypes import (
+    DATE_DTYPES,
+    DTYPES,
+    DURATION_DTYPES,
+    LARGEST,
+    number_of,
+    range_of_integers,
+)
 from .durations import LONGEST, DurationFormat, seconds_of_duration
+from .kinds import ColumnKind, Missing, Transform
+from .names import require_name
 from .origin import Origin
 
-LARGEST: Final = 2.0**53
-_LONGEST_NAME: Final = 1_000
-NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
-"""How categories are written that are numbers; Arrow reads all of these."""
-_LARGEST_FLOAT32: Final = 3.4e38
-DTYPES: Final = (
-    "string", "bool", "float32", "float64",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-)  # fmt: skip
-"""How a column may be stored, in Arrow's names ("string" stands for all kinds of texts)."""
-DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")))
-"""How dates and times may be stored, if not as texts."""
-DURATION_DTYPES: Final = tuple(f"duration[{unit}]" for unit in ("s", "ms", "us", "ns"))
-"""Likewise, durations."""
 MOST_DECIMALS: Final = 15
-
-
-class ColumnKind(Enum):
-    """What the values of a column mean."""
-
-    CONTINUOUS = "continuous"
-    """Real numbers between two bounds."""
-    INTEGER = "integer"
-    """Whole numbers between two bounds, both included."""
-    DATE = "date"
-    """Days between two bounds, both included."""
-    DATETIME = "datetime"
-    """Times between two bounds, both included, in whole steps of a unit."""
-    DURATION = "duration"
-    """Lengths of time between two bounds, both included, in whole steps of a unit."""
-    ORDINAL = "ordinal"
-    """One of several categories that have an order: the one in which they are listed."""
-    CATEGORICAL = "categorical"
-    """One of several categories without an order."""
-    BOOLEAN = "boolean"
-    """One of two categories: what stands for false, then what stands for true."""
-
-    @property
-    def numeric(self) -> bool:
-        """Whether values are numbers between bounds; otherwise they are categories."""
-        return self in (ColumnKind.CONTINUOUS, ColumnKind.INTEGER) or self.timed
-
-    @property
-    def temporal(self) -> bool:
-        """Whether values are dates or times: numbers of steps since the beginning of 1970."""
-        return self in (ColumnKind.DATE, ColumnKind.DATETIME)
-
-    @property
-    def timed(self) -> bool:
-        """Whether values count steps of time."""
-        return self.temporal or self is ColumnKind.DURATION
-
-
-class Transform(Enum):
-    """On which scale a numeric column is looked at."""
-
-    NONE = "none"
-    LOG1P = "log1p"
-    """log(1 + x): for amounts from 0 that spread over orders of magnitude."""
-    SIGNED_LOG = "signed-log"
-    """sign(x) log(1 + |x|): the same for amounts of either sign."""
-
-
-class Missing(Enum):
-    """What to do with a value that is not there."""
-
-    REFUSED = "refused"
-    """It is an error."""
-    CATEGORY = "category"
-    """It counts as one more category (of ordinal, categorical and boolean columns)."""
-    INDICATOR = "indicator"
-    """A further value of the record says so (of numeric columns)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -403,7 +340,7 @@ class Column(Terse):
             raise self._wrong("the categories of dtype bool are false and true")
         if self.dtype not in ("string", "bool"):
             for category in self.categories:
-                if _number(category, self.dtype) is None:
+                if number_of(category, self.dtype) is None:
                     raise self._wrong(
                         f"dtype {self.dtype} does not hold a category: write it like -12 or 0.5, "
                         "or say string",
@@ -415,7 +352,7 @@ class Column(Terse):
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers that its categories are, as its dtype holds them; none if it holds texts."""
-        found = (_number(category, self.dtype) for category in self.categories)
+        found = (number_of(category, self.dtype) for category in self.categories)
         return tuple(number for number in found if number is not None)
 
     @property
@@ -578,21 +515,6 @@ def _read_bounds(values: dict[str, Any], where: str) -> None:
             raise SchemaError(f"{where}: {entry} is not a whole {unit.value}")
 
 
-def _number(text: str, dtype: str) -> float | None:
-    """The number that a category is, if its dtype holds it and Arrow reads it as one."""
-    if dtype in ("string", "bool") or not NUMBER.fullmatch(text):
-        return None
-    if "int" not in dtype:
-        number = float(text)
-        if dtype == "float32":
-            number = float(np.float32(number)) if abs(number) < _LARGEST_FLOAT32 else math.inf
-        return number if math.isfinite(number) else None
-    if not text.lstrip("-").isdigit():
-        return None
-    least, most = range_of_integers(dtype)
-    return int(text) if least <= int(text) <= most else None
-
-
 def granule_of(
     kind: ColumnKind, step: float | None, decimals: int | None
 ) -> tuple[int, int] | None:
@@ -609,32 +531,9 @@ def granule_of(
     return number * 10 ** max(0, exponent), max(0, -exponent)
 
 
-def range_of_integers(dtype: str) -> tuple[int, int]:
-    """The smallest and the largest number of a type such as "uint8"."""
-    bits = int(dtype.lstrip("uint"))
-    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
 def _one_of(kind: type[Enum], value: object, where: str) -> Enum:
     try:
         return kind(value)
     except ValueError as error:
         known = ", ".join(member.value for member in kind)
         raise SchemaError(f"{where} = {value!r}: known are {known}") from error
-
-
-def require_name(name: str, what: str, *, empty: bool = False) -> None:
-    """Check that a name, or a text of a schema, is text and not too long.
-
-    Args:
-        name: of `what`.
-        what: it is the name of, for the message.
-        empty: whether it may be empty.
-
-    Raises:
-        SchemaError: it is not.
-    """
-    if not (name or empty) or len(name) > _LONGEST_NAME:
-        raise SchemaError(f"{what} has a name of 1 to {_LONGEST_NAME} characters")
-    if any(0xD800 <= ord(character) <= 0xDFFF or character == "\0" for character in name):
-        raise SchemaError(f"{what} has a name that is no text")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from ..errors import SchemaError
-from .column import require_name
+from .names import require_name
 
 MADE: Final = "made"
 """The `kind` of such a column."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ..errors import SchemaError
-from .column import require_name
+from .names import require_name
 
 MOST_ROWS: Final = 10_000
 

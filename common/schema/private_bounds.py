@@ -8,7 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ..errors import SchemaError
-from .column import LARGEST, Column, ColumnKind, Transform, granule_of, range_of_integers
+from .column import Column, granule_of
+from .dtypes import LARGEST, range_of_integers
+from .kinds import ColumnKind, Transform
 from .origin import Origin
 from .table import TableSchema
 

@@ -17,18 +17,17 @@ from ..ledger import Entry
 from ..outline import Terse
 from ..text import counted
 from .classes import some_classes
-from .column import Column, ColumnKind, Missing, require_name
+from .column import Column
+from .csv_format import CsvFormat
+from .kinds import ColumnKind, Missing
 from .made import MADE, MadeColumn
+from .names import require_name
 from .origin import Origin
 from .privacy_unit import PrivacyUnit
 from .rules.condition import Condition
 from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
-from .text_encodings import require_encoding
 
-POINT: Final = "."
-COMMA: Final = ","
-"""What stands in numbers of a CSV file before the digits behind the point."""
 BINS: Final = 20
 """Soft bins of a numeric column, unless it is of integers that are fewer."""
 LEVELS: Final = 255
@@ -37,69 +36,6 @@ MOST_CONSTRAINTS: Final = 100
 MOST_INPUTS: Final = 50_000
 NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
-
-
-@dataclass(frozen=True, repr=False)
-class CsvFormat(Terse):
-    """How a CSV file is written; of no meaning for Parquet, but for what stands for missing values.
-
-    Attributes:
-        separator: one character between values.
-        encoding: of the texts, such as "utf-8" or "latin-1"; see `text_encodings`.
-        missing: the texts that stand for a value that is not there; the first one is written. One
-            that is a number stands for all equal ones, however they are stored.
-        decimal: what comes before the digits behind the point: "." or ",". A point groups digits in
-            no number.
-    """
-
-    separator: str = ","
-    encoding: str = "utf-8"
-    missing: tuple[str, ...] = ("",)
-    decimal: str = POINT
-
-    def __post_init__(self) -> None:
-        if self.decimal not in (POINT, COMMA):
-            raise SchemaError(f"decimal {self.decimal!r}: it is a point or a comma")
-        if len(self.separator) != 1 or self.separator in '"\r\n' or ord(self.separator) > 127:
-            raise SchemaError(f"separator {self.separator!r}: it is one character, such as ;")
-        require_encoding(self.encoding)
-        if not self.missing or len(self.missing) > 100:
-            raise SchemaError("missing: name the texts that stand for missing values")
-        for text in self.missing:
-            require_name(text, "a missing value", empty=True)
-        try:
-            self.missing[0].encode(self.encoding)
-        except UnicodeError as error:
-            raise SchemaError(
-                f"missing: {self.encoding} cannot write {self.missing[0]!r}, which stands for "
-                "missing values: put another text first"
-            ) from error
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping that `from_json` reads back."""
-        return {
-            "separator": self.separator,
-            "encoding": self.encoding,
-            "missing": list(self.missing),
-            **({} if self.decimal == POINT else {"decimal": self.decimal}),
-        }
-
-    @classmethod
-    def from_json(cls, document: object) -> CsvFormat:
-        """Read what `to_json` wrote.
-
-        Raises:
-            SchemaError: something is unknown, of the wrong type, or out of range.
-        """
-        if not isinstance(document, Mapping) or set(document) - {f.name for f in fields(cls)}:
-            raise SchemaError("csv: it has the entries separator, encoding, missing and decimal")
-        values = dict(document)
-        missing = values.pop("missing", [""])
-        if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
-            raise SchemaError("csv: missing is a list of texts")
-        if not all(isinstance(text, str) for text in values.values()):
-            raise SchemaError("csv: separator, encoding and decimal are texts")
-        return cls(**values, missing=tuple(missing))
 
 
 @dataclass(frozen=True, repr=False)

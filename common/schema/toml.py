@@ -19,7 +19,9 @@ from ..storage import door
 from ..storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ..storage.plain import parse_toml
 from ..text import some_of
-from .column import DTYPES, LARGEST, MOST_DECIMALS, Column, ColumnKind, Transform
+from .column import MOST_DECIMALS, Column
+from .dtypes import DTYPES, LARGEST
+from .kinds import ColumnKind, Transform
 from .made import MadeColumn
 from .origin import Origin
 from .privacy_unit import PrivacyUnit

@@ -6,7 +6,8 @@ from typing import Final
 
 from ...common.cli.prompts import confirmed
 from ...common.console import TextTable, show
-from ...common.schema.column import Column, Missing
+from ...common.schema.column import Column
+from ...common.schema.kinds import Missing
 from ...common.schema.toml import Draft
 
 _MOST_CATEGORIES: Final = 8

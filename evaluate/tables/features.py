@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ...common.outline import Outlined
-from ...common.schema.column import Column, Missing
+from ...common.schema.column import Column
+from ...common.schema.kinds import Missing
 from .table import Table
 
 _MOST_CATEGORIES: Final = 100

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.schema.column import ColumnKind
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
+from ...common.schema.kinds import ColumnKind
 from ...common.schema.table import TableSchema
 from .levels import SmoothCells
 from .marginals import ColumnMarginal

@@ -27,7 +27,8 @@ from PIL.PngImagePlugin import PngInfo
 from pyarrow import parquet
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.schema.column import Column, ColumnKind, Missing
+from dpntk.common.schema.column import Column
+from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
 from dpntk.common.sources.options import SourceOptions

@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...errors import SchemaError
-from ..column import LARGEST, Column, ColumnKind
+from ..column import Column
 from ..dates import DAY, seconds_of
+from ..dtypes import LARGEST
+from ..kinds import ColumnKind
 from .condition import (
     All,
     Among,

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SchemaError
-from ...schema.column import NUMBER, Column
+from ...schema.column import Column
+from ...schema.csv_format import CsvFormat
+from ...schema.dtypes import NUMBER
 from ...schema.encoding import MISSING
-from ...schema.table import CsvFormat
 from .decimals import with_points
 
 if TYPE_CHECKING:

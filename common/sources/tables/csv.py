@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...errors import DataError
-from ...schema.table import CsvFormat
+from ...schema.csv_format import CsvFormat
 from ..base import reading
 from ..paths import AnyPath
 from ..remote import RemotePath

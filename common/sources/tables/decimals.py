@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ...schema.table import COMMA, CsvFormat
+from ...schema.csv_format import COMMA, CsvFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...outline import Outlined
+from ...schema.csv_format import CsvFormat
 from ...schema.privacy_unit import PrivacyUnit
-from ...schema.table import CsvFormat, TableSchema
+from ...schema.table import TableSchema
 from ...text import counted
 from ..base import Batch, Source, regrouped
 from ..prefetch import read_ahead

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from ...console import notice
 from ...errors import DataError, SchemaError
-from ...schema.column import Column, ColumnKind, Missing
+from ...schema.column import Column
+from ...schema.csv_format import CsvFormat
 from ...schema.dates import DAY
 from ...schema.encoding import MISSING, UNLISTED, blocks_of
-from ...schema.table import CsvFormat, TableSchema
+from ...schema.kinds import ColumnKind, Missing
+from ...schema.table import TableSchema
 from ...text import counted
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead

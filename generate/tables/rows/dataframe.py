@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ....common.errors import GeneratorError
-from ....common.schema.column import Column, Missing
+from ....common.schema.column import Column
+from ....common.schema.kinds import Missing
 from ....common.schema.table import TableSchema
 
 if TYPE_CHECKING:

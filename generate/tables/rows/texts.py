@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....common.schema.column import Column
+from ....common.schema.csv_format import POINT, CsvFormat
 from ....common.schema.made import MadeColumn
-from ....common.schema.table import POINT, CsvFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa

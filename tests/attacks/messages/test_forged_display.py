@@ -22,8 +22,9 @@ from rich.console import Console
 from dpntk.common import console as printing
 from dpntk.common.cli.app import COMMANDS
 from dpntk.common.foreign import shown
-from dpntk.common.schema.column import Column, ColumnKind, Missing
+from dpntk.common.schema.column import Column
 from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
 from dpntk.embed import load_embedding

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError
-from dpntk.common.schema.table import CsvFormat
+from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.toml import Draft, read_draft
 from dpntk.common.sources import Batch, open_source
 from dpntk.common.sources.options import SourceOptions

@@ -12,9 +12,11 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import SchemaError
 from dpntk.common.ledger import Entry
-from dpntk.common.schema.column import Column, ColumnKind, Missing, Transform
+from dpntk.common.schema.column import Column
+from dpntk.common.schema.csv_format import CsvFormat
+from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.origin import Origin
-from dpntk.common.schema.table import CsvFormat, TableSchema
+from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft, read_schema
 from dpntk.embed.schema_inference import draft_schema
 

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from dpntk.common.features.joint import JointFeatures, parts_of
-from dpntk.common.schema.column import Column, ColumnKind, Missing
+from dpntk.common.schema.column import Column
+from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions

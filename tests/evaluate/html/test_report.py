@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from dpntk.common.foreign import shown
-from dpntk.common.schema.column import Column, ColumnKind, Transform
+from dpntk.common.schema.column import Column
 from dpntk.common.schema.dates import Unit
+from dpntk.common.schema.kinds import ColumnKind, Transform
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
 from dpntk.evaluate.html.tables import view_tables

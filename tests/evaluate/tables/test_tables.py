@@ -17,8 +17,9 @@ import pytest
 
 from dpntk.common.console import Advance
 from dpntk.common.errors import DataError, SchemaError
-from dpntk.common.schema.column import Column, ColumnKind, Missing
+from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import MISSING
+from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import Draft
 from dpntk.evaluate.tables.attacks import ATTACK, ATTACK_HIGH, ATTACK_LOW, METHODS

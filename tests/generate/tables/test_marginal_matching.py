@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from dpntk.common.schema.column import Column, ColumnKind
+from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
+from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.marginal_matching import (
     james_stein,

@@ -1,0 +1,45 @@
+"""How columns are stored, in Arrow's names, and which numbers that holds."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+import numpy as np
+
+DTYPES: Final = (
+    "string", "bool", "float32", "float64",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)  # fmt: skip
+"""How a column may be stored ("string" stands for all kinds of texts)."""
+DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")))
+"""How dates and times may be stored, if not as texts."""
+DURATION_DTYPES: Final = tuple(f"duration[{unit}]" for unit in ("s", "ms", "us", "ns"))
+"""How durations may be stored, if not as texts."""
+LARGEST: Final = 2.0**53
+"""Largest size of a number; up to here float64 holds every whole number."""
+_LARGEST_FLOAT32: Final = 3.4e38
+NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+"""How categories are written that are numbers; Arrow reads all of these."""
+
+
+def range_of_integers(dtype: str) -> tuple[int, int]:
+    """The smallest and the largest number of a type such as "uint8"."""
+    bits = int(dtype.lstrip("uint"))
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def number_of(text: str, dtype: str) -> float | None:
+    """The number that a category is, if its dtype holds it and Arrow reads it as one."""
+    if dtype in ("string", "bool") or not NUMBER.fullmatch(text):
+        return None
+    if "int" not in dtype:
+        number = float(text)
+        if dtype == "float32":
+            number = float(np.float32(number)) if abs(number) < _LARGEST_FLOAT32 else math.inf
+        return number if math.isfinite(number) else None
+    if not text.lstrip("-").isdigit():
+        return None
+    least, most = range_of_integers(dtype)
+    return int(text) if least <= int(text) <= most else None
