@@ -7,7 +7,7 @@ embedding and the release as JSON, and says what a generated table looks like.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Final
@@ -73,6 +73,29 @@ class TableSchema(Terse):
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.written] + list(self.left_out)
+        self._require_columns(names)
+        self._require_unit(names)
+        if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
+            raise SchemaError('left_out_origin is "declared" or "from-data"')
+        if not 2 <= self.bins <= 100:
+            raise SchemaError(f"{self.bins} bins: 2 to 100 are supported")
+        self._require_label()
+        if not self.features:
+            raise SchemaError("there is no column but the label")
+        if bool(self.spent) != bool(self.private_bounds):
+            raise SchemaError("bounds of private origin and what was spent on them go together")
+        if any(not column.kind.numeric for column in self.private_bounds):
+            raise SchemaError("categories are not found with differential privacy")
+        self._require_encodable()
+        if self.record_size > MOST_INPUTS:
+            raise SchemaError(
+                f"records have {self.record_size} values when encoded, at most {MOST_INPUTS} are "
+                "supported: leave columns with many categories out, or list fewer and name an other"
+            )
+        self._require_constraints()
+
+    def _require_columns(self, names: Sequence[str]) -> None:
+        """Check how many columns there are, their names, and the places of those made anew."""
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
@@ -85,33 +108,49 @@ class TableSchema(Terse):
             self.written[c.place : c.place + 1] != (c,) for c in self.made
         ):
             raise SchemaError("columns that are made anew: not in the order of their places")
-        self._require_unit(names)
-        if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
-            raise SchemaError('left_out_origin is "declared" or "from-data"')
-        if not 2 <= self.bins <= 100:
-            raise SchemaError(f"{self.bins} bins: 2 to 100 are supported")
-        if self.label is not None:
-            label = next((c for c in self.columns if c.name == self.label), None)
-            if label is None:
-                raise SchemaError(f"label {self.label!r}: there is no column of that name")
-            if label.kind.numeric:
-                raise SchemaError(
-                    f"label {self.label!r}: its column is {label.kind.value}, a label is "
-                    "categorical, ordinal or boolean"
-                )
-            if len(label.categories) < 2:
-                raise SchemaError(
-                    f"label {self.label!r}: one class tells nothing: list all categories that "
-                    "there could be, or leave the label out"
-                )
-            if label.missing is not Missing.REFUSED:
-                raise SchemaError(f"label {self.label!r}: a label cannot be missing")
-        if not self.features:
-            raise SchemaError("there is no column but the label")
-        if bool(self.spent) != bool(self.private_bounds):
-            raise SchemaError("bounds of private origin and what was spent on them go together")
-        if any(not column.kind.numeric for column in self.private_bounds):
-            raise SchemaError("categories are not found with differential privacy")
+
+    def _require_unit(self, names: Sequence[str]) -> None:
+        """Check that the column of the privacy unit is in no record, and what was spent."""
+        unit = self.privacy_unit
+        if unit is not None and unit.column not in names:
+            raise SchemaError(
+                f"privacy unit: the schema does not know column {unit.column!r}: name it in "
+                "left_out"
+            )
+        if unit is not None and unit.column in self.by_name:
+            raise SchemaError(
+                f"privacy unit: column {unit.column!r} tells whose a row is, so it is in no "
+                "record: name it in left_out and do not describe it"
+            )
+        protected = None if unit is None else unit.column
+        if any(entry.privacy_unit != protected for entry in self.spent):
+            raise SchemaError(
+                "the bounds were found for another privacy unit, and the two cannot be added up: "
+                "find them anew"
+            )
+
+    def _require_label(self) -> None:
+        """Check that the label is a column of at least two categories, none of them missing."""
+        if self.label is None:
+            return
+        label = self.label_column
+        if label is None:
+            raise SchemaError(f"label {self.label!r}: there is no column of that name")
+        if label.kind.numeric:
+            raise SchemaError(
+                f"label {self.label!r}: its column is {label.kind.value}, a label is "
+                "categorical, ordinal or boolean"
+            )
+        if len(label.categories) < 2:
+            raise SchemaError(
+                f"label {self.label!r}: one class tells nothing: list all categories that "
+                "there could be, or leave the label out"
+            )
+        if label.missing is not Missing.REFUSED:
+            raise SchemaError(f"label {self.label!r}: a label cannot be missing")
+
+    def _require_encodable(self) -> None:
+        """Check that a CSV file in the declared encoding can hold all texts of the schema."""
         for column in self.written:
             texts = (
                 (column.pattern,)
@@ -125,14 +164,11 @@ class TableSchema(Terse):
                     f"column {column.name!r}: {self.csv.encoding} cannot write its name or one of "
                     "its categories: choose another encoding"
                 ) from error
-        if self.record_size > MOST_INPUTS:
-            raise SchemaError(
-                f"records have {self.record_size} values when encoded, at most {MOST_INPUTS} are "
-                "supported: leave columns with many categories out, or list fewer and name an other"
-            )
-        if len(self.constraints) > MOST_CONSTRAINTS or len(set(self.constraints)) < len(
-            self.constraints
-        ):
+
+    def _require_constraints(self) -> None:
+        """Check that there are not too many constraints, and that some row keeps all of them."""
+        repeated = len(set(self.constraints)) < len(self.constraints)
+        if len(self.constraints) > MOST_CONSTRAINTS or repeated:
             raise SchemaError(f"constraints: {MOST_CONSTRAINTS} at most, and none of them twice")
         if not can_hold_together(self.rules, self.by_name):
             raise SchemaError("constraints: no row between the bounds keeps all of them")
@@ -230,26 +266,6 @@ class TableSchema(Terse):
             left_out=(*self.left_out, unit.column),
             privacy_unit=unit,
         )
-
-    def _require_unit(self, names: Iterable[str]) -> None:
-        """Check that the column of the privacy unit is in no record, and what was spent."""
-        unit = self.privacy_unit
-        if unit is not None and unit.column not in names:
-            raise SchemaError(
-                f"privacy unit: the schema does not know column {unit.column!r}: name it in "
-                "left_out"
-            )
-        if unit is not None and unit.column in self.by_name:
-            raise SchemaError(
-                f"privacy unit: column {unit.column!r} tells whose a row is, so it is in no "
-                "record: name it in left_out and do not describe it"
-            )
-        protected = None if unit is None else unit.column
-        if any(entry.privacy_unit != protected for entry in self.spent):
-            raise SchemaError(
-                "the bounds were found for another privacy unit, and the two cannot be added up: "
-                "find them anew"
-            )
 
     @property
     def private_bounds(self) -> tuple[Column, ...]:

@@ -200,51 +200,44 @@ class Draft:
         lines = [f"{SCHEMA_BEGINS} See docs/guide/tables.md.", ""]
         if schema.label is not None:
             lines.append(f"label = {_toml(schema.label)}")
-        lines += [
-            f"left_out = {_toml(list(schema.left_out))}",
-        ]
+        lines.append(f"left_out = {_toml(list(schema.left_out))}")
         if not self.left_out_confirmed:
             lines.append("left_out_confirmed = false  # which these are, the data decided")
         elif schema.left_out_origin is not Origin.DECLARED:
             lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
         if schema.constraints:
             lines.append(f"constraints = {_toml(list(schema.constraints))}")
-        lines += [
-            f"bins = {schema.bins}",
-            "",
-            "[csv]",
-        ]
-        lines += [f"{name} = {_toml(value)}" for name, value in schema.csv.to_json().items()]
+        lines += [f"bins = {schema.bins}", "", "[csv]", *_entries(schema.csv.to_json())]
         for column in schema.written:
-            lines += ["", "[[columns]]"]
-            if isinstance(column, MadeColumn):
-                lines += [f"{name} = {_toml(value)}" for name, value in column.to_json().items()]
-                continue
-            if column.name in self.unconfirmed:
-                private = column.name in self.private or column.origin is Origin.PRIVATE
-                bounds = "" if private else ", bounds"
-                what = f"scale{bounds}" if column.kind.numeric else "categories"
-                lines.append(
-                    f"confirmed = false  # kind, type, {what} and whether values are missing were "
-                    "looked up in the data"
-                )
-            unsaid = {"origin"} if column.origin is Origin.DECLARED else set()
-            if column.name in self.private:
-                lines.append('bounds = "private"')
-                unsaid |= {"lower", "upper"}
-            lines += [
-                f"{name} = {_toml(value)}"
-                for name, value in column.to_json().items()
-                if name not in unsaid
-            ]
+            lines += ["", "[[columns]]", *self._lines_of(column)]
         if schema.privacy_unit is not None:
             lines += ["", "[privacy_unit]  # whose rows are protected together"]
-            unit = schema.privacy_unit.to_json()
-            lines += [f"{name} = {_toml(value)}" for name, value in unit.items()]
+            lines += _entries(schema.privacy_unit.to_json())
         for entry in schema.spent:
             lines += ["", "[[spent]]  # on the bounds of private origin; never remove this"]
-            lines += [f"{name} = {_toml(value)}" for name, value in entry.to_json().items()]
+            lines += _entries(entry.to_json())
         return "\n".join(lines) + "\n"
+
+    def _lines_of(self, column: Column | MadeColumn) -> list[str]:
+        """What the file says of a column."""
+        if isinstance(column, MadeColumn):
+            return _entries(column.to_json())
+        lines, unsaid = [], set()
+        if column.name in self.unconfirmed:
+            private = column.name in self.private or column.origin is Origin.PRIVATE
+            bounds = "" if private else ", bounds"
+            what = f"scale{bounds}" if column.kind.numeric else "categories"
+            lines.append(
+                f"confirmed = false  # kind, type, {what} and whether values are missing were "
+                "looked up in the data"
+            )
+        if column.origin is Origin.DECLARED:
+            unsaid.add("origin")
+        if column.name in self.private:
+            lines.append('bounds = "private"')
+            unsaid |= {"lower", "upper"}
+        said = column.to_json()
+        return lines + _entries({name: said[name] for name in said if name not in unsaid})
 
     @classmethod
     def from_toml(cls, text: str, where: str) -> Draft:
@@ -408,6 +401,11 @@ def _advice(where: str, in_file: str, held: str) -> str:
     if where == _HELD:
         return f"{held}; or settled(accept_from_data=True), {_AS_SAID}"
     return f"{in_file}; or --accept-from-data, {_AS_SAID}"
+
+
+def _entries(values: Mapping[str, Any]) -> list[str]:
+    """A line for each entry of a table of TOML."""
+    return [f"{name} = {_toml(value)}" for name, value in values.items()]
 
 
 def _toml(value: str | float | list[str]) -> str:
