@@ -2,9 +2,10 @@
 
 from ..common.ledger import PrivacyBudget
 from ..common.schema.column import Column
+from ..common.schema.draft import Draft
 from ..common.schema.privacy_unit import PrivacyUnit
 from ..common.schema.table import TableSchema
-from ..common.schema.toml import Draft, read_schema, save_schema
+from ..common.schema.toml import read_schema, save_schema
 from ..common.sources import SourceOptions
 from .feature_options import FeatureOptions
 from .from_torch import tangent_features_of

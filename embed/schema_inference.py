@@ -11,9 +11,9 @@ from ..common.console import notice
 from ..common.errors import DataError, SchemaError
 from ..common.schema.column import Column
 from ..common.schema.csv_format import CsvFormat
+from ..common.schema.draft import Draft
 from ..common.schema.dtypes import DTYPES
 from ..common.schema.table import TableSchema
-from ..common.schema.toml import Draft
 from ..common.sources.parquet import opened, read_rows, reading_parquet
 from ..common.sources.paths import AnyPath, located
 from ..common.sources.tables.csv import is_csv, read_csv, read_header

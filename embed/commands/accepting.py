@@ -7,8 +7,8 @@ from typing import Final
 from ...common.cli.prompts import confirmed
 from ...common.console import TextTable, show
 from ...common.schema.column import Column
+from ...common.schema.draft import Draft
 from ...common.schema.kinds import Missing
-from ...common.schema.toml import Draft
 
 _MOST_CATEGORIES: Final = 8
 _LONGEST: Final = 60

@@ -9,7 +9,8 @@ import click
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option, schema_option
 from ...common.console import console, warning
-from ...common.schema.toml import SCHEMA_BEGINS, read_draft
+from ...common.schema.draft import SCHEMA_BEGINS
+from ...common.schema.toml import read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ...common.text import promised, typed
 from ..publishing.parameters import ClassCounts, PrivacyParameters

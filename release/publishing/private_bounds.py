@@ -14,8 +14,8 @@ from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map, bounds_from
 from ...common.features.cells import MOST_CELLS
 from ...common.features.marginals import MarginalFeatures
+from ...common.schema.draft import Draft
 from ...common.schema.private_bounds import approx_bounds_schema
-from ...common.schema.toml import Draft
 from ...common.storage.atomic import followed
 from ...common.storage.locks import locked
 from ...embed.sums.file import load_embedding, require_embedding

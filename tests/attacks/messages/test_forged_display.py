@@ -23,10 +23,10 @@ from dpntk.common import console as printing
 from dpntk.common.cli.app import COMMANDS
 from dpntk.common.foreign import shown
 from dpntk.common.schema.column import Column
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft
 from dpntk.embed import load_embedding
 from dpntk.embed.sums.file import write_embedding
 from dpntk.evaluate.images.classifiers import CLASSIFIERS

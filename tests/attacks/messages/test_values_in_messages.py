@@ -18,7 +18,8 @@ from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.toml import Draft, read_draft
+from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.toml import read_draft
 from dpntk.common.sources import Batch, open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding

@@ -18,9 +18,9 @@ from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.dates import DateFormat, Unit
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.schema_inference import draft_schema
 from dpntk.generate.tables.sampling import to_table

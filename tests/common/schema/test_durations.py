@@ -16,10 +16,10 @@ from pyarrow import parquet
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.durations import LONGEST, DurationFormat, seconds_of_duration
 from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.schema_inference import draft_schema
 from dpntk.generate.tables.rows.texts import texts_of

@@ -11,9 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import SchemaError
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.made import MadeColumn
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.generate.tables.export import write_rows
 from dpntk.generate.tables.sampling import to_table

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from dpntk.common.errors import SchemaError
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.private_bounds import with_private_bounds
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.schema_inference import draft_schema
 from dpntk.generate.tables.export import write_csv

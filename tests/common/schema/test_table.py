@@ -14,10 +14,11 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.ledger import Entry
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft, read_schema
+from dpntk.common.schema.toml import read_schema
 from dpntk.embed.schema_inference import draft_schema
 
 AGE = Column("age", ColumnKind.INTEGER, "int64", 0, 12)

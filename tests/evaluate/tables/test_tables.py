@@ -18,10 +18,10 @@ import pytest
 from dpntk.common.console import Advance
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.column import Column
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft
 from dpntk.evaluate.tables.attacks import ATTACK, ATTACK_HIGH, ATTACK_LOW, METHODS
 from dpntk.evaluate.tables.baselines import (
     INDEPENDENT,

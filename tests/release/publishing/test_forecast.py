@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpntk.common.features.joint import parts_of
-from dpntk.common.schema.toml import Draft
+from dpntk.common.schema.draft import Draft
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid

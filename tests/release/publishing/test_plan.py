@@ -11,7 +11,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.ntk.map import TangentFeatures
-from dpntk.common.schema.toml import Draft
+from dpntk.common.schema.draft import Draft
 from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.release import PrivacyParameters

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.schema.column import Column
+from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.rules.language import parse_condition
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import Draft
 
 COLUMNS = (
     Column("age", ColumnKind.INTEGER, "int64", 0, 99),

@@ -1,0 +1,342 @@
+"""The schema of a table while its owner works on it: what is said, and what is not confirmed yet.
+
+`dpntk schema` drafts one from the data; what it has looked up there the owner has to confirm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any, Final
+
+from ..errors import SchemaError
+from ..ledger import Entry
+from ..storage.plain import parse_toml
+from ..text import some_of
+from .column import MOST_DECIMALS, Column
+from .dtypes import DTYPES, LARGEST
+from .kinds import ColumnKind, Transform
+from .made import MadeColumn
+from .origin import Origin
+from .privacy_unit import PrivacyUnit
+from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bounds
+from .table import TableSchema
+
+SCHEMA_BEGINS: Final = "# What is publicly known of a table."
+"""Beginning of what dpntk writes; a file that an owner has written may do without."""
+_HELD: Final = "draft"
+"""What messages call one that is in no file."""
+_AS_SAID: Final = "and the release will say that they are outside its guarantee"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema as a file says it: some of it may still have to be confirmed by the owner.
+
+    Attributes:
+        stated: what the file says, also where nobody has confirmed it.
+        unconfirmed: names of the columns of which all but the name was looked up in the data and
+            has not been confirmed; of those in `private`, and those whose bounds were found with
+            differential privacy, all but name and bounds.
+        private: names of the columns whose bounds are to be found with differential privacy; in
+            `stated` they have the widest ones.
+        left_out_confirmed: whether the owner stands by which columns are left out.
+    """
+
+    stated: TableSchema
+    unconfirmed: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    left_out_confirmed: bool = True
+
+    @property
+    def schema(self) -> TableSchema:
+        """What the file says, marked as looked up in the data where nobody has confirmed it."""
+        columns = tuple(
+            _from_data(column) if column.name in self.unconfirmed else column
+            for column in self.stated.columns
+        )
+        chosen = self.stated.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
+        return replace(self.stated, columns=columns, left_out_origin=chosen)
+
+    def confirm(self, *columns: Column | str) -> Draft:
+        """The draft with what its owner stands by.
+
+        Args:
+            columns: each a column as it is publicly known, which replaces the drafted one of its
+                name; or the name of one that is publicly known as it was drafted, or that is left
+                out whatever is in it.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
+        known = {column.name: _declared(column) for column in columns if isinstance(column, Column)}
+        names = {column if isinstance(column, str) else column.name for column in columns}
+        drafted = {column.name for column in self.stated.columns}
+        for name in names - drafted:
+            if name in known or name not in self.stated.left_out:
+                raise SchemaError(f"confirm: the draft has no column {name!r}")
+        described = tuple(known.get(column.name, column) for column in self.stated.columns)
+        return Draft(
+            replace(self.stated, columns=described),
+            tuple(name for name in self.unconfirmed if name not in names),
+            tuple(name for name in self.private if name not in known),
+            self.left_out_confirmed or names.issuperset(self.stated.left_out),
+        )
+
+    def with_unit(self, unit: PrivacyUnit) -> Draft:
+        """The draft with rows that are protected together; nothing is said of their column.
+
+        Raises:
+            SchemaError: see `TableSchema.with_unit`.
+        """
+        return replace(
+            self,
+            stated=self.stated.with_unit(unit),
+            unconfirmed=tuple(name for name in self.unconfirmed if name != unit.column),
+            private=tuple(name for name in self.private if name != unit.column),
+        )
+
+    def settled(self, where: str = _HELD, *, accept_from_data: bool = False) -> TableSchema:
+        """The schema to work with.
+
+        Args:
+            where: the file, for the message; a draft in Python if not given.
+            accept_from_data: keep what was looked up as it is: it is marked as from the data, and
+                every release says that it is outside the guarantee.
+
+        Raises:
+            SchemaError: something is unconfirmed and that is not accepted.
+        """
+        if self.private:
+            raise SchemaError(
+                f"{where}: bounds of {some_of(self.private)} are private: find them first, with "
+                "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds' and 'dpntk bounds', or "
+                "declare them"
+            )
+        if not accept_from_data:
+            self._require_confirmed(where, self.unconfirmed)
+            if not self.left_out_confirmed:
+                in_file = (
+                    "name in left_out those that you leave out whatever is in them and remove "
+                    "'left_out_confirmed = false'"
+                )
+                held = (
+                    f"if you leave {some_of(self.stated.left_out)} out whatever is in them, "
+                    "draft.confirm(*draft.schema.left_out)"
+                )
+                raise SchemaError(
+                    f"{where}: not confirmed: the data decided which columns are left out: "
+                    f"{_advice(where, in_file, held)}"
+                )
+        return self.schema
+
+    def approx_bounds_schema(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
+        """The schema under which magnitudes of the columns in `private` are counted.
+
+        Their kinds and types shape what is counted, so they have to be settled.
+
+        Args:
+            where: the file, for the message.
+            accept_from_data: see `settled`; what was looked up stays unconfirmed in the draft.
+
+        Raises:
+            SchemaError: there is no such column, or one is unconfirmed and that is not accepted.
+        """
+        if not accept_from_data:
+            self._require_confirmed(
+                where, tuple(name for name in self.private if name in self.unconfirmed)
+            )
+        return approx_bounds_schema(self.stated, self.private)
+
+    def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
+        if unconfirmed:
+            in_file = (
+                "replace what was looked up in the data by what is publicly known and remove "
+                "'confirmed = false'"
+            )
+            held = (
+                "draft.confirm() them: columns as they are publicly known, or the names of those "
+                "that are so as they were looked up"
+            )
+            raise SchemaError(
+                f"{where}: not confirmed: {some_of(unconfirmed)}: {_advice(where, in_file, held)}"
+            )
+
+    def with_bounds(
+        self, bounds: Mapping[str, tuple[float, float]], spent: tuple[Entry, ...]
+    ) -> Draft:
+        """The draft with bounds that were found with differential privacy.
+
+        Columns in `private` of which none were found stay there.
+
+        Args:
+            bounds: of columns in `private`.
+            spent: the releases by which they were found, and earlier ones from the same records.
+        """
+        columns = tuple(
+            with_private_bounds(column, bounds[column.name]) if column.name in bounds else column
+            for column in self.stated.columns
+        )
+        known = {entry.release_id for entry in self.stated.spent}
+        spent = (*self.stated.spent, *(e for e in spent if e.release_id not in known))
+        left = tuple(name for name in self.private if name not in bounds)
+        schema = replace(self.stated, columns=columns, spent=spent)
+        return replace(self, stated=schema, private=left)
+
+    def to_toml(self) -> str:
+        """The text of a `schema.toml` that `from_toml` reads back."""
+        schema = self.stated
+        lines = [f"{SCHEMA_BEGINS} See docs/guide/tables.md.", ""]
+        if schema.label is not None:
+            lines.append(f"label = {_toml(schema.label)}")
+        lines.append(f"left_out = {_toml(list(schema.left_out))}")
+        if not self.left_out_confirmed:
+            lines.append("left_out_confirmed = false  # which these are, the data decided")
+        elif schema.left_out_origin is not Origin.DECLARED:
+            lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
+        if schema.constraints:
+            lines.append(f"constraints = {_toml(list(schema.constraints))}")
+        lines += [f"bins = {schema.bins}", "", "[csv]", *_entries(schema.csv.to_json())]
+        for column in schema.written:
+            lines += ["", "[[columns]]", *self._lines_of(column)]
+        if schema.privacy_unit is not None:
+            lines += ["", "[privacy_unit]  # whose rows are protected together"]
+            lines += _entries(schema.privacy_unit.to_json())
+        for entry in schema.spent:
+            lines += ["", "[[spent]]  # on the bounds of private origin; never remove this"]
+            lines += _entries(entry.to_json())
+        return "\n".join(lines) + "\n"
+
+    def _lines_of(self, column: Column | MadeColumn) -> list[str]:
+        """What the file says of a column."""
+        if isinstance(column, MadeColumn):
+            return _entries(column.to_json())
+        lines, unsaid = [], set()
+        if column.name in self.unconfirmed:
+            private = column.name in self.private or column.origin is Origin.PRIVATE
+            bounds = "" if private else ", bounds"
+            what = f"scale{bounds}" if column.kind.numeric else "categories"
+            lines.append(
+                f"confirmed = false  # kind, type, {what} and whether values are missing were "
+                "looked up in the data"
+            )
+        if column.origin is Origin.DECLARED:
+            unsaid.add("origin")
+        if column.name in self.private:
+            lines.append('bounds = "private"')
+            unsaid |= {"lower", "upper"}
+        said = column.to_json()
+        return lines + _entries({name: said[name] for name in said if name not in unsaid})
+
+    @classmethod
+    def from_toml(cls, text: str, where: str) -> Draft:
+        """Read the text of a `schema.toml`.
+
+        Args:
+            text: of the file.
+            where: the file, for the message.
+
+        Raises:
+            SchemaError: it is not TOML, or not a schema.
+        """
+        try:
+            document = parse_toml(text)
+        except ValueError as error:
+            raise SchemaError(f"{where}: not TOML for a schema: {error}") from error
+        unconfirmed, private = [], []
+        left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
+        columns = document.get("columns")
+        for column in columns if isinstance(columns, list) else ():
+            if not isinstance(column, dict):
+                continue
+            if not _confirmed(column, "confirmed", where):
+                unconfirmed.append(column.get("name", ""))
+            bounds = column.pop("bounds", None)
+            if bounds is not None:
+                _require_private(bounds, column, where)
+                private.append(column.get("name", ""))
+            for bound in ("lower", "upper"):
+                value = column.get(bound)
+                if isinstance(value, date | datetime):  # TOML has dates of its own
+                    column[bound] = value.isoformat()
+                elif type(value) is int and column.get("kind") == ColumnKind.CONTINUOUS.value:
+                    column[bound] = float(value)  # a person writes 0 for 0.0
+        try:
+            schema = TableSchema.of_entries(document)
+            return cls(schema, tuple(unconfirmed), tuple(private), left_out_confirmed)
+        except SchemaError as error:
+            raise SchemaError(f"{where}: {error}", error.value) from error
+
+
+def _confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
+    """Take out of some entries whether the owner stands by them; so it is if nothing is said."""
+    confirmed = entries.pop(name, True)
+    if not isinstance(confirmed, bool):
+        raise SchemaError(f"{where}: {name} is true or false")
+    return confirmed
+
+
+def _from_data(column: Column) -> Column:
+    """A column that was looked up in the data; bounds found with privacy remain what they are."""
+    if column.origin is Origin.PRIVATE:
+        return replace(column, kind_origin=Origin.FROM_DATA)
+    return replace(column, origin=Origin.FROM_DATA)
+
+
+def _declared(column: Column) -> Column:
+    """A column that the owner stands by, wherever he has it from."""
+    looked_up = column.origin is Origin.FROM_DATA
+    return replace(
+        column,
+        origin=Origin.DECLARED if looked_up else column.origin,
+        kind_origin=Origin.DECLARED,
+    )
+
+
+def _require_private(bounds: object, column: dict[str, object], where: str) -> None:
+    """Give a column that is marked `bounds = "private"` the widest bounds."""
+    at = f"{where}: column {column.get('name')!r}"
+    if bounds != "private":
+        raise SchemaError(f'{at}: bounds = "private", or lower and upper')
+    if "lower" in column or "upper" in column:
+        raise SchemaError(f'{at}: bounds = "private" leaves no room for lower and upper')
+    try:
+        kind = ColumnKind(column.get("kind"))
+        transform = Transform(column.get("transform", "none"))
+    except ValueError:
+        return  # which the schema will complain of
+    if not kind.numeric or kind.timed:
+        raise SchemaError(
+            f'{at}: columns with bounds = "private" are numeric, and no dates or times'
+        )
+    dtype = column.get("dtype")
+    if isinstance(dtype, str) and dtype in DTYPES:
+        step, decimals = column.get("step"), column.get("decimals")
+        if not isinstance(step, float | int | None) or not isinstance(decimals, int | None):
+            return  # likewise
+        if not 0 < (1 if step is None else step) <= LARGEST:
+            return
+        if not 0 <= (decimals or 0) <= MOST_DECIMALS:
+            return
+        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
+
+
+def _advice(where: str, in_file: str, held: str) -> str:
+    """What to do about what is not confirmed, in a file or in Python."""
+    if where == _HELD:
+        return f"{held}; or settled(accept_from_data=True), {_AS_SAID}"
+    return f"{in_file}; or --accept-from-data, {_AS_SAID}"
+
+
+def _entries(values: Mapping[str, Any]) -> list[str]:
+    """A line for each entry of a table of TOML."""
+    return [f"{name} = {_toml(value)}" for name, value in values.items()]
+
+
+def _toml(value: str | float | list[str]) -> str:
+    """A value as TOML writes it: texts and lists of them as in JSON."""
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
