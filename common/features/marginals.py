@@ -90,65 +90,80 @@ class MarginalFeatures:
     by_level_length: float | None = None
 
     def __post_init__(self) -> None:
-        wrong = SchemaError("feature map: marginals of columns that a record does not have")
-        if not self.columns or self.levels != LEVELS or not 0 < self.record_size <= _LARGEST:
-            raise wrong
+        if not (
+            self.columns
+            and self.levels == LEVELS
+            and 0 < self.record_size <= _LARGEST
+            and self._groups_are_of_columns()
+            and self._cells_are_in_records()
+            and self.dimension <= _LARGEST
+            and self._levels_are_of_columns()
+            and self._lengths_fit()
+        ):
+            raise SchemaError("feature map: marginals of columns that a record does not have")
+
+    def _groups_are_of_columns(self) -> bool:
+        """Whether no group is there twice, and each is of two or three of the columns."""
         several = (*self.coarse, *self.groups)
-        sides = [side for group in several for side in group.sides]
-        if any(len(set(kind)) < len(kind) for kind in (self.coarse, self.groups)):
-            raise wrong
-        if not all(side.cells for group in self.coarse for side in group.sides):
-            raise wrong
-        for side in sides:
-            if side.cells and side.unmerged not in self.columns:
-                raise wrong
-            firsts = side.merged
-            if firsts and not (firsts[0] == 0 and firsts[-1] < side.cells):
-                raise wrong
-            if any(before >= after for before, after in itertools.pairwise(firsts)):
-                raise wrong
-        if any(column.merged for column in self.columns):
-            raise wrong
-        if not all(len(set(group.sides)) == len(group.sides) in _SIDES for group in several):
-            raise wrong
-        for column in (*self.columns, *sides):
-            if column.start < 0 or column.count < 1 or not 0 <= column.cells <= MOST_CELLS:
-                raise wrong
-            if column.start + column.count > self.record_size or column.cells == 1:
-                raise wrong
-            if not -1 <= column.missing < self.record_size:
-                raise wrong
-            if column.count != 1 and column.cells:
-                raise wrong
-            if column.missing >= 0 and not column.cells:
-                raise wrong
-        if self.dimension > _LARGEST:
-            raise wrong
+        return (
+            all(len(set(kind)) == len(kind) for kind in (self.coarse, self.groups))
+            and all(side.cells for group in self.coarse for side in group.sides)
+            and all(len(set(group.sides)) == len(group.sides) in _SIDES for group in several)
+            and all(self._is_side(side) for group in several for side in group.sides)
+        )
+
+    def _is_side(self, side: MarginalColumn) -> bool:
+        """Whether a number in a group is one of the columns, its merged cells in order."""
+        firsts = side.merged
+        return (
+            (not side.cells or side.unmerged in self.columns)
+            and (not firsts or (firsts[0] == 0 and firsts[-1] < side.cells))
+            and all(before < after for before, after in itertools.pairwise(firsts))
+        )
+
+    def _cells_are_in_records(self) -> bool:
+        """Whether each cell can be read off in a record, and only groups have merged ones."""
+        sides = (side for group in (*self.coarse, *self.groups) for side in group.sides)
+        return not any(column.merged for column in self.columns) and all(
+            column.start >= 0
+            and column.count >= 1
+            and column.start + column.count <= self.record_size
+            and 0 <= column.cells <= MOST_CELLS
+            and column.cells != 1
+            and (column.count == 1 or not column.cells)
+            and -1 <= column.missing < self.record_size
+            and (column.missing < 0 or column.cells > 0)
+            for column in (*self.columns, *sides)
+        )
+
+    def _levels_are_of_columns(self) -> bool:
+        """Whether columns by level are numbers among the columns, in their order."""
         by_start = {column.start: column for column in self.columns if column.cells}
         starts = [column.start for column in self.by_level]
-        if starts != [start for start in by_start if start in starts]:
-            raise wrong
-        for column in self.by_level:
-            bins = column.count - 1
-            if bins < _PAIR or column.start + column.count > self.record_size:
-                raise wrong
-            if column != by_start[column.start].by_level(bins):
-                raise wrong
+        return starts == [start for start in by_start if start in starts] and all(
+            column.count > _PAIR
+            and column.start + column.count <= self.record_size
+            and column == by_start[column.start].by_level(column.count - 1)
+            for column in self.by_level
+        )
+
+    def _lengths_fit(self) -> bool:
+        """Whether parts have lengths where there are such parts, and leave some to the columns."""
         lengths = [self.group_length, self.coarse_length, self.by_level_length]
         kinds = [self.groups, self.coarse, self.by_level]
-        for kind, length in zip(kinds, lengths, strict=True):
-            if length is not None and not (kind and 0 < length < 1):
-                raise wrong
         if self.group_length is None and lengths != [None, None, None]:
-            raise wrong
-        if self.coarse and self.coarse_length is None:
-            raise wrong
-        if self.by_level and (self.by_level_length is None) != self.undecided:
-            raise wrong
-        if self._of_several >= 1:
-            raise wrong
+            return False
         if self.undecided and (not self.groups or self.group_length is not None):
-            raise wrong
+            return False
+        return (
+            all(
+                length is None or (kind and 0 < length < 1)
+                for kind, length in zip(kinds, lengths, strict=True)
+            )
+            and not (self.coarse and self.coarse_length is None)
+            and not (self.by_level and (self.by_level_length is None) != self.undecided)
+            and self._of_several < 1
+        )
 
     @classmethod
     def of(
