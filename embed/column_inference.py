@@ -105,38 +105,47 @@ class SeenColumn(Outlined):
         if self.durations.formats and self.dtype in (None, "string", *DURATION_DTYPES):
             stored = self.dtype in DURATION_DTYPES
             self.durations.look_at((column if stored else texts).filter(there))
-        if not self.numeric:
-            return
+        if self.numeric:
+            self._look_at_numbers(texts.filter(there))
+
+    def _look_at_numbers(self, texts: pa.StringArray) -> None:
+        """Take note of some more values that may be numbers, in the texts that stand for them."""
+        import pyarrow
+
         try:
-            known = texts.filter(there)
-            if self.dtype is None:
-                known = with_points(known, self.form)
-            known = known.cast(pyarrow.float64())
+            known = with_points(texts, self.form) if self.dtype is None else texts
+            numbers = known.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
         except pyarrow.ArrowInvalid:
             self.numeric = False
             return
-        numbers = known.to_numpy(zero_copy_only=False)
         self.missing = self.missing or bool(np.isnan(numbers).any())
         numbers = numbers[np.isfinite(numbers)]
         if len(numbers):
-            self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
-            self.lower = min(self.lower, float(numbers.min()))
-            self.upper = max(self.upper, float(numbers.max()))
-            self.total += float(numbers.sum())
-            self.magnitude += float(np.abs(numbers).sum())
-            self.count += len(numbers)
-            if self.different is not None:
-                self.different = _if_different(np.concatenate([self.different, numbers]))
-            if self.whole and max(-self.lower, self.upper) <= LARGEST:
-                self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
-            while (
-                self.decimals <= _MOST_DECIMALS
-                and (np.round(numbers, self.decimals) != numbers).any()
-            ):
-                self.decimals += 1
-            if self.decimals <= _MOST_DECIMALS and self._are_exact(_MOST_DECIMALS):
-                units = np.rint(numbers * _ONE).astype(np.int64)
-                self.fraction = int(np.gcd.reduce(units, initial=self.fraction or _ONE))
+            self._note_sizes(numbers)
+            self._note_steps(numbers)
+
+    def _note_sizes(self, numbers: NDArray[np.float64]) -> None:
+        """Take note of how large some finite numbers are, and whether any two are the same."""
+        self.lower = min(self.lower, float(numbers.min()))
+        self.upper = max(self.upper, float(numbers.max()))
+        self.total += float(numbers.sum())
+        self.magnitude += float(np.abs(numbers).sum())
+        self.count += len(numbers)
+        if self.different is not None:
+            self.different = _if_different(np.concatenate([self.different, numbers]))
+
+    def _note_steps(self, numbers: NDArray[np.float64]) -> None:
+        """Take note of what some finite numbers are multiples of; their sizes are noted already."""
+        self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
+        if self.whole and max(-self.lower, self.upper) <= LARGEST:
+            self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
+        while (
+            self.decimals <= _MOST_DECIMALS and (np.round(numbers, self.decimals) != numbers).any()
+        ):
+            self.decimals += 1
+        if self.decimals <= _MOST_DECIMALS and self._are_exact(_MOST_DECIMALS):
+            units = np.rint(numbers * _ONE).astype(np.int64)
+            self.fraction = int(np.gcd.reduce(units, initial=self.fraction or _ONE))
 
     @property
     def looks_numeric(self) -> bool:
@@ -179,23 +188,31 @@ class SeenColumn(Outlined):
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
         if not self.numeric and _MANY < len(self.values) > self.texts / 2:
             listed = False  # names, dates, or numbers with a comma: most rows have one of their own
-        missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
         if (not self.numeric or few) and listed:
-            stored, texts = self._categories()
-            categories = tuple(sorted(texts, key=_as_people_sort))
-            kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
-            if stored == "bool":
-                categories = ("false", "true")
-                kind = ColumnKind.BOOLEAN
-            if is_label and 2 < len(categories) > self.texts / _ROWS_OF_A_CLASS:
-                notice(
-                    f"{name}: {counted(len(categories), 'class', 'classes')} for "
-                    f"{counted(self.texts, 'row')}: rare ones will be noise; a coarser label has "
-                    "fewer"
-                )
-            return Column(name, kind, stored, categories=categories, missing=missing)
+            return self._with_categories(name, is_label)
         if not self.numeric or not self.lower < self.upper:
             return None
+        return self._with_bounds(name)
+
+    def _with_categories(self, name: str, is_label: bool) -> Column:
+        """The column, as one of the categories that were seen."""
+        stored, texts = self._categories()
+        categories = tuple(sorted(texts, key=_as_people_sort))
+        kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
+        if stored == "bool":
+            categories = ("false", "true")
+            kind = ColumnKind.BOOLEAN
+        if is_label and 2 < len(categories) > self.texts / _ROWS_OF_A_CLASS:
+            notice(
+                f"{name}: {counted(len(categories), 'class', 'classes')} for "
+                f"{counted(self.texts, 'row')}: rare ones will be noise; a coarser label has "
+                "fewer"
+            )
+        missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
+        return Column(name, kind, stored, categories=categories, missing=missing)
+
+    def _with_bounds(self, name: str) -> Column:
+        """The column, as one of numbers between the bounds that were seen."""
         if self.whole and self.different is not None and _MANY < len(self.different) == self.texts:
             notice(
                 f"{name}: every row has another number: if it is an identifier, name it in "

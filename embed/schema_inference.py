@@ -60,6 +60,37 @@ def draft_schema(
         SchemaError: there is no such label, or nothing that a schema can describe.
     """
     chosen = None if columns is None else {*columns, *filter(None, [label])}
+    where, seen, unread = _seen_in(data, form, split, chosen)
+    if label is not None and label not in seen:
+        raise SchemaError(f"--label {label}: {where} has no such column", ", ".join(seen))
+    for name in sorted((chosen or set()) - set(seen)):
+        raise SchemaError(f"--columns {name}: {where} has no such column", ", ".join(seen))
+    described, unfit = _described(where, seen, label)
+    found = tuple(column for column in described.values() if column is not None)
+    if label is not None:
+        _require_label(label, described[label], seen[label])
+    for reason, names in unfit.items():
+        notice(f"left out, because {reason}: {', '.join(names)}")
+    _say_how_missing_is_written([seen[column.name] for column in found], form)
+    if not found:
+        raise SchemaError(
+            f"{where}: no column has numbers, dates, durations, or texts that are few"
+        )
+    left_out = tuple(name for name, column in described.items() if column is None)
+    schema = TableSchema(found, label, (*left_out, *unread), csv=form)
+    unconfirmed = tuple(column.name for column in found)
+    return Draft(schema, unconfirmed, left_out_confirmed=not left_out)
+
+
+def _seen_in(
+    data: Path | str | Frame, form: CsvFormat, split: str, chosen: set[str] | None
+) -> tuple[str, dict[str, SeenColumn], tuple[str, ...]]:
+    """Look at all values of a table.
+
+    Returns:
+        What messages call the table, what was seen of its columns by their names, and the names of
+        those that were not read.
+    """
     seen: dict[str, SeenColumn] = {}
     unread: dict[str, None] = {}
     if isinstance(data, (str, Path)):
@@ -80,12 +111,20 @@ def draft_schema(
             "data must be the path of a table, or a table in memory, such as a DataFrame, not of "
             f"type {type(data).__name__}"
         )
-    if label is not None and label not in seen:
-        raise SchemaError(f"--label {label}: {where} has no such column", ", ".join(seen))
-    for name in sorted((chosen or set()) - set(seen)):
-        raise SchemaError(f"--columns {name}: {where} has no such column", ", ".join(seen))
+    return where, seen, tuple(unread)
+
+
+def _described(
+    where: str, seen: Mapping[str, SeenColumn], label: str | None
+) -> tuple[dict[str, Column | None], dict[str, list[str]]]:
+    """Say of each column what it looks like.
+
+    Returns:
+        The columns by their names, None for those to leave out; and why they are left out, where
+        nothing was said of it yet: each reason with the names that it holds for.
+    """
     described: dict[str, Column | None] = {}
-    told: list[str] = []
+    unfit: dict[str, list[str]] = {}
     for name, column in seen.items():
         try:
             described[name] = column.describe(name, name == label)
@@ -94,22 +133,28 @@ def draft_schema(
                 raise SchemaError(f"{where}: {error}", error.value) from error
             notice(f"{error}: it is left out")
             described[name] = None
-            told.append(name)
-    found = tuple(column for column in described.values() if column is not None)
-    if label is not None and described[label] is None:
+        else:
+            if described[name] is None:
+                unfit.setdefault(column.unfit, []).append(name)
+    return described, unfit
+
+
+def _require_label(name: str, column: Column | None, seen: SeenColumn) -> None:
+    """Check that the label has categories, and say whether rows lack it."""
+    if column is None:
         raise SchemaError(
-            f"--label {label}: its values are no categories (1 to {MOST_LABELS} of them)"
+            f"--label {name}: its values are no categories (1 to {MOST_LABELS} of them)"
         )
-    if label is not None and (lacking := seen[label].lacking):
+    if seen.lacking:
         notice(
-            f"{label}: without a value in {counted(lacking, 'row')}, and a record needs a label: "
-            "remove them, or write a class of their own there"
+            f"{name}: without a value in {counted(seen.lacking, 'row')}, and a record needs a "
+            "label: remove them, or write a class of their own there"
         )
-    left_out = tuple(name for name, column in described.items() if column is None)
-    for reason in dict.fromkeys(seen[name].unfit for name in left_out if name not in told):
-        some = (name for name in left_out if name not in told and seen[name].unfit == reason)
-        notice(f"left out, because {reason}: {', '.join(some)}")
-    written = {text for column in found for text in seen[column.name].stand_ins}
+
+
+def _say_how_missing_is_written(columns: Iterable[SeenColumn], form: CsvFormat) -> None:
+    """Say if missing values are written otherwise than generated files would write them."""
+    written = {text for column in columns for text in column.stand_ins}
     if written and form.missing[0] not in written:
         # Not drafted: a single row may decide it, and a schema goes out with the release.
         texts = [typed(text) for text in form.missing if text in written]
@@ -118,13 +163,6 @@ def draft_schema(
             f"generated files: draft with --missing {' --missing '.join(texts)}, or change what "
             "is first under [csv], if that is publicly known"
         )
-    if not found:
-        raise SchemaError(
-            f"{where}: no column has numbers, dates, durations, or texts that are few"
-        )
-    schema = TableSchema(found, label, (*left_out, *unread), csv=form)
-    names = tuple(column.name for column in found)
-    return Draft(schema, names, left_out_confirmed=not left_out)
 
 
 def _dtypes_in(

@@ -29,6 +29,7 @@ from ...common.features.base import FeatureMap
 from ...common.ledger import DEFAULT_DELTA, PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
+from ...common.schema.table import TableSchema
 from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
@@ -151,13 +152,9 @@ def command(
     )
     chosen: FeatureOptions | FeatureMap = features
     source = replace(source, unit=unit, rows_per_unit=rows_per_unit)
-    schema_path, protected = source.schema, source.privacy_unit
+    bounds_of = source.schema if private_bounds and isinstance(source.schema, Path) else None
     if private_bounds:
-        if not isinstance(schema_path, Path):
-            raise SchemaError("--private-bounds means nothing without --schema")
-        draft = read_draft(schema_path)
-        draft = draft if protected is None else draft.with_unit(protected)
-        table = draft.approx_bounds_schema(str(schema_path), accept_from_data=accept_from_data)
+        table = _magnitudes_of(source, accept_from_data=accept_from_data)
         features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
         source, chosen = replace(source, schema=table), approx_bounds_map(table)
     else:
@@ -191,6 +188,27 @@ def command(
         # A release may have been made, or a file put there, while the records were read.
         save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling, data_set=data_set)
         work.remove()
+    _say_what_was_made(embedding, output, bounds_of)
+
+
+def _magnitudes_of(source: SourceOptions, *, accept_from_data: bool) -> TableSchema:
+    """The schema under which magnitudes of columns are counted, whose bounds are to be found."""
+    path, unit = source.schema, source.privacy_unit
+    if not isinstance(path, Path):
+        raise SchemaError("--private-bounds means nothing without --schema")
+    draft = read_draft(path)
+    draft = draft if unit is None else draft.with_unit(unit)
+    return draft.approx_bounds_schema(str(path), accept_from_data=accept_from_data)
+
+
+def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | None) -> None:
+    """Tell the owner what is in the file, that it is sensitive, and what comes next.
+
+    Args:
+        embedding: that was made.
+        output: where it is.
+        bounds_of: the schema whose bounds are to be found from it; None if it is to be released.
+    """
     schema = embedding.schema
     say_what_was_looked_up(schema)
     console.print(
@@ -205,9 +223,8 @@ def command(
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     adjacency = "" if schema.privacy_unit is None else " --adjacency add-remove"
-    if private_bounds:
-        assert isinstance(schema_path, Path)  # or it would have been refused
-        bounds = f"dpntk bounds {typed(output)} --schema {typed(schema_path)} --eps 0.1"
+    if bounds_of is not None:
+        bounds = f"dpntk bounds {typed(output)} --schema {typed(bounds_of)} --eps 0.1"
         console.print(
             f"next: {bounds}{adjacency}",
             f"how many rows that needs: dpntk plan {typed(output)} --eps 0.1{adjacency}",
