@@ -13,7 +13,7 @@ from ..common.errors import GeneratorError, OutputError
 from ..common.numbers import whole
 from ..common.runtime.device import AUTO
 from ..common.schema.table import TableSchema
-from ..release.file.distilled import AnyOpened, holds_points
+from ..release.file.distilled import AnyOpened, OpenedDistilled, holds_points
 from ..release.file.model import Opened, OpenedRelease
 from ..release.file.reader import open_any
 from .distilled import export_points
@@ -96,25 +96,12 @@ def generate(
     count = None if count is None else whole(count, "count", GeneratorError, least=1)
     module = None if module is None else path_from("module", module, refusal=GeneratorError)
     opened = _opened(release)
-    is_table = isinstance(opened.release.schema, TableSchema)
     if holds_points(opened):
         wanted = {"settings": settings, "records": count, "points": points, "module": module}
         require_nothing_to_train(wanted)
-        require_csv(safe_csv, is_table=is_table)
-        require_no_condition(where)
-        require_replaceable(folder)
-        export_points(opened, folder, safe_csv=safe_csv)
-        schema = opened.release.schema
-        return Synthetic(folder, schema=schema if isinstance(schema, TableSchema) else None)
-    require_csv(safe_csv, is_table=is_table)
-    if is_table and module is not None:
-        raise GeneratorError(f"--module {module}: the release is of a table and needs none")
-    if is_table and points is not None:
-        raise no_points_of_tables()
-    if isinstance(opened.release.schema, TableSchema):
-        require_condition(where, opened.release.schema)
-    else:
-        require_no_condition(where)
+        return _as_it_is(opened, folder, where=where, safe_csv=safe_csv)
+    _require_fitting(opened, points, module, where, safe_csv=safe_csv)
+    is_table = isinstance(opened.release.schema, TableSchema)
     chosen = _checked(settings, opened)
     require_replaceable(folder)
     if points is not None:
@@ -137,6 +124,38 @@ def generate(
     if training is None:
         return made
     return replace(made, losses=training.losses, noise_floor=training.noise_floor)
+
+
+def _as_it_is(opened: OpenedDistilled, folder: Path, *, where: str, safe_csv: bool) -> Synthetic:
+    """Write the records of a distilled set, for which nothing is trained."""
+    schema = opened.release.schema
+    table = schema if isinstance(schema, TableSchema) else None
+    require_csv(safe_csv, is_table=table is not None)
+    require_no_condition(where)
+    require_replaceable(folder)
+    export_points(opened, folder, safe_csv=safe_csv)
+    return Synthetic(folder, schema=table)
+
+
+def _require_fitting(
+    opened: OpenedRelease,
+    points: PointSettings | None,
+    module: Path | None,
+    where: str,
+    *,
+    safe_csv: bool,
+) -> None:
+    """Refuse what was asked for if releases of such records do not have it."""
+    schema = opened.release.schema
+    require_csv(safe_csv, is_table=isinstance(schema, TableSchema))
+    if not isinstance(schema, TableSchema):
+        require_no_condition(where)
+        return
+    if module is not None:
+        raise GeneratorError(f"--module {module}: the release is of a table and needs none")
+    if points is not None:
+        raise no_points_of_tables()
+    require_condition(where, schema)
 
 
 def default_settings(opened: OpenedRelease) -> TrainingSettings:

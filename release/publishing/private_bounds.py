@@ -14,6 +14,7 @@ from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map, bounds_from
 from ...common.features.cells import MOST_CELLS
 from ...common.features.marginals import MarginalFeatures
+from ...common.ledger import Ledger
 from ...common.schema.draft import Draft
 from ...common.schema.private_bounds import approx_bounds_schema
 from ...common.storage.atomic import followed
@@ -107,12 +108,7 @@ def find_bounds(
             )
         # Another embedding may have served to find the bounds that the draft has already.
         ledger = embedding.ledger.beginning_with(draft.schema.spent)
-        for entry in ledger.all_entries:
-            if entry.adjacency is not parameters.adjacency:
-                raise BudgetError(
-                    f"something was spent on bounds under {entry.adjacency.value} before: find "
-                    f"these with --adjacency {entry.adjacency.value} too, no release can count both"
-                )
+        _require_adjacency(ledger, parameters.adjacency)
         public = parameters.adjacency is Adjacency.REPLACE_ONE  # the number of records
         sigma = noise_for(embedding, parameters).sigma / embedding.grid.units_per_one
         least = rows_to_stand_out(feature_map, sigma)
@@ -140,3 +136,13 @@ def find_bounds(
             f"bounds, or spend more; {path} counts what was spent"
         )
     return draft.with_bounds(found, spent)
+
+
+def _require_adjacency(ledger: Ledger, adjacency: Adjacency) -> None:
+    """Check that what was spent on bounds before was spent under the same adjacency."""
+    for entry in ledger.all_entries:
+        if entry.adjacency is not adjacency:
+            raise BudgetError(
+                f"something was spent on bounds under {entry.adjacency.value} before: find "
+                f"these with --adjacency {entry.adjacency.value} too, no release can count both"
+            )
