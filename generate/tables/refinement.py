@@ -1,14 +1,14 @@
-"""The last step to a release of a table: which values stand together in a row.
+"""The last step from a release to a table: which values stand together in a row.
 
-A generator that is trained towards the released mean feature by gradients has to learn what goes
-with what through draws of categories, and leaves most columns as good as independent. So only the
-columns of its rows are taken, and rows are put together anew, by a Markov chain that has all of
-them at once for its state and is told what their mean feature still lacks.
+Rows begin with independent columns. A Markov chain refines them: its state is all rows of a class
+at once, and its moves bring their mean feature nearer to the released one. (A generator that is
+trained by gradients would have to learn how columns depend on each other through draws of
+categories, and leaves most of them as good as independent.)
 
-How depends on how much is known of a class. As a rule it has columns of its own (`columns`), and
-rows exchange values (`swap`). Of a low-signal class much less is known than of
-all together: columns, and what goes with what, are those of all classes, and what is particular to
-it has to come from the mean feature as a whole: values are replaced (`resample`).
+Which moves depends on how much is known of a class. As a rule it has columns of its own
+(`columns`), and rows swap values (`moves.swap`). Of a low-signal class much less is known than of
+all classes together: its rows begin as those of all classes, and what is particular to it has to
+come from its mean feature as a whole, towards which values are drawn anew (`moves.resample`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ their mean feature, squared, by a hundredth of what noise has moved the released
 _RARE: Final = 10.0
 """A class is rare if its mean feature has so many times as much noise as that of all classes."""
 _MOST_ROWS: Final = 8_000
-"""So many rows are arranged from the beginning; where more are wanted, they are doubled until there
-are enough, and every time arranged a little further."""
+"""So many rows are refined from the beginning; where more are wanted, they are doubled until there
+are enough, and every time refined a little further."""
 
 
 def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -127,7 +127,7 @@ class Refinement:
         return cls(feature_map, schema, mean, noise)
 
     def swaps(self, label: int) -> bool:
-        """Whether enough is known of a class for its rows to exchange values."""
+        """Whether enough is known of a class for its rows to swap values."""
         return bool(has_own_columns(self.noise)[label])
 
     @cached_property
@@ -162,7 +162,7 @@ class Refinement:
     def departures(self, rows: Rows) -> dict[int, Departure]:
         """How columns go together in each class, by its label.
 
-        Of classes whose rows exchange values, if there are several, and if a release says so.
+        Of classes whose rows swap values, if there are several, and if a release says so.
 
         Args:
             rows: see `draw`.
@@ -270,7 +270,7 @@ class Refinement:
 
 
 def refinement_of(release: Release) -> Refinement | None:
-    """How rows are arranged by a release; None if its features are not of the kind.
+    """How rows are refined by a release; None if its features are not of the kind.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)

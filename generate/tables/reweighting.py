@@ -2,8 +2,9 @@
 
 A generator comes near the released mean features, but neither as near as the noise allows nor,
 where noise is strong, by the shortest way. So its rows are candidates only. Those of a class are
-drawn from them with probabilities in proportion to exp <theta, phi(x)>: the generator's law P_0 is
-tilted. Among all laws P the tilted one has the least
+drawn from them with probabilities in proportion to exp <theta, phi(x)>: the generator's
+distribution P_0 is reweighted (exponential tilting), with natural parameters theta. Among all
+distributions P the reweighted one has the least
 
     || mu - E_P phi ||^2 + lambda KL(P || P_0),
 
@@ -71,7 +72,7 @@ class Reweighting:
 
     Attributes:
         feature_map: phi.
-        theta: of each class, float32 (c, d).
+        theta: natural parameters of each class, float32 (c, d).
         candidates: of each class, how many rows to look at for each that is kept, int64 (c,).
         pooled: of each class, whether its candidates are what all classes have in common, bool
             (c,).

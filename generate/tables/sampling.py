@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH: Final = 4000
-_ARRANGED: Final = 200_000
-"""At the most so many rows are arranged together: what that takes is held in memory."""
+_AT_ONCE: Final = 200_000
+"""At most so many rows are refined together: what that takes is held in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +125,11 @@ def _values(model: RowModel, count: int, class_weights: NDArray[np.float64], see
     """Rows as a model makes them.
 
     Encoded rows are many times as large as the values that they stand for: of no more than are
-    arranged together are there any at a time.
+    refined together are there any at a time.
     """
     random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
     schema, refinement = model.schema, model.refinement
-    source = _unarranged(model, random, chances)
+    source = _unrefined(model, random, chances)
     nothing = values_of(schema, np.empty((0, schema.record_size), np.float32), np.empty(0, int))
     values = {name: np.empty(count, column.dtype) for name, column in nothing.items()}
 
@@ -140,7 +140,7 @@ def _values(model: RowModel, count: int, class_weights: NDArray[np.float64], see
 
     with progress("sampling", count, "rows") as advance:
         departures = {} if refinement is None else refinement.departures(source)
-        for label, places in places_by_class(count, class_weights, _ARRANGED, random):
+        for label, places in places_by_class(count, class_weights, _AT_ONCE, random):
             if refinement is not None:
                 made = refinement.draw(label, len(places), source, chances, advance, departures)
                 spread(made, model.marginals, chances)
@@ -152,8 +152,8 @@ def _values(model: RowModel, count: int, class_weights: NDArray[np.float64], see
     return values
 
 
-def _unarranged(model: RowModel, random: torch.Generator, chances: np.random.Generator) -> Rows:
-    """Rows as they are if nothing puts them together anew, or before it does."""
+def _unrefined(model: RowModel, random: torch.Generator, chances: np.random.Generator) -> Rows:
+    """Rows as they are without refinement, or before it."""
     marginals, reweighting, refinement = model.marginals, model.reweighting, model.refinement
     if model.generator is None:
         return lambda label, wanted: independent_rows(
@@ -162,7 +162,7 @@ def _unarranged(model: RowModel, random: torch.Generator, chances: np.random.Gen
     rows = corrected_rows(model.generator, marginals, random)
 
     def chosen(label: int, wanted: int) -> NDArray[np.float32]:
-        # A network beside an arrangement is in earlier files alone.
+        # A network beside a refinement is in earlier files alone.
         pooled = refinement is not None and not refinement.swaps(label)
         if reweighting is None or pooled:
             return rows(label, wanted)
@@ -189,7 +189,7 @@ def _values_under(
     random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
     schema, refinement = model.schema, model.refinement
     assert refinement is not None
-    source = _unarranged(model, random, chances)
+    source = _unrefined(model, random, chances)
     parts: list[Values] = []
     with progress("sampling", count, "rows") as advance, one_core_each() as each:
         departures = refinement.departures(source)

@@ -32,8 +32,8 @@ from dpntk.common.features.joint import Parts, parts_of
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry, Ledger
+from dpntk.common.schema import draft as schema_draft
 from dpntk.common.schema import privacy_unit
-from dpntk.common.schema import toml as schema_file
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
@@ -550,7 +550,7 @@ def parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def private_bounds_confirm_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = schema_file._confirmed
+    right = schema_draft._confirmed
 
     def confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
         return right(entries, name, where) or entries.get("bounds") == "private"
@@ -559,8 +559,8 @@ def private_bounds_confirm_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left_out_as_the_data_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    def draft(*arguments: Any, **_: Any) -> schema_file.Draft:  # noqa: ANN401
-        return schema_file.Draft(*arguments)
+    def draft(*arguments: Any, **_: Any) -> schema_draft.Draft:  # noqa: ANN401
+        return schema_draft.Draft(*arguments)
 
     monkeypatch.setattr(drafting, "Draft", draft)
 
