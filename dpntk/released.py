@@ -1,4 +1,4 @@
-"""What can be made of a release, by somebody who has nothing but the release."""
+"""What somebody can make of a release who has nothing but the release."""
 
 from __future__ import annotations
 
@@ -75,19 +75,27 @@ class ReleasedSynthesizer:
             seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
-            Of a table a DataFrame with the declared types; of images uint8 (n, side, side), or
-            (n, side, side, 3) in colour, and their labels, int64 (n,).
+            For a table, a DataFrame with the declared types. For images, a pair of arrays: uint8
+            (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
-            GeneratorError: the numbers make no sense, or pandas is not installed.
+            GeneratorError: `n` or `seed` is out of range, or pandas is not installed.
         """
         return self.generator.sample(n, seed)
 
     def generate(self, folder: Location, n: int, seed: int | None = None) -> Synthetic:
-        """Draw synthetic records and write them as `dpntk generate` does; arguments as above.
+        """Draw synthetic records and write them as `dpntk generate` does.
+
+        Args:
+            folder: where to write; an earlier such folder is replaced.
+            n: how many.
+            seed: the same one gives the same records again; if None, each call gives new ones.
+
+        Returns:
+            The folder, with its `records`.
 
         Raises:
-            GeneratorError: the numbers make no sense.
+            GeneratorError: `n` or `seed` is out of range.
             OutputError: the folder cannot be written.
         """
         return sample_to(folder, self.generator, count=n, seed=seed)

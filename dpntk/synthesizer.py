@@ -37,8 +37,8 @@ class NotFitted(GeneratorError, NotFittedError):  # type: ignore[misc]  # sklear
 class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
     """Learns from sensitive records under differential privacy, and makes synthetic ones.
 
-    `fit` embeds the records, makes one signed release, and trains a generator on that. All that
-    follows from the release costs nothing: `sample` as often as you like.
+    `fit` embeds the records, makes one signed release, and trains a generator on that. Whatever
+    follows from the release costs no privacy: `sample` as often as you like.
 
     Guarantee:
         That of `dpntk.release.release`: each fit makes one release of `epsilon` and `delta`, and
@@ -49,11 +49,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
 
     Args:
         epsilon: of each release.
-        delta: likewise, below 1/n; if None as `PrivacyParameters` says.
-        schema: of a table, what is publicly known of its columns: a `TableSchema`, or the path of
-            a `schema.toml`. Images have none.
+        delta: of each release, below 1/n; if None, `PrivacyParameters` chooses.
+        schema: for a table, what is publicly known about its columns: a `TableSchema`, or the path
+            of a `schema.toml`. Images need none.
         folder: where embedding, ledger, releases and synthetic records are kept; made if need be.
-        classes: of images, their declared number, or the names of all of them.
+        classes: for images, the declared number of classes, or the names of all of them.
         adjacency: which data sets are to be indistinguishable.
         budget: what all releases from the folder together may spend; no limit if None.
         features: which feature map; tangent features if None.
@@ -65,9 +65,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         device: "auto", "cpu" or "cuda".
 
     Attributes:
-        released_: what `fit` has made of the release alone.
-        n_features_in_: how many columns of a table were read, or values of an image.
-        feature_names_in_: names of these columns; images have none.
+        released_: the generator that `fit` has trained, with nothing but the release.
+        n_features_in_: number of columns of the table, or of values of an image.
+        feature_names_in_: names of the table's columns; not there for images.
     """
 
     def __init__(
@@ -161,11 +161,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
-            Of a table a DataFrame with the declared types; of images uint8 (n, side, side), or
-            (n, side, side, 3) in colour, and their labels, int64 (n,).
+            For a table, a DataFrame with the declared types. For images, a pair of arrays: uint8
+            (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
-            GeneratorError: it was not fitted, or the numbers make no sense.
+            GeneratorError: it was not fitted, or `n` or `seed` is out of range.
         """
         return self._fitted().sample(n, seed)
 
@@ -180,7 +180,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
 
     @property
     def synthetic_path(self) -> Path:
-        """The folder of as many synthetic records as were fitted, with where they come from.
+        """The folder with as many synthetic records as were fitted, and their provenance.
 
         Raises:
             GeneratorError: it was not fitted.
@@ -195,14 +195,14 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         evaluation: Evaluation | Location | None = None,
         public: bool = False,
     ) -> None:
-        """Write what the release promises and what the synthetic records look like as one page.
+        """Write one page that shows what the release promises and what synthetic records look like.
 
         Args:
             output: the HTML file; an earlier report there is replaced.
             test: real records that were not fitted, to compare with.
-            evaluation: what `dpntk.evaluate.evaluate` found of the records at `synthetic_path`.
-            public: whether anybody may see the page; then nothing that knows real records may be
-                given. Otherwise it is for their owner alone.
+            evaluation: what `dpntk.evaluate.evaluate` found for the records at `synthetic_path`.
+            public: whether anybody may see the page; `test` and `evaluation`, which depend on real
+                records, are then refused. Otherwise the page is for the owner alone.
 
         Raises:
             GeneratorError: it was not fitted.

@@ -51,49 +51,49 @@ _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 
 @dataclass(frozen=True, repr=False)
 class FeatureOptions(Terse):
-    """Which feature map; None where nothing was said.
+    """Which feature map. An option that is None has the default of its kind.
 
     Attributes:
         kind: "ntk", "rff", "hermite", "pixels" or "perceptual".
-        arch: of "ntk": the network, one of `ARCHITECTURES`; "fc_1l" if None.
-        width: of "ntk": of its hidden layers, 400 or "3000_200"; as said there if None.
-        activation: of "ntk": one of `ACTIVATIONS`; "relu" if None.
-        front: of "ntk": what stands before the network, one of `FRONTS`. If None, "scattering"
-            before networks of linear layers, "pixels" before convolutions and for tables.
-        frequencies: of "rff": how many; the dimension is twice that.
-        length_scale: of "rff": of its kernel, for values 0..1; sqrt(k / 7.5) if None, with k the
-            values in an image, or the numeric columns of a table.
-        marginals: of "ntk" on tables: weight of one-way marginals beside the network's features
+        arch: for "ntk": the network, one of `ARCHITECTURES`; "fc_1l" if None.
+        width: for "ntk": units or channels of its hidden layers, 400 or "3000_200"; those in
+            `ARCHITECTURES` if None.
+        activation: for "ntk": one of `ACTIVATIONS`; "relu" if None.
+        front: for "ntk": the fixed transform before the network, one of `FRONTS`. If None,
+            "scattering" for networks of linear layers, "pixels" for convolutions and for tables.
+        frequencies: for "rff": how many; the dimension is twice that.
+        length_scale: for "rff": that of its kernel, for values 0..1; sqrt(k / 7.5) if None, with k
+            the number of values in an image, or of numeric columns of a table.
+        marginals: for "ntk" on tables: weight of one-way marginals beside the network's features
             (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
-        pairs: of "ntk" on tables: pairs of columns whose two-way marginals stand beside those, as
-            "age,pay", or triples, as "age,pay,town"; or "all" pairs; or "triples", those of columns
-            with two values; they share the weight. If there are none, a release chooses some by
-            what it shows anyway, where there are moments; "none" keeps it from that.
-        moments: of "ntk" on tables with marginals: weight of products of columns, which say how
-            these go together (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
-        target: of "ntk" on tables with such products: the name of a numeric column that others are
-            to predict. Its products are larger, so there is less noise beside them, and more beside
-            those of the others.
-        pixels: of "ntk" on images: weight of the pixels themselves beside the network's features
-            (`dpntk.common.features.joint_image`); 0 leaves them out. If None, a release chooses it
-            where the front is "scattering", and they are left out where it is not.
-        seed: of the map's random weights. Not of any noise: that has no seed.
-        module: of "perceptual": a TorchScript archive of a module that takes float32 images
-            (b, channels, side, side), values 0..1, to a tensor (b, ...). It always runs on the
-            processor.
-        module_is_public: of "perceptual": the owner's word that the module was trained on public
-            data alone. The guarantee does not cover what it was trained on.
-        squares: of "perceptual": weight of the squares of what the module says beside it
+        pairs: for "ntk" on tables: pairs of columns whose two-way marginals are released as well,
+            such as "age,pay", or triples, such as "age,pay,town"; or "all" pairs; or "triples", all
+            of columns with two values. They share the weight of marginals. If empty, a release with
+            moments chooses some by its own noisy figures; "none" keeps it from that.
+        moments: for "ntk" on tables with marginals: weight of products of columns, which show how
+            columns depend on each other (`dpntk.common.features.moments`); 0 leaves them out; 0.3
+            if None.
+        target: for "ntk" on tables with such products: the name of a numeric column that the others
+            are to predict. Its products are larger, so they have less noise, and the others more.
+        pixels: for "ntk" on images: weight of the pixels themselves beside the network's features
+            (`dpntk.common.features.joint_image`); 0 leaves them out. If None, a release chooses if
+            the front is "scattering", and otherwise they are left out.
+        seed: of the map's random weights. Noise has no seed.
+        module: for "perceptual": a TorchScript archive of a module that maps float32 images
+            (b, channels, side, side), values 0..1, to a tensor (b, ...). It always runs on the CPU.
+        module_is_public: for "perceptual": the owner's word that the module was trained on public
+            data only. The guarantee does not cover what it was trained on.
+        squares: for "perceptual": weight of the squares of the module's outputs beside them
             (`dpntk.common.features.perceptual`); none if None or 0.
-        rectified: of "perceptual": whether what the module says below 0 counts as 0, for which
+        rectified: for "perceptual": whether negative outputs of the module are set to 0, for which
             there is less noise.
-        preset: the network that the paper's authors tuned on a data set, one of `PRESETS`, instead
-            of `arch`, `width`, `activation` and `front`; of tables alone, without marginals. For
-            that data set no guarantee covers the choice.
+        preset: the network that the paper's authors tuned on a data set, one of `PRESETS`, in place
+            of `arch`, `width`, `activation` and `front`; for tables, without marginals. On that
+            data set no guarantee covers the choice.
 
     Guarantee:
         None of this may be chosen by looking at the records: a release says what was chosen, and no
-        epsilon covers it. Noise is no part of it.
+        epsilon covers the choice. No noise is drawn from `seed`.
 
     Raises:
         SchemaError: one of them is of another type than it has to be, or out of range.

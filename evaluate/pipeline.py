@@ -59,27 +59,27 @@ def evaluate(
 ) -> Evaluation:
     """Train classifiers on synthetic records and test them on real ones.
 
-    Tables are also compared with the test records column by column, and points of distilled sets
-    are learnt from by their own kernel. Tables may be in memory: data frames of pandas or Polars,
-    tables of Arrow. Synthetic ones need `tables.schema` then.
+    Tables are also compared with the test records column by column. From the points of distilled
+    sets, kernel regression learns with their own kernel. Tables may be in memory: data frames of
+    pandas or Polars, or tables of Arrow; synthetic ones then need `tables.schema`.
 
     Args:
-        synthetic: what `dpntk generate` wrote, or a file of such records; of a table several of one
-            kind, which give means and standard deviations.
-        test: real records that were not embedded; their test part, where they have one.
-        baseline: real records to train on, for comparison; their train part, where they have one.
-        tables: of tables: the schema, and what is measured.
-        release: of which the records have to say that they come from it, and nothing that is not
-            true of it.
+        synthetic: the folder that `dpntk generate` wrote, or a file of such records. Several tables
+            of one kind give means and standard deviations.
+        test: real records that were not embedded; their test part, if they have one.
+        baseline: real records to train on, for comparison; their train part, if they have one.
+        tables: for tables: the schema, and what is measured.
+        release: the release that the records have to say they come from; what they say about it is
+            checked.
         acceptance: whose releases to open; those of trusted signers if not given.
         seed: of the classifiers.
-        metric_module: of images: a TorchScript archive, as `--features perceptual` takes it; the
-            Frechet distance to the test records, precision and recall are measured in what it
-            says, and a linear classifier learns from that. Without labels distances are measured in
-            pixels if no module is given.
+        metric_module: for images: a TorchScript archive, as for `--features perceptual`. Frechet
+            distance to the test records, precision and recall are measured in its features, and a
+            linear classifier learns from them. Images without labels are compared in pixels if no
+            module is given.
 
     Returns:
-        The figures. They are of real records, without noise.
+        The figures. They are computed from real records, without noise.
 
     Raises:
         DataError: records cannot be read, or nothing can be learnt from them.

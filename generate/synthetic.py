@@ -62,8 +62,8 @@ class Synthetic:
         """Read what is in the folder.
 
         Returns:
-            Of a table a DataFrame with the declared types; of images uint8 (n, side, side), or
-            (n, side, side, 3) in colour, and their labels, int64 (n,).
+            For a table, a DataFrame with the declared types. For images, a pair of arrays: uint8
+            (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
             GeneratorError: the folder is not there any more, or pandas is not installed.

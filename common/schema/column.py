@@ -39,23 +39,23 @@ class Column(Terse):
         name: in the header.
         kind: what its values mean.
         dtype: how the source stores it, one of `DTYPES`; generated tables store it likewise.
-        lower: of a numeric column: smallest value; what is below is clipped. None otherwise.
-        upper: likewise, the largest value. Whole numbers (int) in a column of integers, and in one
-            of dates or times, where they count steps since the beginning of 1970, or of durations.
-        categories: of the others: all categories, as texts, in order; two if boolean.
+        lower: smallest value of a numeric column, to which smaller ones are clipped; None for
+            categories. A float if values are continuous, otherwise an int: of dates and times the
+            number of steps since the beginning of 1970, of durations that of steps.
+        upper: largest value of a numeric column, as `lower`.
+        categories: all categories of any other column, as texts, in order; two if boolean.
         other: the category that values which are not listed count as; None if they are refused.
-        transform: of a numeric column: the scale on which it is looked at.
+        transform: the scale on which a numeric column is looked at.
         missing: what to do with a value that is not there.
-        origin: where the bounds or categories come from; from the data, all but the name does.
-        kind_origin: of a column whose bounds were found with differential privacy, where its kind,
-            type, transform, and what is done with missing values come from: `DECLARED`, or
-            `FROM_DATA`.
-        step: of integers and continuous values: all are multiples of it; None if of nothing else
-            than 1 and the type's own precision.
-        decimals: of continuous values: how many digits are behind the point, in place of a step.
-        unit: of times and durations: the steps in which they are told apart; None stands for
-            seconds.
-        format: of dates, times and durations: how texts write them (`dates.DateFormat`,
+        origin: where the bounds or categories come from. If it is `FROM_DATA`, everything but the
+            name comes from there.
+        kind_origin: where kind, type, transform and treatment of missing values come from, if the
+            bounds were found with differential privacy: `DECLARED` or `FROM_DATA`.
+        step: integers or continuous values are all multiples of it; None if only of 1, or of the
+            type's own precision.
+        decimals: number of decimal places of continuous values, in place of a step.
+        unit: the steps in which times and durations are told apart; None stands for seconds.
+        format: how texts write dates, times and durations (`dates.DateFormat`,
             `durations.DurationFormat`); as ISO 8601 does if empty.
     """
 
@@ -91,7 +91,7 @@ class Column(Terse):
         Args:
             name: in the header.
             lower: smallest value that there could be, in any such table.
-            upper: likewise, the largest.
+            upper: largest value that there could be, in any such table.
             dtype: how it is stored.
             transform: "log1p" or "signed-log", for amounts that spread over orders of magnitude.
             missing: whether values may be missing.
@@ -113,16 +113,16 @@ class Column(Terse):
         decimals: int | None = None,
         missing: bool = False,
     ) -> Column:
-        """A column of real numbers; arguments as of `integer`, and one more.
+        """A column of real numbers.
 
         Args:
-            name: likewise.
-            lower: likewise.
-            upper: likewise.
-            dtype: likewise.
-            transform: likewise.
-            decimals: how many digits numbers have behind the point; any if None.
-            missing: likewise.
+            name: in the header.
+            lower: smallest value that there could be, in any such table.
+            upper: largest value that there could be, in any such table.
+            dtype: how it is stored.
+            transform: "log1p" or "signed-log", for amounts that spread over orders of magnitude.
+            decimals: number of decimal places; any if None.
+            missing: whether values may be missing.
 
         Raises:
             SchemaError: something of this is impossible.

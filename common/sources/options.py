@@ -16,23 +16,23 @@ from ..text import counted
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How to read a data set, and what is publicly known of it.
+    """How to read a data set, and what is publicly known about it.
 
     Attributes:
-        schema: of a table: what is known of its columns, or the TOML file that says so. Data in CSV
-            files, and tables in Parquet files, need one; images have none.
-        split: "train" or "test", where the data set has both.
+        schema: for a table: what is known about its columns, or the path of a `schema.toml` that
+            says so. Every table needs one; images need none.
+        split: "train" or "test", if the data set has both.
         image_size: resize every image to this many pixels a side.
-        classes: declared number of classes of images; of formats that name them, how many to
+        classes: declared number of classes of images; if the format names classes, how many to
             expect.
-        class_names: declared names of all classes of images, those without a record too; in the
-            order of their numbers, where the format only numbers them. What is not declared is
-            looked up in the data, and every release says so.
-        channels: 1 reads every image as shades of grey, 3 every one as colours. If None, all images
-            have to be as the first one is.
-        unit: of a table: the column that tells whose a row is. All rows of one value are protected
-            together; it is in no record.
-        rows_per_unit: how many rows of one value count: the first ones, as they stand in the data.
+        class_names: declared names of all classes of images, also of classes without a record; in
+            the order of their numbers, if the format only numbers them. Without `classes` or
+            `class_names` classes are looked up in the data, and every release says so.
+        channels: 1 reads every image as shades of grey, 3 every image as colours. If None, all
+            images have to be like the first one.
+        unit: for a table: the column that tells whose a row is. All rows with the same value are
+            protected together; the column is in no record.
+        rows_per_unit: how many rows with the same value count: the first ones in the data.
 
     Raises:
         SchemaError: one of them is of another type than it has to be.

@@ -1,4 +1,4 @@
-"""What is chosen for the evaluation of tables alone."""
+"""Options for the evaluation of tables."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .task import MOST_RECORDS
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Choices for tables.
+    """Options for tables.
 
     Attributes:
-        schema: or the path of a `schema.toml`, where the synthetic records do not say it.
-        positive: of two classes the one that ROC and PRC are about; if None, the rarer one of the
+        schema: of the synthetic records, or the path of its `schema.toml`, if they do not say it.
+        positive: the positive one of two classes, for ROC and PRC; if None, the rarer one among the
             test records.
-        keep_negatives: keep only this share of the records of the other class, in training and test
-            parts, as published tables did; for comparison with them only.
+        keep_negatives: keep only this share of the negative class, in training and test parts; only
+            for comparison with published figures that were made so.
         train_records: train classifiers on at most so many records, drawn at random.
         target: the column to predict in place of the label; a numeric one by regressions.
-        members: the real records that the synthetic ones were made from, in memory or their path;
-            their train part where they have one: what attackers find who know them.
-        published: give the classifiers the settings of DP-KIP's table 7, not the usual ones; for
-            comparison with published tables only.
+        members: the real records that the synthetic ones were made from, or their path (their train
+            part, if they have one), for membership attacks by somebody who knows them.
+        published: give the classifiers the settings of DP-KIP's table 7, not the usual ones; only
+            for comparison with published figures.
 
     Raises:
         DataError: a number is out of its range.

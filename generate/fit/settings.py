@@ -1,4 +1,4 @@
-"""How to train a generator. No choice here touches the privacy of anything."""
+"""How to train a generator. No choice here affects privacy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MARGINALS_LOSS: Final = 30.0
 
 @dataclass(frozen=True, repr=False)
 class TrainingSettings(Terse):
-    """Choices of stage three. None of them touches the privacy of anything.
+    """Choices of stage three. None of them affects privacy.
 
     Attributes:
         steps: optimisation steps.
-        batch: records a step, the same number of every class.
+        batch: records in a step, the same number of every class.
         seed: of the generator's weights, latent codes and draws.
         learning_rate: of Adam at the start; see `rate`.
 
     Raises:
-        GeneratorError: one of them is no number that makes sense.
+        GeneratorError: one of them is not a number, or out of range.
     """
 
     steps: int = 1500

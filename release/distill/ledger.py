@@ -37,7 +37,7 @@ class Spending:
         release_id: of its release.
         created: when it began, in UTC, ISO 8601.
         epsilon: that it promises; infinite for one without noise.
-        delta: likewise.
+        delta: that it promises.
         run: its steps; None for one without noise.
         adjacency: that it promises it for.
     """

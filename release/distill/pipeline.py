@@ -114,7 +114,7 @@ def distill(
         ledger: a file that says what has been spent on these records; made if there is none.
         key: signs the release; this machine's own (`own_key`) if None.
         epsilon: to spend; infinity means no noise and no clipping, and needs `not_private`.
-        delta: likewise; below one over the number of records. `ledger.default_delta` if None.
+        delta: to spend; below one over the number of records. `ledger.default_delta` if None.
         adjacency: which data sets are to be indistinguishable.
         settings: how to find them.
         not_private: the owner's word that a release without noise is wanted.

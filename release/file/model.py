@@ -31,7 +31,7 @@ class Guarantee(ABC):
 
     Attributes:
         epsilon: of (epsilon, delta) differential privacy; infinite if there is no noise.
-        delta: likewise.
+        delta: of (epsilon, delta) differential privacy.
         adjacency: which data sets are indistinguishable.
         noise_multiplier: standard deviation of the noise at sensitivity 1.
         sigma: standard deviation of the noise on every coordinate of a sum.

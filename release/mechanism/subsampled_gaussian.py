@@ -158,7 +158,7 @@ def sampled_multiplier(
 
     Args:
         epsilon: of the whole run.
-        delta: likewise.
+        delta: of the whole run.
         sampling_prob: probability with which each record is in a step.
         steps: how many.
         adjacency: which data sets are to be indistinguishable.
