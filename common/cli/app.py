@@ -21,7 +21,10 @@ COMMANDS = {
         "embed.commands.schema",
         "Draft the schema of a table (before stage one).",
     ),
-    "embed": ("embed.commands.embed", "Reduce sensitive records to one matrix (stage one)."),
+    "embed": (
+        "embed.commands.embed",
+        "Reduce sensitive records to one matrix of exact sums (stage one).",
+    ),
     "bounds": (
         "release.commands.bounds",
         "Find bounds of a table's columns with differential privacy.",

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from dpntk.common.cli.app import dpntk
+from dpntk.common.cli.app import COMMANDS, dpntk
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -82,6 +82,19 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
     made = {"edges", "test_edges", "lmdb"} if page.name == "CONTRIBUTING.md" else set()
     missing = [name for name in named if not (ROOT / name).exists()]
     assert [name for name in missing if Path(name).stem not in made] == []
+
+
+def test_the_table_of_sharp_edges_has_each_of_them() -> None:
+    text = (DOCS / "privacy/sharp-edges.md").read_text()
+    listed = re.findall(r"^\| \[(.+?)\]\(#", text, re.MULTILINE)
+    assert listed == re.findall(r"^## (.+)$", text, re.MULTILINE)
+
+
+def test_the_table_of_commands_says_what_the_help_says() -> None:
+    text = (DOCS / "reference/command-line.md").read_text()
+    listed = dict(re.findall(r"^\| `dpntk (\w+)` \| (.+) \|$", text, re.MULTILINE))
+    lines = {name: line.removesuffix(".") for name, (_, line) in COMMANDS.items()}
+    assert listed == {name: line[0].lower() + line[1:] for name, line in lines.items()}
 
 
 def test_the_readme_is_short() -> None:
