@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, FormatError, SchemaError
-from ...common.schema import schema_from_json
+from ...common.schema import Schema, schema_from_json
 from ...common.storage.canonical_json import canonical_json
 from ...common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, build
 from ...common.storage.plain import parse_json
@@ -93,36 +95,12 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         raise FormatError("its epsilon does not count what the schema's bounds spent")
     if schema.privacy_unit is not None:
         raise FormatError("its epsilon is of single records, and the schema's unit is another")
-    try:
-        adjacency = Adjacency(values["adjacency"])
-    except ValueError as error:
-        raise FormatError("its adjacency is neither add-remove nor replace-one") from error
-    guarantee = DistilledGuarantee(
-        epsilon=values["epsilon"],
-        delta=values["delta"],
-        adjacency=adjacency,
-        noise_multiplier=values["noise_multiplier"],
-        sigma=values["sigma"],
-        grid=values["grid"],
-        mechanism=values["mechanism"],
-        accountant=values["accountant"],
-        total_epsilon=values["total_epsilon"],
-        total_releases=values["total_releases"],
-        sampling_prob=values["rate"],
-        steps=values["steps"],
-        clip_norm=values["clip_norm"],
-    )
+    guarantee = _guarantee_in(values)
     if guarantee.private != block.private:
         raise FormatError("its first line and its epsilon disagree about its being private")
     run = _require_consistent(guarantee)
     points, labels = body.arrays["points"], body.arrays["labels"]
-    classes = len(schema.classes)
-    if points.ndim != 2 or points.shape[1] != schema.record_size or len(points) != len(labels):
-        raise FormatError("the points are not as many as the labels, or not of the schema's size")
-    if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > FARTHEST:
-        raise FormatError("a label or a point is out of range")
-    if len(set(np.bincount(labels, minlength=classes).tolist())) > 1:
-        raise FormatError("there are not as many points in each class")
+    _require_points(points, labels, schema)
     if not (0 < values["ridge"] <= LARGEST_RIDGE and 0 < values["bias_variance"] <= LARGEST_BIAS):
         raise FormatError("the ridge or the kernel's bias is out of range")
     if values["centre"] > schema.levels:
@@ -144,6 +122,40 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         # In our own words, whatever the file says: they are what people rely on.
         statement=distilled_statement(guarantee, schema),
     )
+
+
+def _guarantee_in(values: Mapping[str, Any]) -> DistilledGuarantee:
+    """The promise that the attributes of a file state, not checked yet."""
+    try:
+        adjacency = Adjacency(values["adjacency"])
+    except ValueError as error:
+        raise FormatError("its adjacency is neither add-remove nor replace-one") from error
+    return DistilledGuarantee(
+        epsilon=values["epsilon"],
+        delta=values["delta"],
+        adjacency=adjacency,
+        noise_multiplier=values["noise_multiplier"],
+        sigma=values["sigma"],
+        grid=values["grid"],
+        mechanism=values["mechanism"],
+        accountant=values["accountant"],
+        total_epsilon=values["total_epsilon"],
+        total_releases=values["total_releases"],
+        sampling_prob=values["rate"],
+        steps=values["steps"],
+        clip_norm=values["clip_norm"],
+    )
+
+
+def _require_points(points: NDArray[Any], labels: NDArray[Any], schema: Schema) -> None:
+    """Refuse points (p, D) and labels (p,) that no distilled set of the schema has."""
+    classes = len(schema.classes)
+    if points.ndim != 2 or points.shape[1] != schema.record_size or len(points) != len(labels):
+        raise FormatError("the points are not as many as the labels, or not of the schema's size")
+    if labels.min() < 0 or labels.max() >= classes or np.abs(points).max() > FARTHEST:
+        raise FormatError("a label or a point is out of range")
+    if len(set(np.bincount(labels, minlength=classes).tolist())) > 1:
+        raise FormatError("there are not as many points in each class")
 
 
 def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian | None:

@@ -8,6 +8,7 @@ of itself is true. Nothing that is unsigned or from a stranger is parsed unless 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,30 +124,12 @@ def understand(body: Body, block: UserBlock) -> Release:
     try:
         schema = schema_from_json(parse_json(values["schema"]))
         feature_map = feature_map_from_spec(parse_json(values["feature_map"]), weights)
-        total_adjacency = Adjacency(values["total_adjacency"])
+        guarantee = _guarantee_in(values)
     except (SchemaError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"damaged: {str(error)[:200]}") from error
-    adjacency = Adjacency(values["adjacency"])
-    guarantee = EmbeddingGuarantee(
-        epsilon=values["epsilon"],
-        delta=values["delta"],
-        adjacency=adjacency,
-        noise_multiplier=values["noise_multiplier"],
-        sensitivity=values["sensitivity"],
-        sigma=values["sigma"],
-        grid=values["grid"],
-        count_weight=values["count_weight"],
-        records=values["m"],
-        mechanism=values["mechanism"],
-        accountant=values["accountant"],
-        epsilon_replace_one=values.get("epsilon_replace_one"),
-        total_epsilon=values["total_epsilon"],
-        total_adjacency=total_adjacency,
-        total_releases=values["total_releases"],
-    )
     if guarantee.private != block.private:
         raise FormatError("its first line and its epsilon disagree about its being private")
-    if values["m_is_exact"] != int(adjacency is Adjacency.REPLACE_ONE):
+    if values["m_is_exact"] != int(guarantee.adjacency is Adjacency.REPLACE_ONE):
         raise FormatError("the number of records is exact under replace-one, and only there")
     require_consistent(guarantee, feature_map, schema)
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
@@ -164,4 +147,29 @@ def understand(body: Body, block: UserBlock) -> Release:
         dpntk_version=values["dpntk_version"],
         # In our own words, whatever the file says: they are what people rely on.
         statement=statement_of(guarantee, schema, feature_map, equal_classes=equal_classes),
+    )
+
+
+def _guarantee_in(values: Mapping[str, Any]) -> EmbeddingGuarantee:
+    """The promise that the attributes of a file state, not checked yet.
+
+    Raises:
+        ValueError: there is no such adjacency.
+    """
+    return EmbeddingGuarantee(
+        epsilon=values["epsilon"],
+        delta=values["delta"],
+        adjacency=Adjacency(values["adjacency"]),
+        noise_multiplier=values["noise_multiplier"],
+        sensitivity=values["sensitivity"],
+        sigma=values["sigma"],
+        grid=values["grid"],
+        count_weight=values["count_weight"],
+        records=values["m"],
+        mechanism=values["mechanism"],
+        accountant=values["accountant"],
+        epsilon_replace_one=values.get("epsilon_replace_one"),
+        total_epsilon=values["total_epsilon"],
+        total_adjacency=Adjacency(values["total_adjacency"]),
+        total_releases=values["total_releases"],
     )
