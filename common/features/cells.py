@@ -58,6 +58,11 @@ class MarginalColumn:
         """Number of cells, that of missing values (the last one) included."""
         return (len(self.merged) or self.cells or self.count) + (self.missing >= 0)
 
+    @property
+    def known(self) -> int:
+        """Number of cells but that of missing values."""
+        return self.dimension - (self.missing >= 0)
+
     def cell(self, records: Tensor) -> Tensor:
         """The cell of each record.
 
@@ -88,6 +93,19 @@ class MarginalColumn:
         firsts = torch.tensor([*self.merged, self.cells], device=cells.device)
         return torch.bucketize(cells, firsts, right=True) - 1
 
+    def in_parts(self, shares: NDArray[np.float64], parts: int) -> MarginalColumn:
+        """A number with neighbouring cells merged into parts that are about equally frequent.
+
+        Args:
+            shares: of the cells that it has by itself, but for that of missing values, (cells,), 0
+                or more.
+            parts: how many there are to be, at most.
+        """
+        so_far = np.concatenate([[0.0], shares.cumsum()])
+        equal = np.arange(parts) * so_far[-1] / parts
+        nearest = np.abs(so_far[:-1] - equal[:, None]).argmin(axis=1)
+        return replace(self, merged=tuple(np.unique([0, *nearest]).tolist()))
+
     def by_level(self, bins: int) -> MarginalColumn:
         """With a cell for each level of a number, of which the first and the last are the bounds.
 
@@ -109,9 +127,13 @@ class MarginalGroup:
     Attributes:
         sides: the columns. Numbers have the cells that they have by themselves, some of them
             merged perhaps; or they lie in the nearest of their soft bins, and `cells` are 0.
+        folded: of two numbers with two cells each at most: whether one cell is of all records that
+            have both in the first or both in the second, one of those that have not, and the last
+            one, if either may be missing, of those that lack one.
     """
 
     sides: tuple[MarginalColumn, ...]
+    folded: bool = False
 
     @property
     def is_pair(self) -> bool:
@@ -126,6 +148,8 @@ class MarginalGroup:
     @property
     def dimension(self) -> int:
         """Number of cells: one for each cell of the first column and of the second, and so on."""
+        if self.folded:
+            return 2 + any(side.missing >= 0 for side in self.sides)
         return math.prod(side.dimension for side in self.sides)
 
     def cell_among(self, cell_of: Mapping[MarginalColumn, Tensor]) -> Tensor:
@@ -135,6 +159,11 @@ class MarginalGroup:
             cell_of: that of each column, int64 (b,).
         """
         found = cell_of[self.sides[0]]
+        if self.folded:
+            first, second = self.sides
+            lacks = (found >= first.known) | (cell_of[second] >= second.known)
+            apart = (found != cell_of[second]).to(found)
+            return torch.where(lacks, 2, apart)
         for side in self.sides[1:]:
             found = found * side.dimension + cell_of[side]
         return found

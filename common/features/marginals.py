@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -42,11 +43,13 @@ class GroupChoice:
         numbers: which, in the order of the embedding's map.
         length: of their part of the feature, above 0 and below 1.
         merging: sides with merged cells in place of others.
+        folded: whether of two numbers only that is there, whether both are in the same part.
     """
 
     numbers: Sequence[int]
     length: float
     merging: Mapping[MarginalColumn, MarginalColumn]
+    folded: bool = False
 
 
 @FEATURE_MAPS.add("marginals")
@@ -95,6 +98,7 @@ class MarginalFeatures:
             and self.levels == LEVELS
             and 0 < self.record_size <= _LARGEST
             and self._groups_are_of_columns()
+            and self._folded_have_few_cells()
             and self._cells_are_in_records()
             and self.dimension <= _LARGEST
             and self._levels_are_of_columns()
@@ -110,6 +114,15 @@ class MarginalFeatures:
             and all(side.cells for group in self.coarse for side in group.sides)
             and all(len(set(group.sides)) == len(group.sides) in _SIDES for group in several)
             and all(self._is_side(side) for group in several for side in group.sides)
+        )
+
+    def _folded_have_few_cells(self) -> bool:
+        """Whether groups are folded that may be: pairs in few cells, all of them or none."""
+        folded = [group for group in self.coarse if group.folded]
+        return (
+            not any(group.folded for group in self.groups)
+            and len(folded) in (0, len(self.coarse))
+            and all(side.known <= _PAIR for group in folded for side in group.sides)
         )
 
     def _is_side(self, side: MarginalColumn) -> bool:
@@ -313,12 +326,35 @@ class MarginalFeatures:
             return (), None
         groups = (self.groups[number].sides for number in choice.numbers)
         merged = (tuple(choice.merging.get(side, side) for side in sides) for sides in groups)
-        return tuple(map(MarginalGroup, merged)), choice.length
+        return tuple(MarginalGroup(sides, choice.folded) for sides in merged), choice.length
 
     @property
     def pairs_of_numbers(self) -> list[int]:
         """Which of the groups are of two columns of numbers."""
         return [number for number, group in enumerate(self.groups) if group.of_numbers]
+
+    def noise_on_correlations(self, noise: float) -> float:
+        """About how far noise moves correlations that pairs in few cells tell, if these are small.
+
+        With correlation r Gaussian numbers have a share p_i p_j + r a_i a_j of cell (i, j), a_i
+        being the mean of a standard normal number there, times p_i.
+
+        Args:
+            noise: standard deviation of that on an entry of the feature.
+
+        Returns:
+            Infinity if there are no such pairs.
+        """
+        if not self.coarse or self.coarse_length is None:
+            return math.inf
+        on_share = noise * math.sqrt(len(self.coarse)) / self.coarse_length
+        parts = max(side.known for group in self.coarse for side in group.sides)
+        normal = NormalDist()
+        density = [normal.pdf(normal.inv_cdf(part / parts)) for part in range(1, parts)]
+        told = sum((one - other) ** 2 for one, other in itertools.pairwise([0.0, *density, 0.0]))
+        if not told:
+            return math.inf
+        return on_share / told * (math.sqrt(0.5) if self.coarse[0].folded else 1.0)
 
     @property
     def norm_bound(self) -> float:
@@ -381,6 +417,7 @@ class MarginalFeatures:
             **({"pairs_undecided": True} if self.undecided else {}),
             **({"coarse": coarse} if coarse else {}),
             **({"coarse_merged": coarsely} if coarsely else {}),
+            **({"coarse_folded": True} if any(g.folded for g in self.coarse) else {}),
             **({"coarse_length": self.coarse_length} if self.coarse_length is not None else {}),
             **({"by_level": [[c.start, c.count] for c in self.by_level]} if self.by_level else {}),
             **({"by_level_length": by_level} if (by_level := self.by_level_length) else {}),
@@ -433,7 +470,9 @@ class MarginalFeatures:
             _groups_from(pairs, columns, merging),
             group_length=lengths_of[0],
             undecided=spec.get("pairs_undecided") is True,
-            coarse=_groups_from(coarse, columns, coarsely),
+            coarse=_groups_from(
+                coarse, columns, coarsely, folded=spec.get("coarse_folded") is True
+            ),
             coarse_length=lengths_of[1],
             by_level=tuple(
                 column.by_level(bins_of[column.start] - 1)
@@ -459,6 +498,8 @@ def _groups_from(
     rows: Sequence[Sequence[int]],
     columns: Sequence[MarginalColumn],
     merging: Sequence[Sequence[int]],
+    *,
+    folded: bool = False,
 ) -> tuple[MarginalGroup, ...]:
     """Groups as they are in a `spec`, of columns that have cells of their own or soft bins."""
     firsts = {start: tuple(cells) for start, *cells in merging}
@@ -472,7 +513,7 @@ def _groups_from(
         return numbers.get((start, count)) or MarginalColumn(start, count, 0, -1)
 
     sides = (itertools.starmap(side, zip(row[::2], row[1::2], strict=True)) for row in rows)
-    return tuple(MarginalGroup(tuple(each)) for each in sides)
+    return tuple(MarginalGroup(tuple(each), folded) for each in sides)
 
 
 def _shares(block: Block) -> MarginalColumn:

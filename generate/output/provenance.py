@@ -94,8 +94,12 @@ def _noise_on_correlations(release: Release) -> float:
     parts, classes = parts_of(release.feature_map), len(release.schema.classes)
     if parts.moments is None or not release.guarantee.private:
         return 0.0
-    noise = release.noise_per_coordinate * math.sqrt(classes) / parts.moment_weight
-    return parts.moments.noise_on_correlations(noise / math.sqrt(2))  # each product is there twice
+    noise = release.noise_per_coordinate * math.sqrt(classes)
+    # Each product is there twice.
+    found = parts.moments.noise_on_correlations(noise / parts.moment_weight / math.sqrt(2))
+    if parts.marginals is None:
+        return found
+    return min(found, parts.marginals.noise_on_correlations(noise / parts.weight))
 
 
 def is_private(origin: Mapping[str, Any]) -> bool:

@@ -8,40 +8,116 @@ cells of the size of their shares.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-_CORRELATIONS: Final = np.sin(np.linspace(-1.5, 1.5, 61))
+_ANGLES: Final = np.linspace(-1.5, 1.5, 61)
+_CORRELATIONS: Final = np.sin(_ANGLES)
 """Those that are tried, closer to each other where they are large."""
+_SPREADS: Final = 0.05 * 2.0 ** np.arange(6)
+"""Of angles about 0: what a law of correlations may be."""
+_EM_STEPS: Final = 100
 _NODES: Final = 8
 """Ranks within a cell over which what goes with them is averaged."""
 _EXACT: Final = 1e-12
 """Shares are at least that."""
 
 Shares = NDArray[np.float64]
+Pair = tuple[int, ...]
+"""Which two numbers, by where each begins in a record."""
 
 
-def copula_shares(noisy: Shares, rows: Shares, columns: Shares) -> Shares:
-    """Shares of the cells of the nearest table of the kind to noisy ones (least squares).
+def _priors() -> Shares:
+    """Of angles, (laws, angles), each of sum 1."""
+    chances = np.exp(-0.5 * np.square(_ANGLES / _SPREADS[:, None]))
+    found: Shares = chances / chances.sum(axis=1, keepdims=True)
+    return found
 
-    Args:
-        noisy: (r, s), cells of either number in its order.
-        rows: shares of the cells of the first number, (r,), at least one of them positive. They
-            may add up to less than 1, if the number is missing otherwise, as often whatever the
-            other one is.
+
+_PRIORS: Final = _priors()
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """Shares of the cells of two numbers, with noise.
+
+    Attributes:
+        shares: (r, s), cells of either number in its order.
+        noise: standard deviation on each.
+        rows: shares of the cells of the first number, (r,), at least one of them positive. They may
+            add up to less than 1, if the number is missing otherwise, as often whatever the other
+            one is.
         columns: likewise of the second, (s,).
-
-    Returns:
-        float64 (r, s), positive, with about these shares of rows and columns.
+        pair: which numbers these are: of a pair there may be several tables.
     """
-    tables = _tables(rows / rows.sum(), columns / columns.sum(), _CORRELATIONS)
-    tables *= rows.sum() * columns.sum()
-    nearest = np.square(tables - noisy).sum(axis=(1, 2)).argmin()
-    likely: Shares = tables[nearest].clip(_EXACT)
-    return likely
+
+    shares: Shares
+    noise: float
+    rows: Shares
+    columns: Shares
+    pair: Pair
+
+
+@dataclass(frozen=True, eq=False)
+class PairLaws:
+    """How pairs of numbers go together, as far as tables say.
+
+    Attributes:
+        angles: how likely each of the angles is whose sines are tried as correlations, for each
+            pair, float64 (angles,), of sum 1.
+    """
+
+    angles: Mapping[Pair, Shares]
+
+    @classmethod
+    def of(cls, tables: Sequence[NoisyTable]) -> PairLaws:
+        """What all tables tell together: posterior probabilities.
+
+        How far correlations are from 0 is a mixture, whose weights are those under which what is
+        seen is the most likely (empirical Bayes).
+
+        Args:
+            tables: of one class, at least one. A pair may have several.
+        """
+        logs: dict[Pair, Shares] = {}
+        for table in tables:
+            apart = np.square(_laws_with(table.rows, table.columns) - table.shares)
+            of_table = -apart.sum(axis=(1, 2)) / (2 * max(table.noise, _EXACT) ** 2)
+            logs[table.pair] = logs.get(table.pair, np.zeros(len(_ANGLES))) + of_table
+        likely = np.exp(np.array([each - each.max() for each in logs.values()]))  # (pairs, angles)
+        chances = likely @ _PRIORS.T  # (pairs, priors)
+        frequent = np.full(len(_PRIORS), 1 / len(_PRIORS))
+        for _ in range(_EM_STEPS):
+            frequent = frequent * ((1 / (chances @ frequent)) @ chances) / len(chances)
+        posterior = likely * (frequent @ _PRIORS)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        return cls(dict(zip(logs, posterior, strict=True)))
+
+    def shares(self, pair: Pair, rows: Shares, columns: Shares) -> Shares:
+        """The posterior mean of the shares of cells of two numbers.
+
+        Args:
+            pair: which, one of which there was a table.
+            rows: see `NoisyTable`, in any cells, (r,).
+            columns: likewise, (s,).
+
+        Returns:
+            float64 (r, s), positive, with about these shares of rows and columns.
+        """
+        found: Shares = np.tensordot(self.angles[pair], _laws_with(rows, columns), axes=1)
+        return found.clip(_EXACT)
+
+
+def _laws_with(rows: Shares, columns: Shares) -> Shares:
+    """Of each correlation the shares of cells, (correlations, r, s), if numbers may be missing."""
+    of_both = rows.sum() * columns.sum()
+    found: Shares = _tables(rows / rows.sum(), columns / columns.sum(), _CORRELATIONS) * of_both
+    return found
 
 
 def _tables(rows: Shares, columns: Shares, correlations: Shares) -> Shares:

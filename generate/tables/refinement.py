@@ -39,12 +39,12 @@ from ..output.generator_file import Arrays, arrays_of_map
 from .marginal_matching import round_to_steps
 from .marginals import is_noise
 from .moves.conditioned import Given, Moves, Pool
-from .moves.counts import ReleasedCounts
-from .moves.departures import Departure, ReleasedMoments
-from .moves.goal import Goal
+from .moves.departures import ReleasedMoments
+from .moves.goal import Departures, Goal
 from .moves.relu_features import ReluFeatures, has_relu_features
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
+from .moves.table_departures import ReleasedCounts
 from .reweighting import Rows
 
 _LEAST_ROWS: Final = 1_000
@@ -159,7 +159,7 @@ class Refinement:
         blocks = blocks_of(self.schema)
         return Goal(self._tangents, blocks, of_main, noise / parts.main_weight, moments, counts)
 
-    def departures(self, rows: Rows) -> dict[int, Departure]:
+    def departures(self, rows: Rows) -> dict[int, Departures]:
         """How columns go together in each class, by its label.
 
         Of classes whose rows swap values, if there are several, and if a release says so.
@@ -168,14 +168,12 @@ class Refinement:
             rows: see `draw`.
         """
         labels = [label for label in range(len(self.mean)) if self.swaps(label)]
-        found: dict[int, Departure] = {}
         if len(labels) == 1:
-            return found
-        for label in labels:
-            moments = self.goal(label).moments
-            if moments is not None:
-                found[label] = Departure.of(moments, self._whole(rows, label, _USUAL_ROWS))
-        return found
+            return {}
+        return {
+            label: self.goal(label).departures(self._whole(rows, label, _USUAL_ROWS))
+            for label in labels
+        }
 
     def _whole(self, rows: Rows, label: int, count: int) -> Tensor:
         """Rows of independent columns, each with one category of each column."""
@@ -188,7 +186,7 @@ class Refinement:
         label: int,
         goal: Goal,
         records: Tensor,
-        departures: Mapping[int, Departure],
+        departures: Mapping[int, Departures],
         random: np.random.Generator,
         each: Each,
     ) -> Moves:
@@ -206,7 +204,7 @@ class Refinement:
         label: int,
         condition: Condition,
         rows: Rows,
-        departures: Mapping[int, Departure],
+        departures: Mapping[int, Departures],
         random: np.random.Generator,
         each: Each,
         advance: Advance = lambda units, remark: None,
@@ -234,7 +232,7 @@ class Refinement:
         rows: Rows,
         random: np.random.Generator,
         advance: Advance = lambda units, remark: None,
-        departures: Mapping[int, Departure] = MappingProxyType({}),
+        departures: Mapping[int, Departures] = MappingProxyType({}),
     ) -> NDArray[np.float32]:
         """Draw rows of a class.
 

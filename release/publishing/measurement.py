@@ -124,10 +124,12 @@ def _with_pairs(
     products = _within(first, parts.moment_place)
     noise = float(first.noise()[products].max()) if private else 0.0
     shares = noisy[_within(first, parts.marginal_place)].sum(axis=1)
-    merging, coarse, together = merged_cells(marginals, shares), None, {}
-    if released.parts:
-        coarse = coarse_pairs(marginals, merged_cells(marginals, shares, released.parts))
-        any_pairs = fine_pairs(range(len(parts_of(released.feature_map).groups)), merging)
+    pairs, merging = released.pairs, merged_cells(marginals, shares)
+    assert pairs is not None
+    coarse, together = None, {}
+    if pairs.parts:
+        coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, shares, pairs.parts))
+        any_pairs = fine_pairs(pairs, range(len(parts_of(released.feature_map).groups)), merging)
         second = with_pairs(feature_map, uniform, any_pairs, coarse, released.by_level)
         second = second.where(_places(second).coarse)
         cells = _noisy(embedding, second, private=private)
@@ -135,7 +137,7 @@ def _with_pairs(
         tables = feature_map.choosing(any_pairs, coarse, released.by_level).marginals.coarse
         together = dict(zip(coarse.numbers, dependences(tables, cells, of_cells), strict=True))
     chosen = select_pairs(parts, schema, noisy[products].astype(float), noise, CHOSEN, together)
-    fine = fine_pairs(chosen, merging)
+    fine = fine_pairs(pairs, chosen, merging)
     whole = with_pairs(feature_map, uniform, fine, coarse, released.by_level)
     place = _places(whole)
     sums = np.empty((whole.dimension, len(schema.classes)), dtype=np.int64)

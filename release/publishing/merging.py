@@ -48,10 +48,7 @@ def _merged(
     column: MarginalColumn, shares: NDArray[np.float64], parts: int | None
 ) -> MarginalColumn:
     if parts is not None:
-        so_far = np.concatenate([[0.0], shares.cumsum()])
-        equal = np.arange(parts) * so_far[-1] / parts
-        nearest = np.abs(so_far[:-1] - equal[:, None]).argmin(axis=1)
-        return replace(column, merged=tuple(np.unique([0, *nearest]).tolist()))
+        return column.in_parts(shares, parts)
     most = shares.sum() / MOST
     firsts, held = [0], 0.0
     for cell, share in enumerate(shares):

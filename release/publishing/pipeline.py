@@ -38,7 +38,7 @@ from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
-from .weighing import weigh, weighed
+from .weighing import FAINT, weigh, weighed
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +200,9 @@ def _possible_maps(
     if adjacency is Adjacency.REPLACE_ONE:
         yield weighed(embedding, scale, embedding.records).feature_map
         return
-    for blur in (0.0, math.inf):
-        yield weigh(embedding.feature_map, scale, blur).feature_map
+    schema = embedding.schema
+    for blur in (0.0, math.nextafter(FAINT, math.inf), math.inf):
+        yield weigh(embedding.feature_map, scale, blur, len(schema.classes)).feature_map
 
 
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:

@@ -123,7 +123,9 @@ def plan(
         BudgetError: the parameters make no sense for so many records.
     """
     noise = noise_on(feature_map, grid, records, parameters, unit)
-    released = weigh(feature_map, noise, blur_of(noise, grid, classes, records)).feature_map
+    released = weigh(
+        feature_map, noise, blur_of(noise, grid, classes, records), classes
+    ).feature_map
     return Plan(
         parameters=parameters,
         records=records,

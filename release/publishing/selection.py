@@ -61,6 +61,11 @@ def dependences(
     sizes = np.cumsum([table.dimension for table in tables])
     for table, sums in zip(tables, np.split(cells, sizes[:-1]), strict=True):
         of_class = sums.sum(axis=0).clip(max(noise * len(sums) ** 0.5, 1.0))
+        if table.folded:
+            phi = (sums[0] - sums[1]) / of_class
+            variance = 2 * (noise / of_class) ** 2
+            yield Dependence(phi**2 - variance, 2 * variance**2)
+            continue
         shares = (sums / of_class).reshape(*(side.dimension for side in table.sides), -1)
         rows, columns = (shares.sum(axis=axis, keepdims=True) for axis in (1, 0))
         expected = (rows * columns).clip(_LEAST_SHARE / len(sums))

@@ -33,28 +33,51 @@ part beside what the other says."""
 CHOSEN: Final = 10
 """How many pairs of columns are chosen, if there are as many."""
 FAINT: Final = 0.002
-"""With more noise than this on a class's mean feature, in any one direction, no pairs are chosen:
-they would be noise, and nothing is to spare."""
+"""With more noise than this on a class's mean feature, in any one direction, there are no pairs of
+columns: they would be noise, and nothing is to spare."""
+FAINTEST: Final = 0.0075
+"""The same where there are no classes, but pairs of numbers of which something is to be seen:
+nothing is asked of such a table but how columns go together."""
 _LENGTH: Final = 0.3
-"""Length of the part of a feature that is of chosen pairs."""
-_COARSE_LENGTH: Final = 0.15
-"""Length of the part that is of all pairs of numbers in few cells, beside chosen pairs."""
-_FEWEST_PARTS: Final = 2
-"""Into how many parts a number is cut at least, where all pairs of numbers are there."""
+"""Length of the part of a feature that is of chosen pairs; and beyond `FAINT`, of all pairs of
+numbers in few cells, of which more is to be seen there."""
+_SHORT_LENGTH: Final = 0.15
+"""Length of the part that is of all pairs of numbers, up to `FAINT`."""
+_FAINT_LENGTH: Final = 0.1
+"""Length of the part that is of chosen pairs, beyond it."""
+_FOLDED: Final = 2
+"""Of numbers in so many parts it only counts whether both are in the same one: how far they go
+together is seen through a half of the noise that there is in four cells."""
 _MOST_PARTS: Final = 8
 """Into how many parts a number is cut at most, where all pairs of numbers are there."""
-_FEW_PARTS: Final = 3
-"""So few parts say of two numbers hardly more than whether both are high together."""
 _ABOVE_NOISE: Final = 10.0
 """How many times the noise on it the share of a cell of such a pair is, if all of its cells are
 equally frequent: numbers are cut into as many parts as that allows."""
-_FEW_ABOVE_NOISE: Final = 3.0
-"""The same where parts are few: what they say adds up over the cells of a table."""
+_FEW_PARTS: Final = 3
+_FEW_ABOVE_NOISE: Final = 5.0
+"""The same for so few parts: what they say adds up over the cells of a table."""
+_FOLDED_ABOVE_NOISE: Final = 3.0
+"""The same of a quarter of all records, where tables are folded."""
 _LEVELS_LENGTH: Final = 0.15
 """Length of the part that is of numbers by their levels."""
 _STANDS_OUT: Final = 1 / 32
 """With more noise than this on the share of a level in a class, numbers are not there by their
 levels: no value would stand out."""
+
+
+@dataclass(frozen=True)
+class PairLengths:
+    """How pairs of columns are there.
+
+    Attributes:
+        fine: length of the part of a feature that is of chosen pairs.
+        coarse: length of the part that is of all pairs of numbers, in few cells.
+        parts: into how many each of these numbers is cut, from 2 to 8; 0 if they are not there.
+    """
+
+    fine: float
+    coarse: float
+    parts: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +90,7 @@ class Weighed:
         into: which row of the release each of these is added to, int64 (n,), in rising order; where
             cells are merged, one row is the sum of several.
         scale: of the noise on the rows of the release.
-        parts: into how many parts numbers are cut where all pairs of them are there; 0 if they are
-            not.
+        pairs: how pairs of columns are there; None if there are none.
         by_level: length of the part of numbers by their levels; None if there is none.
     """
 
@@ -76,7 +98,7 @@ class Weighed:
     rows: NDArray[np.int64]
     into: NDArray[np.int64]
     scale: NoiseScale
-    parts: int = 0
+    pairs: PairLengths | None = None
     by_level: float | None = None
 
     def noise(self) -> NDArray[np.int64]:
@@ -132,7 +154,9 @@ def weighed(embedding: Embedding, scale: NoiseScale, records: int) -> Weighed:
         A function of the number of records that it is given, of the noise and of what is public.
     """
     schema, grid = embedding.schema, embedding.grid
-    return weigh(embedding.feature_map, scale, blur_of(scale, grid, len(schema.classes), records))
+    classes = len(schema.classes)
+    blur = blur_of(scale, grid, classes, records)
+    return weigh(embedding.feature_map, scale, blur, classes)
 
 
 def blur_of(scale: NoiseScale, grid: Grid, classes: int, records: int) -> float:
@@ -147,7 +171,7 @@ def blur_of(scale: NoiseScale, grid: Grid, classes: int, records: int) -> float:
     return scale.sigma * grid.unit * classes / records
 
 
-def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float) -> Weighed:
+def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int) -> Weighed:
     """The map of a release, and the noise on an embedding's sums that makes it one of this map.
 
     Of a map that leaves open which pairs of columns it has, the first ones stand for those that are
@@ -162,22 +186,25 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float) -> Weighed:
         feature_map: of the embedding.
         scale: of the noise on the map's features, whatever its parts weigh.
         blur: see `blur_of`.
+        classes: how many there are.
 
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
     """
     if is_undecided(feature_map):
         marginals = feature_map.marginals
-        count = min(CHOSEN, len(marginals.groups)) if blur <= FAINT else 0
-        if not count:
+        pairs = lengths_of_pairs(marginals, blur, classes)
+        if pairs is None:
             return with_pairs(feature_map, scale, None)
+        count = min(CHOSEN, len(marginals.groups))
         evenly = np.ones(marginals.dimension, dtype=np.int64)
-        parts = parts_of_numbers(marginals, blur)
-        fine = fine_pairs(range(count), merged_cells(marginals, evenly))
-        coarse = coarse_pairs(marginals, merged_cells(marginals, evenly, parts)) if parts else None
+        fine = fine_pairs(pairs, range(count), merged_cells(marginals, evenly))
+        coarse = None
+        if pairs.parts:
+            coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))
         by_level = length_of_levels(marginals, blur)
         found = with_pairs(feature_map, scale, fine, coarse, by_level)
-        return replace(found, parts=parts, by_level=by_level)
+        return replace(found, pairs=pairs, by_level=by_level)
     every = np.arange(feature_map.dimension)
     if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
         return Weighed(feature_map, every, every, scale)
@@ -201,26 +228,44 @@ def is_undecided(feature_map: FeatureMap) -> TypeGuard[JointFeatures]:
     return isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided
 
 
-def parts_of_numbers(marginals: MarginalFeatures, blur: float) -> int:
-    """Into how many parts numbers are cut where all pairs of them are looked at.
+def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> PairLengths | None:
+    """How pairs of columns are there.
 
-    The more, the more is seen of how two go together; and the more noise there is in all.
+    Numbers are cut into the more parts the less noise there is: more is seen of how two go
+    together, and there is more noise in all.
 
     Args:
         marginals: of an embedding's map, which leaves pairs undecided.
         blur: see `blur_of`.
+        classes: how many there are.
 
     Returns:
-        From 2 to 8; 0 if noise leaves nothing to be seen, or there are no pairs of numbers.
+        None if noise leaves nothing to be seen.
     """
-    pairs = len(marginals.pairs_of_numbers)
-    if not pairs or blur > FAINT:
-        return 0
-    if not (noise := blur * math.sqrt(pairs) / _COARSE_LENGTH):
+    if not marginals.groups or blur > FAINTEST * math.sqrt(classes):
+        return None
+    fine, coarse = (_LENGTH, _SHORT_LENGTH) if blur <= FAINT else (_FAINT_LENGTH, _LENGTH)
+    # What is seen of all classes together says most of each.
+    noise = blur / math.sqrt(classes) * math.sqrt(len(marginals.pairs_of_numbers)) / coarse
+    parts = _parts_of_numbers(noise) if marginals.pairs_of_numbers else 0
+    return PairLengths(fine, coarse, parts) if parts or blur <= FAINT else None
+
+
+def _parts_of_numbers(noise: float) -> int:
+    """Into how many parts numbers are cut where a share of a cell of two has so much noise.
+
+    Returns:
+        0 if noise leaves nothing to be seen.
+    """
+    if not noise:
         return _MOST_PARTS
-    many, few = (math.floor((least * noise) ** -0.5) for least in (_ABOVE_NOISE, _FEW_ABOVE_NOISE))
+    many, few = (
+        math.floor(1 / math.sqrt(least * noise)) for least in (_ABOVE_NOISE, _FEW_ABOVE_NOISE)
+    )
     parts = min(max(many, min(few, _FEW_PARTS)), _MOST_PARTS)
-    return parts if parts >= _FEWEST_PARTS else 0
+    if parts >= _FEW_PARTS:
+        return parts
+    return _FOLDED if _FOLDED**2 * _FOLDED_ABOVE_NOISE * noise <= 1 else 0
 
 
 def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
@@ -238,17 +283,22 @@ def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
 
 
 def fine_pairs(
-    numbers: Sequence[int], merging: Mapping[MarginalColumn, MarginalColumn]
+    pairs: PairLengths,
+    numbers: Sequence[int],
+    merging: Mapping[MarginalColumn, MarginalColumn],
 ) -> GroupChoice:
     """Pairs that are chosen, by their numbers in the order of an embedding's map."""
-    return GroupChoice(numbers, _LENGTH, merging)
+    return GroupChoice(numbers, pairs.fine, merging)
 
 
 def coarse_pairs(
-    marginals: MarginalFeatures, merging: Mapping[MarginalColumn, MarginalColumn]
+    pairs: PairLengths,
+    marginals: MarginalFeatures,
+    merging: Mapping[MarginalColumn, MarginalColumn],
 ) -> GroupChoice:
     """All pairs of numbers, in few cells."""
-    return GroupChoice(marginals.pairs_of_numbers, _COARSE_LENGTH, merging)
+    folded = pairs.parts == _FOLDED
+    return GroupChoice(marginals.pairs_of_numbers, pairs.coarse, merging, folded)
 
 
 def with_pairs(

@@ -18,65 +18,26 @@ with Dependence Trees"), the pairs that say most, and so do the coefficients.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ....common.features.cells import MarginalGroup
-from ....common.features.joint import Parts
 from ....common.schema.encoding import Block
-from ..copula import copula_shares
-from ..denoising import table_shares
 from .chow_liu import TableShares, chow_liu_tree
 from .count_moves import NUMBER, ColumnTables, CountPull, CountTake, RowCells
+from .table_departures import ReleasedCounts, TableDeparture, TablePlaces, shares_among
+from .table_pooling import pooled_tables
+from .table_posterior import Look, posterior_tables
 
 _RATE: Final = 0.2
 _BATCH: Final = 2_000
 _EXACT: Final = 1e-9
 """Shares of cells, and variances of what goes together, are at least that."""
-_TINY: Final = 1e-300
-_FITTING_STEPS: Final = 20
 _SMOOTH: Final = 0.1
 """So many times as much as others tables of two numbers are held back."""
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedCounts:
-    """The released marginals of pairs and triples of columns of one class.
-
-    Attributes:
-        tables: the columns of each.
-        levels: records hold integers 0..levels.
-        shares: noisy, float64 (cells of all of them,).
-        noise: standard deviation of the noise on those of each table, float64 (tables,).
-    """
-
-    tables: tuple[MarginalGroup, ...]
-    levels: int
-    shares: NDArray[np.float64]
-    noise: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, parts: Parts, mean: NDArray[np.float32], noise: float) -> ReleasedCounts | None:
-        """Read them off a class's mean feature; None if it holds none.
-
-        Args:
-            parts: of the feature map.
-            mean: noisy, float32 (d,).
-            noise: standard deviation of the noise on an entry of it.
-        """
-        features = parts.marginals
-        if features is None or not features.groups:
-            return None
-        tables = (*features.coarse, *features.groups)
-        sizes = parts.weight * features.entries[-len(tables) :]
-        cells = [table.dimension for table in tables]
-        noisy = mean[parts.coarse_place.start : parts.group_place.stop].astype(np.float64)
-        return cls(tables, features.levels, noisy / np.repeat(sizes, cells), noise / sizes)
 
 
 class Counts:
@@ -85,53 +46,44 @@ class Counts:
     Args:
         released: of the class.
         records: rows with the columns that all rows will have, (n, record size).
+        others: how tables of other classes depart from independent columns.
     """
 
-    def __init__(self, released: ReleasedCounts, records: Tensor) -> None:
-        tables, self._levels = released.tables, released.levels
-        self._sides = list(dict.fromkeys(side for table in tables for side in table.sides))
-        self._merging = [
-            side.merge(torch.arange(side.unmerged.dimension)).to(NUMBER) for side in self._sides
+    def __init__(
+        self, released: ReleasedCounts, records: Tensor, others: Sequence[TableDeparture] = ()
+    ) -> None:
+        own = TableDeparture.of(released, records)
+        seen = pooled_tables(own, others)
+        shares_of = shares_among(records, released.levels)
+        looks = [
+            Look(
+                replace(table, folded=False), number < released.coarse, table.folded, shares, noise
+            )
+            for number, (table, shares, noise) in enumerate(
+                zip(released.tables, *seen.shares(own), strict=True)
+            )
         ]
-        sizes = torch.tensor([table.dimension for table in tables])
+        tables, wanted = zip(*posterior_tables(looks, shares_of), strict=True)
+        self._places = TablePlaces(tables, released.levels)
+        sizes, sides = self._places.sizes, self._places.sides
+        self._wanted = torch.cat(wanted)
+        self._expected = self._places.independent(shares_of).clamp(min=_EXACT)
+        self._scale = self._expected.sqrt()
+        # Of all pairs of numbers in few cells what is wanted has been held back: a law says it.
+        held = [1.0 if not table.of_numbers else _SMOOTH for table in tables]
+        held[: released.coarse] = [0.0] * released.coarse
+        ridges = zip(held, wanted, own.tables_of(seen.ridge), strict=True)
+        self._ridge = torch.cat(
+            [much * ridge if much else torch.zeros_like(cells) for much, cells, ridge in ridges]
+        )
         starts = sizes.cumsum(0) - sizes
         # By how much the cell of a table moves if that of a side does; 0 if it is not of it.
-        stride = torch.zeros(len(self._sides), len(tables), dtype=torch.int64)
-        alone = [
-            torch.bincount(code, minlength=side.dimension).double() / len(records)
-            for code, side in zip(self.codes(records), self._sides, strict=True)
-        ]
-        expected = []
+        stride = torch.zeros(len(sides), len(tables), dtype=torch.int64)
         for number, table in enumerate(tables):
-            of_table, step = torch.ones(1, dtype=torch.float64), 1
+            step = 1
             for side in reversed(table.sides):
-                place = self._sides.index(side)
-                stride[place, number] = step
-                of_table = torch.outer(alone[place], of_table).flatten()
+                stride[sides.index(side), number] = step
                 step *= side.dimension
-            expected.append(of_table)
-        noisy = np.split(released.shares, sizes.cumsum(0)[:-1])
-        wanted = [
-            _posterior_shares(
-                table, shares, noise, [alone[self._sides.index(side)] for side in table.sides]
-            )
-            for table, shares, noise in zip(tables, noisy, released.noise, strict=True)
-        ]
-        self._wanted = torch.cat(wanted)
-        self._expected = torch.cat(expected).clamp(min=_EXACT)
-        self._scale = self._expected.sqrt()
-        # In these units shares of independent rows have a variance that is alike in all cells.
-        lacking = (torch.from_numpy(released.shares) - torch.cat(expected)) / self._scale
-        deviation = torch.from_numpy(released.noise).repeat_interleave(sizes)
-        noise = (deviation / self._scale).square()
-        weights = self._scale**4
-        left, doubt, total = (
-            torch.stack([one.sum() for one in each.split(sizes.tolist())])
-            for each in (weights * (lacking.square() - noise), 2 * (weights * noise) ** 2, weights)
-        )
-        variance = ((left - doubt.sqrt()) / total).clamp(_EXACT, 1.0)
-        held = torch.tensor([_SMOOTH if table.of_numbers else 1.0 for table in tables])
-        self._ridge = noise * (held / variance).repeat_interleave(sizes)
         self._theta = torch.zeros_like(self._wanted)
         believed = self._expected + (self._wanted - self._expected) / (1 + self._ridge)
         self._tables = [
@@ -144,7 +96,7 @@ class Counts:
         of_column: dict[int, list[tuple[int, int]]] = {}
         for number, table in enumerate(tables):
             for side in table.sides:
-                of_column.setdefault(side.start, []).append((self._sides.index(side), number))
+                of_column.setdefault(side.start, []).append((sides.index(side), number))
         self._tables_of = {
             start: ColumnTables.of(torch.tensor(pairs).T, stride)
             for start, pairs in of_column.items()
@@ -161,14 +113,14 @@ class Counts:
             random: breaks ties.
         """
         place_of = {start: block.place for block in blocks for start in block.starts}
-        codes = self.codes(records).T.numpy()
+        codes, sides = self.codes(records).T.numpy(), self._places.sides
         for parent, table in chow_liu_tree(self._tables):
             cells = slice(table.start, table.start + table.group.dimension)
             ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
             self._theta[cells] = self._scale[cells] * ratio.log()
             first = table.group.sides[0].start == parent
             of_parent, of_child = table.group.sides if first else table.group.sides[::-1]
-            one, other = (self._sides.index(side) for side in (of_parent, of_child))
+            one, other = (sides.index(side) for side in (of_parent, of_child))
             shares = table.shares if first else table.shares.T
             below = shares.cumsum(dim=1).numpy()
             drawn = random.random(len(codes)) * below[codes[:, one], -1]
@@ -180,7 +132,9 @@ class Counts:
             )
             place = place_of[of_child.start]
             records[rows, place] = records[values, place]
-            moved = [at for at, side in enumerate(self._sides) if side.start == of_child.start]
+            moved = [
+                at for at, side in enumerate(self._places.sides) if side.start == of_child.start
+            ]
             codes[rows[:, None], moved] = codes[values[:, None], moved]
 
     @property
@@ -194,10 +148,7 @@ class Counts:
         Returns:
             int32 (sides, n).
         """
-        levels = (records.clamp(0, 1) * self._levels).round().to(torch.int64)
-        own = {column: column.cell(levels) for column in {side.unmerged for side in self._sides}}
-        sides = zip(self._sides, self._merging, strict=True)
-        return torch.stack([merged[own[side.unmerged]] for side, merged in sides])
+        return self._places.codes(records)
 
     def cells(self, codes: Tensor) -> Tensor:
         """The cell of each table among those of all, int32 (tables, n)."""
@@ -229,37 +180,3 @@ class Counts:
     def _row_cells(self, records: Tensor) -> RowCells:
         codes = self.codes(records)
         return RowCells(codes, self.cells(codes), self.coefficients, self._tables_of)
-
-
-def _posterior_shares(
-    table: MarginalGroup, noisy: NDArray[np.float64], noise: float, alone: Sequence[Tensor]
-) -> Tensor:
-    """Shares of a table's cells as they are likely to be, and of columns as rows have them.
-
-    Args:
-        table: its columns.
-        noisy: of all cells, (cells,).
-        noise: standard deviation on each.
-        alone: shares of the cells of each column, (cells of that,).
-
-    Returns:
-        float64 (cells,).
-    """
-    by_copula = None
-    if table.of_numbers:
-        rows, columns = (each.numpy() for each in alone)
-        by_law = np.outer(rows, columns).clip(_EXACT)
-        # That a number is missing has no place among them.
-        known = tuple(slice(side.dimension - (side.missing >= 0)) for side in table.sides)
-        of_both = noisy.reshape(by_law.shape)[known]
-        if rows[known[0]].any() and columns[known[1]].any():
-            by_law[known] = copula_shares(of_both, rows[known[0]], columns[known[1]])
-        by_copula = by_law.flatten()
-    shares = torch.from_numpy(table_shares(noisy, noise, by_copula))
-    shares = shares.view([len(each) for each in alone])
-    for _ in range(_FITTING_STEPS):  # iterative proportional fitting (Deming and Stephan 1940)
-        for axis, each in enumerate(alone):
-            others = [other for other in range(shares.dim()) if other != axis]
-            ratio = each / shares.sum(dim=others).clamp(min=_TINY)
-            shares = shares * ratio.view([-1 if at == axis else 1 for at in range(shares.dim())])
-    return shares.flatten()

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from ....common.runtime.threads import Each
 from ....common.schema.encoding import Block
-from .counts import ReleasedCounts
-from .departures import ReleasedMoments
+from .departures import Departure, ReleasedMoments
 from .relu_features import ReluFeatures
+from .table_departures import ReleasedCounts, TableDeparture
 
 STRENGTH: Final = 0.01
 """How much of the variance of rows with independent columns what goes with what makes up, as far as
@@ -28,6 +28,19 @@ _ROWS: Final = 1_000
 """How many of these rows are looked at, to tell what single columns explain."""
 _COLUMNS_A_ROUND: Final = 0.3
 _LEAST_COLUMNS: Final = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Departures:
+    """By how much columns of a class go together more than independent ones.
+
+    Attributes:
+        products: what products of columns say of that; None if there are none.
+        tables: what tables of columns do; None likewise.
+    """
+
+    products: Departure | None
+    tables: TableDeparture | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +62,17 @@ class Goal:
     noise: float
     moments: ReleasedMoments | None = None
     counts: ReleasedCounts | None = None
+
+    def departures(self, independent: Tensor) -> Departures:
+        """How columns go together, as far as anything but the tangent features says.
+
+        Args:
+            independent: rows with the columns of the class, each by itself, (n, record size).
+        """
+        return Departures(
+            None if self.moments is None else Departure.of(self.moments, independent),
+            None if self.counts is None else TableDeparture.of(self.counts, independent),
+        )
 
     @property
     def floor(self) -> float:

@@ -89,21 +89,45 @@ def posterior(
         of_class: variance of how two columns of a class go together, (k, k).
         in_common: variance of what of that classes have in common, (k, k).
     """
+    noise = own.noise.clamp(min=EXACT)
+    seen, noise = one_look(own.lacking, noise, others, precisions, of_class, in_common)
+    # Indicators of a column act as one, so that all have what has been taken off.
+    return PooledProducts(seen.clamp(-1, 1), own.taken_off * noise / of_class)
+
+
+def one_look(
+    own: Tensor,
+    noise: Tensor,
+    others: Sequence[Tensor],
+    precisions: Sequence[Tensor],
+    of_class: Tensor,
+    in_common: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """What a single look at a class would have shown that says as much as those at all do.
+
+    Args:
+        own: what is seen of the class itself, of any shape, as all others are.
+        noise: variance of the noise on that, positive.
+        others: what is seen of others.
+        precisions: one over the variance of each of these about what classes have in common; 0
+            where it says nothing.
+        of_class: variance of what is true of a class, positive.
+        in_common: variance of what of that classes have in common, at most that.
+
+    Returns:
+        What it would have shown, and the variance of its noise.
+    """
     nothing = torch.zeros_like(in_common)
     known = sum(precisions, nothing)
     left = in_common / (1 + in_common * known)
     weighed = (precision * other for precision, other in zip(precisions, others, strict=True))
     expected = left * sum(weighed, nothing)
-    before, noise = of_class - in_common + left, own.noise.clamp(min=EXACT)
-    mean = (own.lacking / noise + expected / before) / (1 / noise + 1 / before)
-    # The noise of a single look by which as much would be known: one over it is 1 / noise +
-    # 1 / before - 1 / of_class, of which the last two may be large, and alike.
+    before = of_class - in_common + left
+    mean = (own / noise + expected / before) / (1 / noise + 1 / before)
+    # One over its noise is 1 / noise + 1 / before - 1 / of_class, of which the last two may be
+    # large, and alike.
     noise = 1 / (1 / noise + in_common * known * left / (before * of_class))
-    return PooledProducts(
-        (mean * (1 + noise / of_class)).clamp(-1, 1),
-        # Indicators of a column act as one, so that all have what has been taken off.
-        own.taken_off * noise / of_class,
-    )
+    return mean * (1 + noise / of_class), noise
 
 
 class _Alike:

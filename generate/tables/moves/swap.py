@@ -31,9 +31,8 @@ from ....common.console import Advance
 from ....common.runtime.threads import Each, finish
 from .correlations import Correlations
 from .counts import Counts
-from .departures import Departure
 from .energy import Energy
-from .goal import Goal
+from .goal import Departures, Goal
 
 _WINDOW: Final = 10
 """Rounds after which it is seen whether the distance of the mean features still falls."""
@@ -65,7 +64,7 @@ class SwapMoves:
         goal: Goal,
         random: np.random.Generator,
         each: Each = map,
-        others: Sequence[Departure] = (),
+        others: Sequence[Departures] = (),
     ) -> None:
         self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
         self._others = others
@@ -83,11 +82,13 @@ class SwapMoves:
         """
         self._ridge = self._goal.ridge(records, self._each)
         if self._goal.counts is not None:
-            self.counts = Counts(self._goal.counts, records)
+            tables = [other.tables for other in self._others if other.tables is not None]
+            self.counts = Counts(self._goal.counts, records, tables)
             self.counts.begin(records, self._goal.blocks, self._random)
             self._energies.append(self.counts)
         if self._goal.moments is not None:
-            self._energies.append(Correlations(self._goal.moments, records, self._others))
+            products = [other.products for other in self._others if other.products is not None]
+            self._energies.append(Correlations(self._goal.moments, records, products))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW

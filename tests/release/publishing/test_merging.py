@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.cells import MarginalColumn, MarginalGroup
@@ -187,6 +188,72 @@ def test_a_map_with_pairs_in_few_cells_is_rebuilt_and_a_record_has_length_1() ->
 def test_pairs_in_few_cells_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(SchemaError):
         MarginalFeatures.from_spec({**both_ways().spec(), **wrong}, {})
+
+
+def folded() -> MarginalFeatures:
+    """A pair of numbers, and whether both are high or low, the second one missing now and then."""
+    pair = replace(both_ways(), coarse=(), coarse_length=None)
+    few = [replace(NUMBER, merged=(0, 9)), replace(OTHER, merged=(0, 20))]
+    return replace(pair, coarse=(MarginalGroup(tuple(few), folded=True),), coarse_length=0.3)
+
+
+def test_a_folded_pair_says_whether_both_are_in_the_same_part() -> None:
+    made = folded()
+    records, hits = hits_of(made, (*made.coarse, *made.groups))
+    (pair,) = made.coarse
+    records[::2, 5] = 0  # else the second is always missing
+    hits = made.hits(records)
+    number, other = (side.cell(records) for side in pair.sides)
+    lacks = [side.missing >= 0 for side in pair.sides]
+    assert pair.dimension == 2 + any(lacks)
+    cells = hits[:, 3] - made.places[3].start
+    known = (number < 2) & (other < 2)
+    assert torch.equal(cells == 0, known & (number == other))
+    assert torch.equal(cells == 1, known & (number != other))
+    assert torch.equal(cells == 2, ~known)
+    assert all(int((cells == cell).sum()) > 5 for cell in range(3))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"coarse_folded": False},
+        {"coarse_folded": 1},
+        {"coarse_merged": [[0, 0, 9], [1, 0, 4, 20]]},
+        {"coarse_merged": []},
+    ],
+)
+def test_what_cannot_be_folded_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(SchemaError):
+        MarginalFeatures.from_spec({**folded().spec(), **wrong}, {})
+
+
+def test_chosen_pairs_are_not_folded() -> None:
+    made = folded()
+    with pytest.raises(SchemaError):
+        replace(made, groups=(replace(made.coarse[0]),))
+
+
+@pytest.mark.parametrize("parts", [2, 3, 5])
+def test_noise_on_correlations_is_that_of_the_best_guess(parts: int) -> None:
+    """By least squares, of shares that noise has moved; and of both in the same half or not."""
+    firsts = tuple(range(0, 30, 30 // parts))[:parts]
+    sides = tuple(MarginalColumn(n, 1, 64, -1, merged=firsts) for n in range(2))
+    group = MarginalGroup(sides, folded=parts == 2)
+    bare = tuple(side.unmerged for side in sides)
+    made = MarginalFeatures(bare, 2, (MarginalGroup(bare),), group_length=0.3)
+    assert made.noise_on_correlations(0.1) == np.inf
+    made = replace(made, coarse=(group,), coarse_length=0.5)
+    random, noise = np.random.default_rng(0), 0.02
+    edges = norm.pdf(norm.ppf(np.arange(parts + 1) / parts))
+    slope = np.outer(edges[:-1] - edges[1:], edges[:-1] - edges[1:])
+    if group.folded:
+        slope = np.array([np.trace(slope), -np.trace(slope)])
+    found = [
+        (slope * random.normal(0, noise / 0.5, slope.shape)).sum() / (slope**2).sum()
+        for _ in range(20_000)
+    ]
+    assert made.noise_on_correlations(noise) == pytest.approx(np.std(found), rel=0.03)
 
 
 def by_level_too() -> MarginalFeatures:

@@ -28,7 +28,15 @@ from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
 from dpntk.release.publishing import measurement
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import DIM, FAINT, parts_of_numbers, weigh, weighed
+from dpntk.release.publishing.weighing import (
+    DIM,
+    FAINT,
+    FAINTEST,
+    PairLengths,
+    lengths_of_pairs,
+    weigh,
+    weighed,
+)
 from tests.conftest import draw_records
 from tests.helpers.neighbours import Integers
 
@@ -116,7 +124,7 @@ def test_a_release_is_of_one_part_alone() -> None:
         (DIM, OPEN.main, range(border)),
         (1.01 * DIM, OPEN.pixels, range(border, OPEN.dimension)),
     ):
-        found = weigh(OPEN, scale, blur)
+        found = weigh(OPEN, scale, blur, 2)
         assert found.feature_map.spec() == part.spec()
         assert found.rows.tolist() == list(rows)
         # Each part of the embedding is as long as the other, and is doubled in its square.
@@ -136,7 +144,7 @@ def test_a_network_whose_features_may_be_opposite_stays() -> None:
 
 def test_a_weight_that_was_given_beforehand_stays() -> None:
     given = embedding(150, 0.9).feature_map
-    assert weigh(given, NoiseScale(1.0, 1, 1000, 0), 1.0).feature_map is given
+    assert weigh(given, NoiseScale(1.0, 1, 1000, 0), 1.0, 2).feature_map is given
 
 
 def test_without_much_noise_it_is_what_an_embedding_without_pixels_gives() -> None:
@@ -173,13 +181,13 @@ def test_a_reader_wants_the_weight() -> None:
 def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> None:
     scale = NoiseScale(1.0, 1, 2**63, 0)
     with pytest.raises(BudgetError, match="--capacity"):
-        weigh(OPEN, scale, 0.05)
+        weigh(OPEN, scale, 0.05, 2)
 
 
 def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None:
     """Each of their cells has ten times the noise on it, at least, and no more parts would.
 
-    Few parts need no more than three times the noise: what they say adds up.
+    Few parts need less: what they say adds up.
     """
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
     words = MarginalColumn(6, 3, 0, -1)
@@ -187,15 +195,39 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
     words_too = [MarginalGroup((words, columns[0]))]
     marginals = MarginalFeatures((*columns, words), 9, (*pairs, *words_too), undecided=True)
     assert marginals.pairs_of_numbers == list(range(15))
-    found = [parts_of_numbers(marginals, blur) for blur in np.geomspace(1e-5, FAINT, 60)]
-    assert found == sorted(found, reverse=True)
-    assert set(found) == {2, 3, 4, 5, 6, 7, 8}
-    for blur, times in ((1e-4, 10), (2e-4, 10), (3e-4, 10), (2e-3, 3)):
-        parts = parts_of_numbers(marginals, blur)
-        on_cell = blur * 15**0.5 / 0.15
-        assert (parts + 1) ** -2 < times * on_cell <= parts**-2
-    for blur in (5e-4, 1e-3):  # three times the noise would do for more than three of them
-        assert parts_of_numbers(marginals, blur) == 3
-    assert parts_of_numbers(marginals, 0.0) == 8
-    assert parts_of_numbers(marginals, 2 * FAINT) == 0
-    assert parts_of_numbers(replace(marginals, groups=tuple(words_too)), 1e-4) == 0
+    seen = set()
+    for blur in np.geomspace(1e-5, 0.006, 100):
+        each = lengths_of_pairs(marginals, blur, 1)
+        assert each is not None
+        seen.add(each.parts)
+        noise = blur * 15**0.5 / each.coarse
+        assert (each.fine, each.coarse) == ((0.3, 0.15) if blur <= FAINT else (0.1, 0.3))
+        if each.parts == 3:
+            assert 5 * noise <= 1 / 9
+            assert 10 * noise > 1 / 16
+        elif each.parts > 2:
+            assert 10 * noise <= each.parts**-2
+            assert each.parts == 8 or (each.parts + 1) ** -2 < 10 * noise
+        else:
+            assert 3 * noise <= 1 / 4
+            assert 5 * noise > 1 / 9
+    assert seen == {2, 3, 4, 5, 6, 7, 8}
+    assert lengths_of_pairs(marginals, 0.0065, 1) is None
+    few = replace(marginals, groups=tuple(pairs[:3]))
+    assert lengths_of_pairs(few, 0.99 * FAINTEST, 1) == PairLengths(0.1, 0.3, 2)
+    assert lengths_of_pairs(few, 1.01 * FAINTEST, 1) is None
+    assert lengths_of_pairs(marginals, 0.0, 1) == PairLengths(0.3, 0.15, 8)
+    without = replace(marginals, groups=tuple(words_too))
+    assert lengths_of_pairs(without, 1e-4, 1) == PairLengths(0.3, 0.15, 0)
+    assert lengths_of_pairs(without, 1.01 * FAINT, 1) is None
+
+
+def test_classes_tell_together_how_numbers_go_together() -> None:
+    """So four of them are cut as one is that has half of the noise."""
+    columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
+    pairs = [MarginalGroup((columns[a], columns[b])) for a in range(6) for b in range(a)]
+    marginals = MarginalFeatures(columns, 9, tuple(pairs), undecided=True)
+    for blur in np.geomspace(1e-5, FAINT, 20):
+        assert lengths_of_pairs(marginals, blur, 4) == lengths_of_pairs(marginals, blur / 2, 1)
+    assert lengths_of_pairs(marginals, 0.012, 4) == PairLengths(0.1, 0.3, 2)
+    assert lengths_of_pairs(marginals, 0.012, 1) is None

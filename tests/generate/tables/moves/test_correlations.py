@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,10 +49,12 @@ def chain(correlation: float, seed: int = 0) -> NDArray[np.float64]:
     return found.clip(-4, 4)
 
 
-def embedded(values: NDArray[np.float64], path: Path, target: str | None = None) -> Embedding:
+def embedded(
+    values: NDArray[np.float64], path: Path, target: str | None = None, pairs: Sequence[str] = ()
+) -> Embedding:
     names = ",".join(column.name for column in SCHEMA.columns)
     np.savetxt(path, values, delimiter=",", header=names, comments="")
-    options = FeatureOptions(width=10, target=target)
+    options = FeatureOptions(width=10, target=target, pairs=pairs)
     return embed(path, options, SourceOptions(schema=SCHEMA))
 
 
@@ -201,7 +203,10 @@ def test_categories_that_go_together_come_back_together(tmp_path: Path) -> None:
 def test_what_a_target_goes_with_is_seen_better_through_the_same_noise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A planted correlation of .6 and one of -.4, and noise that is a fifth of that; four draws."""
+    """A planted correlation of .6 and one of -.4, and noise that is a fifth of that; four draws.
+
+    By products alone, and by tables of all pairs beside them, which say more still.
+    """
     random = np.random.default_rng(0)
     values = random.standard_normal((ROWS, NUMBERS))
     values[:, 3] = 0.6 * values[:, 0] - 0.4 * values[:, 1] + 0.69 * values[:, 3]
@@ -209,9 +214,10 @@ def test_what_a_target_goes_with_is_seen_better_through_the_same_noise(
     apart = encoded(random.permuted(values, axis=0))
     expected = correlations_of(encoded(values))
     with_target = [2, 4, 5]  # of all pairs, those of the last column
-    errors = {}
-    for target in (None, "x3"):
-        made, found = embedded(values, tmp_path / "a.csv", target), []
+    errors: dict[tuple[str | None, Sequence[str]], float] = {}
+    alone = ("none",)
+    for target, pairs in ((None, alone), ("x3", alone), ("x3", ())):
+        made, found = embedded(values, tmp_path / "a.csv", target, pairs), []
         for seed in range(4):
             monkeypatch.setattr(measurement, "add_noise", _drawn_from(seed))
             refinement = refinement_of(unrecorded_release(made, PrivacyParameters(0.2, 1e-5)))
@@ -220,9 +226,10 @@ def test_what_a_target_goes_with_is_seen_better_through_the_same_noise(
                 0, 2000, lambda label, count: apart[:count].copy(), np.random.default_rng(1)
             )
             found.append(np.abs(correlations_of(drawn) - expected)[with_target])
-        errors[target] = float(np.mean(found))
+        errors[target, pairs] = float(np.mean(found))
     # Of four numbers with one three times as large, products with it have 1 / 1.4 of the noise.
-    assert errors["x3"] < 0.9 * errors[None]
+    assert errors["x3", alone] < 0.9 * errors[None, alone]
+    assert errors["x3", ()] < 0.9 * errors["x3", alone]
 
 
 def _drawn_from(seed: int) -> Callable[[Integers, Integers | None, NoiseScale], NoisySums]:

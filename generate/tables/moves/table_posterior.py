@@ -1,0 +1,174 @@
+"""Tables of columns as they are likely to be, by noisy ones.
+
+Between the cells of a table of categories there is no tie but how frequent each order of magnitude
+is (`denoising.table_shares`). Numbers that go together mostly do so as Gaussian ones would
+(`copula`), which all tables of two tell together. In few cells that is all but lost again, if rows
+are held to no more than these: so what rows are to have is a table of more cells, each as frequent
+among those of its part as that law has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ....common.features.cells import MarginalColumn, MarginalGroup
+from ..copula import NoisyTable, Pair, PairLaws
+from ..denoising import table_shares
+
+_EXACT: Final = 1e-9
+"""Shares of cells are at least that."""
+_TINY: Final = 1e-300
+_FITTING_STEPS: Final = 20
+_ROUGH: Final = 3
+"""In so many parts of a number, what goes with what within them is a good part of all."""
+_PARTS: Final = 8
+"""Into so many parts, or a few more, numbers are cut of which a table has few cells."""
+
+SharesOf = Callable[[MarginalColumn], Tensor]
+"""How often each cell of a column is among rows, float64 (cells,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is seen of a table.
+
+    Attributes:
+        table: its columns, with all of its cells.
+        coarse: whether it is of two numbers in few cells.
+        folded: whether it was released folded, so that its cells are not seen by themselves.
+        shares: of all cells, noisy, float64 (cells,).
+        noise: standard deviation on each.
+    """
+
+    table: MarginalGroup
+    coarse: bool
+    folded: bool
+    shares: NDArray[np.float64]
+    noise: float
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether it says so little of two numbers that what is within its cells matters."""
+        return self.coarse and max(side.known for side in self.table.sides) <= _ROUGH
+
+    @property
+    def is_drowned(self) -> bool:
+        """Whether there is more noise on a cell than it has, so that none says anything."""
+        return self.noise * len(self.shares) > 1
+
+    @property
+    def pair(self) -> Pair:
+        """Where each column begins in a record."""
+        return tuple(side.start for side in self.table.sides)
+
+
+def posterior_tables(
+    looks: Sequence[Look], shares_of: SharesOf
+) -> list[tuple[MarginalGroup, Tensor]]:
+    """Tables as they are likely to be, with the columns of rows.
+
+    Args:
+        looks: what is seen of each, of one class.
+        shares_of: of rows.
+
+    Returns:
+        For each its columns, in more cells if it is rough, and shares of cells, float64 (cells,).
+    """
+    noisy = [_as_noisy(look, shares_of) for look in looks if _goes_by_law(look.table, shares_of)]
+    laws = PairLaws.of(noisy) if noisy else None
+    found = []
+    for look in looks:
+        table, law = look.table, None
+        if laws is not None and _goes_by_law(table, shares_of):
+            law = _by_law(laws, look, table, shares_of)
+        shares = law
+        if law is None or not (look.folded or look.is_drowned):
+            shares = table_shares(look.shares, look.noise, None if law is None else law.ravel())
+        wanted = _fitted(torch.from_numpy(shares), [shares_of(side) for side in table.sides])
+        if laws is not None and law is not None and look.is_rough:
+            table, wanted = _refined(laws, look, wanted, shares_of)
+        found.append((table, wanted))
+    return found
+
+
+def _as_noisy(look: Look, shares_of: SharesOf) -> NoisyTable:
+    """A table of two numbers, without cells of missing ones."""
+    sides = look.table.sides
+    cells = look.shares.reshape([side.dimension for side in sides])[_known(look.table)]
+    rows, columns = (shares_of(side).numpy()[: side.known] for side in sides)
+    return NoisyTable(cells, look.noise, rows, columns, look.pair)
+
+
+def _by_law(
+    laws: PairLaws, look: Look, table: MarginalGroup, shares_of: SharesOf
+) -> NDArray[np.float64]:
+    """Shares of cells of two numbers by the law of a pair, (r, s)."""
+    alone = [shares_of(side).numpy() for side in table.sides]
+    law = np.outer(*alone).clip(_EXACT)
+    known = (each[: side.known] for each, side in zip(alone, table.sides, strict=True))
+    # That a number is missing has no place among its other cells.
+    law[_known(table)] = laws.shares(look.pair, *known)
+    return law
+
+
+def _refined(
+    laws: PairLaws, look: Look, wanted: Tensor, shares_of: SharesOf
+) -> tuple[MarginalGroup, Tensor]:
+    """The same table in more cells, which share by the law what there is in their part."""
+    finer = MarginalGroup(tuple(_finer(side, shares_of) for side in look.table.sides))
+    law = torch.from_numpy(_by_law(laws, look, finer, shares_of)).flatten()
+    within = _parts_of(finer, look.table)
+    of_parts = torch.zeros_like(wanted).index_add_(0, within, law)
+    shares = law * (wanted / of_parts.clamp(min=_TINY))[within]
+    return finer, _fitted(shares, [shares_of(side) for side in finer.sides])
+
+
+def _parts_of(finer: MarginalGroup, table: MarginalGroup) -> Tensor:
+    """Which cell of a table each cell of the same one in more cells is in, int64 (cells,)."""
+    cells = torch.meshgrid(
+        *(
+            side.merge(torch.tensor([*each.merged, *([each.cells] if each.missing >= 0 else [])]))
+            for each, side in zip(finer.sides, table.sides, strict=True)
+        ),
+        indexing="ij",
+    )
+    return table.cell_among(dict(zip(table.sides, cells, strict=True))).flatten()
+
+
+def _goes_by_law(table: MarginalGroup, shares_of: SharesOf) -> bool:
+    """Whether a table is of two numbers that some rows have."""
+    return table.of_numbers and all(
+        bool(shares_of(side)[: side.known].any()) for side in table.sides
+    )
+
+
+def _known(table: MarginalGroup) -> tuple[slice, ...]:
+    """Which cells are not of missing numbers."""
+    return tuple(slice(side.known) for side in table.sides)
+
+
+def _finer(side: MarginalColumn, shares_of: SharesOf) -> MarginalColumn:
+    whole = side.unmerged
+    even = whole.in_parts(shares_of(whole).numpy()[: whole.known], _PARTS)
+    return replace(whole, merged=tuple(sorted({*side.merged, *even.merged})))
+
+
+def _fitted(shares: Tensor, alone: Sequence[Tensor]) -> Tensor:
+    """Shares of cells with those of columns that rows have, (r,), (s,), ...; flat.
+
+    By iterative proportional fitting (Deming and Stephan 1940).
+    """
+    shares = shares.view([len(each) for each in alone])
+    for _ in range(_FITTING_STEPS):
+        for axis, each in enumerate(alone):
+            others = [other for other in range(shares.dim()) if other != axis]
+            ratio = each / shares.sum(dim=others).clamp(min=_TINY)
+            shares = shares * ratio.view([-1 if at == axis else 1 for at in range(shares.dim())])
+    return shares.flatten()

@@ -1,0 +1,100 @@
+"""What tables have beyond independent columns: exactly, and with as much noise as is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.features.cells import MarginalColumn, MarginalGroup
+from dpntk.generate.tables.moves.table_departures import (
+    ReleasedCounts,
+    TableDeparture,
+    TablePlaces,
+    shares_among,
+)
+
+ROWS = 4000
+FIRST = MarginalColumn(0, 1, 256, -1, merged=(0, 120))
+SECOND = MarginalColumn(1, 1, 256, 2, merged=(0, 140))  # missing in a tenth
+WHOLE = MarginalGroup((FIRST, SECOND))
+FOLDED = replace(WHOLE, folded=True)
+
+
+def rows() -> torch.Tensor:
+    """Two numbers that go together, and whether the second is missing."""
+    random = np.random.default_rng(0)
+    normal = random.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], ROWS)
+    numbers = np.clip(0.5 + normal / 8, 0, 1)
+    missing = random.random(ROWS) < 0.1
+    return torch.from_numpy(np.c_[numbers, missing].astype(np.float32))
+
+
+def counted(table: MarginalGroup, records: torch.Tensor) -> NDArray[np.float64]:
+    whole = (records * 255).round().long()
+    cells = table.cell_among({side: side.cell(whole) for side in table.sides})
+    shares: NDArray[np.float64] = np.bincount(cells, minlength=table.dimension) / len(records)
+    return shares
+
+
+def departure(table: MarginalGroup, noise: float, seed: int = 0) -> TableDeparture:
+    random = np.random.default_rng(seed)
+    shares = counted(table, rows()) + random.normal(0, noise, table.dimension)
+    return TableDeparture.of(ReleasedCounts((table,), 255, shares, np.array([noise])), rows())
+
+
+def test_a_table_lacks_what_independent_columns_do_not_have() -> None:
+    records = rows()
+    apart = records.clone()
+    apart[:, 0] = records[torch.randperm(ROWS, generator=torch.Generator().manual_seed(1)), 0]
+    found = departure(WHOLE, 0.0)
+    one, other = (shares_among(records, 255)(side) for side in WHOLE.sides)
+    assert found.expected == pytest.approx(torch.outer(one, other).flatten())
+    lacking = found.lacking * found.scale
+    assert lacking.numpy() == pytest.approx(counted(WHOLE, records) - found.expected.numpy())
+    assert np.abs(lacking.numpy() - counted(WHOLE, records) + counted(WHOLE, apart)).max() < 0.03
+
+
+def test_a_folded_table_lacks_the_same_in_its_four_cells() -> None:
+    """As long as no cell of missing numbers has anything of its own."""
+    whole, folded = departure(WHOLE, 0.0), departure(FOLDED, 0.0)
+    assert folded.expected.numpy() == pytest.approx(whole.expected.numpy())
+    cells = (folded.lacking * folded.scale).view(2, 3).numpy()
+    assert cells[:, 2] == pytest.approx(0.0)
+    assert cells[:, :2] == pytest.approx(cells[0, 0] * np.array([[1, -1], [-1, 1]]))
+    exact = (whole.lacking * whole.scale).view(2, 3).numpy()
+    assert cells[:, :2] == pytest.approx(exact[:, :2], abs=0.01)
+    assert cells[0, 0] > 0.05
+
+
+@pytest.mark.parametrize("table", [WHOLE, FOLDED])
+def test_noise_is_what_is_said(table: MarginalGroup) -> None:
+    exact = departure(table, 0.0)
+    made = [departure(table, 0.02, seed) for seed in range(400)]
+    off = torch.stack([each.lacking - exact.lacking for each in made])[:, [0, 1, 3, 4]]
+    variance = off.square().mean(dim=0)
+    assert (variance / made[0].noise[[0, 1, 3, 4]]).numpy() == pytest.approx(1, abs=0.3)
+    # All four cells of a folded one have the same noise.
+    alike = torch.corrcoef(off.T).abs()
+    assert (alike.min() > 0.99) == table.folded
+
+
+def test_a_folded_table_tells_a_correlation_by_less_noise() -> None:
+    """Of half the variance that four cells leave, and said by how much."""
+    whole, folded = (
+        np.std([departure(table, 0.02, seed).lacking[0].item() for seed in range(400)])
+        for table in (WHOLE, FOLDED)
+    )
+    assert folded < 0.5 * whole
+
+
+def test_cells_of_rows_are_those_of_all_tables() -> None:
+    places = TablePlaces((FOLDED,), 255)
+    assert places.tables == [WHOLE]
+    assert places.sizes.tolist() == [6]
+    whole = (rows() * 255).round().long()
+    expected = torch.stack([side.cell(whole) for side in WHOLE.sides])
+    assert torch.equal(places.codes(rows()).long(), expected)

@@ -1,0 +1,102 @@
+"""What rows are to have: cell by cell where cells are seen, by a law where they are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from dpntk.common.features.cells import MarginalColumn, MarginalGroup
+from dpntk.generate.tables.moves.table_departures import shares_among
+from dpntk.generate.tables.moves.table_posterior import Look, posterior_tables
+
+ROWS = 20_000
+FIRST, SECOND = MarginalColumn(0, 1, 64, -1), MarginalColumn(1, 1, 64, -1)
+HALVES = MarginalGroup((replace(FIRST, merged=(0, 32)), replace(SECOND, merged=(0, 32))))
+
+
+def rows(correlation: float) -> torch.Tensor:
+    covariance = [[1, correlation], [correlation, 1]]
+    normal = np.random.default_rng(0).multivariate_normal([0, 0], covariance, ROWS)
+    return torch.from_numpy(np.clip(0.5 + normal / 8, 0, 1).astype(np.float32))
+
+
+def shares(table: MarginalGroup, records: torch.Tensor) -> NDArray[np.float64]:
+    whole = (records * 255).round().long()
+    cells = table.cell_among({side: side.cell(whole) for side in table.sides})
+    found = np.bincount(cells, minlength=table.dimension) / len(records)
+    return found.astype(np.float64)
+
+
+def test_two_halves_tell_a_table_of_many_cells() -> None:
+    """Which rows of correlation .8 have; held to the halves alone, they would have .4."""
+    records = rows(0.8)
+    look = Look(HALVES, True, True, shares(HALVES, records), 1e-3)
+    ((table, found),) = posterior_tables([look], shares_among(records, 255))
+    assert [side.known for side in table.sides] == [8, 8]
+    assert found.numpy() == pytest.approx(shares(table, records), abs=0.01)
+    assert float(found.sum()) == pytest.approx(1)
+    fine = replace(look, coarse=False, folded=False)
+    ((same, within),) = posterior_tables([fine], shares_among(records, 255))
+    assert same == HALVES
+    assert within.numpy() == pytest.approx(look.shares, abs=0.01)
+
+
+def test_parts_that_follow_no_law_are_kept() -> None:
+    """The second number is the first one's distance from the middle: in three parts that shows."""
+    first = rows(0.0)[:, 0]
+    records = torch.stack([first, (2 * (first - 0.5)).abs()], dim=1)
+    thirds = (replace(FIRST, merged=(0, 28, 36)), replace(SECOND, merged=(0, 7, 15)))
+    table = MarginalGroup(thirds)
+    look = Look(table, True, False, shares(table, records), 1e-3)
+    ((finer, found),) = posterior_tables([look], shares_among(records, 255))
+    assert all(len(side.merged) >= 8 for side in finer.sides)
+    levels = torch.cartesian_prod(torch.arange(256), torch.arange(256))
+    cell, part = (
+        group.cell_among({side: side.cell(levels) for side in group.sides})
+        for group in (finer, table)
+    )
+    part_of = dict(zip(cell.tolist(), part.tolist(), strict=True))
+    of_part = np.zeros(table.dimension)
+    for number, share in enumerate(found.tolist()):
+        of_part[part_of[number]] += share
+    assert of_part == pytest.approx(look.shares, abs=0.01)
+
+
+def test_cells_that_are_drowned_are_as_the_halves_have_them() -> None:
+    """A table of 4,096 cells of the same numbers, each with ten times as much noise as it has."""
+    records = rows(0.8)
+    many = MarginalGroup((FIRST, SECOND))
+    noise = 10 / many.dimension
+    noisy = shares(many, records) + np.random.default_rng(0).normal(0, noise, many.dimension)
+    halves = Look(HALVES, True, True, shares(HALVES, records), 1e-3)
+    drowned = Look(many, False, False, noisy, noise)
+    assert drowned.is_drowned
+    _, (table, found) = posterior_tables([halves, drowned], shares_among(records, 255))
+    assert table == many
+    assert float((found - torch.from_numpy(shares(many, records))).abs().sum()) < 0.2
+
+
+def test_columns_are_those_of_the_rows() -> None:
+    records = rows(0.0)
+    shares_of = shares_among(records, 255)
+    seen = shares(HALVES, rows(0.8)) + np.array([0.05, 0.0, 0.0, 0.0])
+    for folded in (False, True):
+        ((table, found),) = posterior_tables([Look(HALVES, True, folded, seen, 0.01)], shares_of)
+        cells = found.view([side.dimension for side in table.sides])
+        for axis, side in enumerate(table.sides):
+            assert cells.sum(dim=1 - axis).numpy() == pytest.approx(
+                shares_of(side).numpy(), abs=1e-6
+            )
+
+
+def test_a_number_that_no_row_has_goes_with_nothing() -> None:
+    gone = MarginalColumn(1, 1, 64, 2, merged=(0, 32))
+    table = MarginalGroup((HALVES.sides[0], gone))
+    records = torch.cat([rows(0.8), torch.ones(ROWS, 1)], dim=1)
+    look = Look(table, True, True, shares(table, records), 0.01)
+    ((_, found),) = posterior_tables([look], shares_among(records, 255))
+    assert float(found.sum()) == pytest.approx(1)
