@@ -13,7 +13,7 @@ from ..common.console import notice
 from ..common.features.cells import MOST_CELLS
 from ..common.outline import Outlined
 from ..common.schema.column import Column
-from ..common.schema.csv_format import POINT, CsvFormat
+from ..common.schema.csv_format import COMMA, POINT, CsvFormat
 from ..common.schema.dtypes import DATE_DTYPES, DURATION_DTYPES, LARGEST
 from ..common.schema.kinds import ColumnKind, Missing, Transform
 from ..common.sources.tables.decimals import with_points
@@ -47,6 +47,7 @@ numbers with both signs it is the mean of absolute values."""
 class SeenColumn(Outlined):
     """What was seen of a column so far."""
 
+    name: str
     dtype: str | None
     """As the file says; None for CSV, which says nothing."""
     form: CsvFormat
@@ -64,6 +65,8 @@ class SeenColumn(Outlined):
     """The sum of absolute values."""
     count: int = 0
     texts: int = 0
+    named_as_a_value: bool = False
+    """Whether a row has the column's name for its value."""
     values: set[str] = field(default_factory=set)
     dates: SeenDates = field(default_factory=SeenDates)
     durations: SeenDurations = field(default_factory=SeenDurations)
@@ -84,6 +87,8 @@ class SeenColumn(Outlined):
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         texts = column.cast(pyarrow.string())
+        same = compute.any(compute.equal(texts, self.name)).as_py()
+        self.named_as_a_value = self.named_as_a_value or bool(same)
         absent = column.is_null(nan_is_null=True)
         if self.dtype in (None, "string"):
             stand_ins = pyarrow.array(self.form.missing, pyarrow.string())
@@ -171,12 +176,38 @@ class SeenColumn(Outlined):
         )
         return "int64" if integral else "float64"
 
-    def describe(self, name: str, is_label: bool) -> Column | None:
-        """The column, or None if nothing sensible can be said of it."""
+    @property
+    def name_may_be_a_value(self) -> bool:
+        """Whether the name could be a value of the column: then it may be a record's.
+
+        The first line of a file without a header is a record, and becomes the names. So it is a
+        number in a column of numbers, a date or duration in one of such, or a value of other rows.
+        """
+        lacking = self.missing and self.name in self.form.missing
+        if self.named_as_a_value or lacking or not self.texts:
+            return self.named_as_a_value or lacking
+        if self.dtype == "bool":
+            return self.name.lower() in ("false", "true")
+        if self.needs_commas and _WITH_COMMA.fullmatch(self.name):
+            return True
+        if self.dtype in (None, "string", *TIMED):
+            timed = self.dates.reads(self.name, stored=self.dtype in DATE_DTYPES)
+            if timed or self.durations.reads(self.name, stored=self.dtype in DURATION_DTYPES):
+                return True
+        return self.numeric and _is_number(self.name)
+
+    def describe(self, is_label: bool, called: str) -> Column | None:
+        """The column, or None if nothing sensible can be said of it.
+
+        Args:
+            is_label: whether it tells a record's class.
+            called: what notices call it.
+        """
+        name = self.name
         dates = None if is_label else self.dates.describe(name, self.dtype, missing=self.missing)
         if dates is not None and self.texts:
             if self.dates.ambiguous:
-                notice(f"{name}: day or month first? The draft says {dates.format}")
+                notice(f"{called}: day or month first? The draft says {dates.format}")
             return dates
         if not is_label and self.texts:
             durations = self.durations.describe(name, self.dtype, missing=self.missing)
@@ -189,13 +220,13 @@ class SeenColumn(Outlined):
         if not self.numeric and _MANY < len(self.values) > self.texts / 2:
             listed = False  # names, dates, or numbers with a comma: most rows have one of their own
         if (not self.numeric or few) and listed:
-            return self._with_categories(name, is_label)
+            return self._with_categories(is_label, called)
         if not self.numeric or not self.lower < self.upper:
             return None
-        return self._with_bounds(name)
+        return self._with_bounds(called)
 
-    def _with_categories(self, name: str, is_label: bool) -> Column:
-        """The column, as one of the categories that were seen."""
+    def _with_categories(self, is_label: bool, called: str) -> Column:
+        """The column, as one of the categories that were seen; `called` so in notices."""
         stored, texts = self._categories()
         categories = tuple(sorted(texts, key=_as_people_sort))
         kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
@@ -204,24 +235,24 @@ class SeenColumn(Outlined):
             kind = ColumnKind.BOOLEAN
         if is_label and 2 < len(categories) > self.texts / _ROWS_OF_A_CLASS:
             notice(
-                f"{name}: {counted(len(categories), 'class', 'classes')} for "
+                f"{called}: {counted(len(categories), 'class', 'classes')} for "
                 f"{counted(self.texts, 'row')}: rare ones will be noise; a coarser label has "
                 "fewer"
             )
         missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED
-        return Column(name, kind, stored, categories=categories, missing=missing)
+        return Column(self.name, kind, stored, categories=categories, missing=missing)
 
-    def _with_bounds(self, name: str) -> Column:
-        """The column, as one of numbers between the bounds that were seen."""
+    def _with_bounds(self, called: str) -> Column:
+        """The column, as one of numbers between bounds that were seen; `called` so in notices."""
         if self.whole and self.different is not None and _MANY < len(self.different) == self.texts:
             notice(
-                f"{name}: every row has another number: if it is an identifier, name it in "
+                f"{called}: every row has another number: if it is an identifier, name it in "
                 "left_out, or have it made anew by a pattern"
             )
         kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
         number, step = int if self.whole else float, self._step()
         return Column(
-            name,
+            self.name,
             kind,
             self.stored,
             number(self.lower),
@@ -292,6 +323,15 @@ def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
         return None
     found: NDArray[np.float64] = np.unique(numbers)
     return found if len(found) == len(numbers) else None
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number, with a point or a decimal comma."""
+    try:
+        float(text.replace(COMMA, POINT))
+    except ValueError:
+        return False
+    return True
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:

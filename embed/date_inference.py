@@ -61,6 +61,19 @@ class SeenDates(Outlined):
         for text, found in self.ranges.items():
             found.look_at(seconds[text].astype(np.int64))
 
+    def reads(self, text: str, *, stored: bool) -> bool:
+        """Whether a text is a date as those seen so far are.
+
+        Args:
+            text: any.
+            stored: whether they are no texts, so that any format will do.
+        """
+        import pyarrow
+
+        texts = pyarrow.array([text], pyarrow.string())
+        formats = _FORMATS if stored and self.ranges else tuple(self.ranges)
+        return any(_all_are_dates(DateFormat(each).parse(texts)) for each in formats)
+
     def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
         """The column, or None if it does not hold two different dates.
 

@@ -56,6 +56,19 @@ class SeenDurations(Outlined):
         if self.formats:
             self.range.look_at(read[self.formats[0]].astype(np.int64))
 
+    def reads(self, text: str, *, stored: bool) -> bool:
+        """Whether a text is a duration as those seen so far are.
+
+        Args:
+            text: any.
+            stored: whether they are no texts, so that any format will do.
+        """
+        import pyarrow
+
+        texts = pyarrow.array([text], pyarrow.string())
+        formats = _FORMATS if stored and self.formats else self.formats
+        return any(not np.isnan(DurationFormat(each).parse(texts)).any() for each in formats)
+
     def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
         """The column, or None if it does not hold two different durations.
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..common.console import notice
+from ..common.console import notice, warning
 from ..common.errors import DataError, SchemaError
 from ..common.schema.column import Column
 from ..common.schema.csv_format import CsvFormat
@@ -19,7 +19,7 @@ from ..common.sources.paths import AnyPath, located
 from ..common.sources.tables.csv import is_csv, read_csv, read_header
 from ..common.sources.tables.frames import Frame, is_frame, to_arrow
 from ..common.sources.tables.table import find_tables, require_distinct
-from ..common.text import counted, typed
+from ..common.text import counted, some_of, typed
 from .column_inference import MOST_LABELS, TIMED, SeenColumn
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def draft_schema(
 
     Guarantee:
         None: the draft is as sensitive as what it says of the values: bounds and categories as they
-        are, and kinds, types and missing values, which a single record may decide.
+        are, and kinds, types and missing values, which a single record may decide. Names that may
+        be a record's, because the data lack a header, are not confirmed either.
 
     Args:
         data: a CSV or Parquet file, or a folder of such; its address, such as s3://bucket/file.csv,
@@ -60,17 +61,19 @@ def draft_schema(
         SchemaError: there is no such label, or nothing that a schema can describe.
     """
     chosen = None if columns is None else {*columns, *filter(None, [label])}
-    where, seen, unread = _seen_in(data, form, split, chosen)
+    where, seen, places, unread = _seen_in(data, form, split, chosen)
     if label is not None and label not in seen:
         raise SchemaError(f"--label {label}: {where} has no such column", ", ".join(seen))
     for name in sorted((chosen or set()) - set(seen)):
         raise SchemaError(f"--columns {name}: {where} has no such column", ", ".join(seen))
-    described, unfit = _described(where, seen, label)
+    doubtful = _say_if_names_may_be_values(where, seen, places)
+    described, unfit = _described(where, seen, label, places if doubtful else None)
     found = tuple(column for column in described.values() if column is not None)
     if label is not None:
         _require_label(label, described[label], seen[label])
     for reason, names in unfit.items():
-        notice(f"left out, because {reason}: {', '.join(names)}")
+        which = counted(len(names), "column") if doubtful else ", ".join(names)
+        notice(f"left out, because {reason}: {which}")
     _say_how_missing_is_written([seen[column.name] for column in found], form)
     if not found:
         raise SchemaError(
@@ -79,30 +82,33 @@ def draft_schema(
     left_out = tuple(name for name, column in described.items() if column is None)
     schema = TableSchema(found, label, (*left_out, *unread), csv=form)
     unconfirmed = tuple(column.name for column in found)
-    return Draft(schema, unconfirmed, left_out_confirmed=not left_out)
+    return Draft(schema, unconfirmed, left_out_confirmed=not left_out, names_confirmed=not doubtful)
 
 
 def _seen_in(
     data: Path | str | Frame, form: CsvFormat, split: str, chosen: set[str] | None
-) -> tuple[str, dict[str, SeenColumn], tuple[str, ...]]:
+) -> tuple[str, dict[str, SeenColumn], dict[str, int], tuple[str, ...]]:
     """Look at all values of a table.
 
     Returns:
-        What messages call the table, what was seen of its columns by their names, and the names of
-        those that were not read.
+        What messages call the table, what was seen of its columns by their names, the places of all
+        columns, and the names of those that were not read.
     """
     seen: dict[str, SeenColumn] = {}
+    places: dict[str, int] = {}
     unread: dict[str, None] = {}
     if isinstance(data, (str, Path)):
         where = str(data)
         for file in find_tables(located(data), split):
             dtypes = _dtypes_in(file, form, chosen)
+            places = _places(dtypes) | places
             unread |= _set_aside(dtypes, chosen)
             with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
                 _look_at(str(file), dtypes, blocks, form, seen)
     elif is_frame(data):
         where, table = type(data).__name__, to_arrow(data)
         dtypes = _named_dtypes(where, table.schema, chosen)
+        places = _places(dtypes)
         unread |= _set_aside(dtypes, chosen)
         rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
         _look_at(where, dtypes, rows, form, seen)
@@ -111,13 +117,37 @@ def _seen_in(
             "data must be the path of a table, or a table in memory, such as a DataFrame, not of "
             f"type {type(data).__name__}"
         )
-    return where, seen, tuple(unread)
+    return where, seen, places, tuple(unread)
+
+
+def _say_if_names_may_be_values(
+    where: str, seen: Mapping[str, SeenColumn], places: Mapping[str, int]
+) -> bool:
+    """Say of which columns, by their places, the names may be a record's; whether of any."""
+    doubtful = [str(places[name]) for name in seen if seen[name].name_may_be_a_value]
+    if doubtful:
+        warning(
+            f"{where}: {'columns' if doubtful[1:] else 'column'} {some_of(doubtful)}: the name "
+            "could be a value there: is there no header? Then the first record has become the "
+            "names of columns, which go out with a release: add a header and draft again"
+        )
+    return bool(doubtful)
 
 
 def _described(
-    where: str, seen: Mapping[str, SeenColumn], label: str | None
+    where: str,
+    seen: Mapping[str, SeenColumn],
+    label: str | None,
+    places: Mapping[str, int] | None,
 ) -> tuple[dict[str, Column | None], dict[str, list[str]]]:
     """Say of each column what it looks like.
+
+    Args:
+        where: what messages call the table.
+        seen: what was seen of its columns, by their names.
+        label: name of the column that tells a record's class.
+        places: of the columns, if notices say these and not the names: names that may be a record
+            are for its owner, and notices end up in logs.
 
     Returns:
         The columns by their names, None for those to leave out; and why they are left out, where
@@ -126,12 +156,14 @@ def _described(
     described: dict[str, Column | None] = {}
     unfit: dict[str, list[str]] = {}
     for name, column in seen.items():
+        called = name if places is None else f"column {places[name]}"
         try:
-            described[name] = column.describe(name, name == label)
+            described[name] = column.describe(name == label, called)
         except SchemaError as error:
             if name == label:
                 raise SchemaError(f"{where}: {error}", error.value) from error
-            notice(f"{error}: it is left out")
+            said = str(error) if places is None else f"{called}: no schema takes its name or values"
+            notice(f"{said}: it is left out")
             described[name] = None
         else:
             if described[name] is None:
@@ -182,6 +214,11 @@ def _dtypes_in(
     return dict.fromkeys(header, None)
 
 
+def _places(dtypes: Iterable[str]) -> dict[str, int]:
+    """At which place each column stands, from 1."""
+    return {name: place for place, name in enumerate(dtypes, 1)}
+
+
 def _set_aside(dtypes: dict[str, str | None], chosen: set[str] | None) -> dict[str, None]:
     """Take all columns but those that are chosen out of `dtypes`."""
     others = [] if chosen is None else [name for name in dtypes if name not in chosen]
@@ -218,7 +255,7 @@ def _look_at(
     seen: dict[str, SeenColumn],
 ) -> None:
     for name, dtype in dtypes.items():
-        before = seen.setdefault(name, SeenColumn(dtype, form))
+        before = seen.setdefault(name, SeenColumn(name, dtype, form))
         if "null" in (before.dtype, dtype):  # of this type are columns in which all values lack
             before.missing = True
             before.dtype = dtype if before.dtype == "null" else before.dtype

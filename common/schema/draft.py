@@ -43,12 +43,15 @@ class Draft:
         private: names of the columns whose bounds are to be found with differential privacy; in
             `stated` they have the widest ones.
         left_out_confirmed: whether the owner stands by which columns are left out.
+        names_confirmed: whether the owner stands by the names of columns, which may be a record's
+            if they could be values: a file without a header begins with one.
     """
 
     stated: TableSchema
     unconfirmed: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     left_out_confirmed: bool = True
+    names_confirmed: bool = True
 
     @property
     def schema(self) -> TableSchema:
@@ -58,31 +61,34 @@ class Draft:
             for column in self.stated.columns
         )
         chosen = self.stated.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
-        return replace(self.stated, columns=columns, left_out_origin=chosen)
+        named = self.stated.names_origin if self.names_confirmed else Origin.FROM_DATA
+        return replace(self.stated, columns=columns, left_out_origin=chosen, names_origin=named)
 
-    def confirm(self, *columns: Column | str) -> Draft:
+    def confirm(self, *columns: Column | str, names: bool = False) -> Draft:
         """The draft with what its owner stands by.
 
         Args:
             columns: each a column as it is publicly known, which replaces the drafted one of its
                 name; or the name of one that is publicly known as it was drafted, or that is left
                 out whatever is in it.
+            names: whether the names of all columns are publicly known, where some could be values.
 
         Raises:
             SchemaError: there is no such column.
         """
         known = {column.name: _declared(column) for column in columns if isinstance(column, Column)}
-        names = {column if isinstance(column, str) else column.name for column in columns}
+        chosen = {column if isinstance(column, str) else column.name for column in columns}
         drafted = {column.name for column in self.stated.columns}
-        for name in names - drafted:
+        for name in chosen - drafted:
             if name in known or name not in self.stated.left_out:
                 raise SchemaError(f"confirm: the draft has no column {name!r}")
         described = tuple(known.get(column.name, column) for column in self.stated.columns)
         return Draft(
             replace(self.stated, columns=described),
-            tuple(name for name in self.unconfirmed if name not in names),
+            tuple(name for name in self.unconfirmed if name not in chosen),
             tuple(name for name in self.private if name not in known),
-            self.left_out_confirmed or names.issuperset(self.stated.left_out),
+            self.left_out_confirmed or chosen.issuperset(self.stated.left_out),
+            self.names_confirmed or names,
         )
 
     def with_unit(self, unit: PrivacyUnit) -> Draft:
@@ -109,6 +115,8 @@ class Draft:
         Raises:
             SchemaError: something is unconfirmed and that is not accepted.
         """
+        if not accept_from_data:
+            self._require_names(where)  # before a message that says some
         if self.private:
             raise SchemaError(
                 f"{where}: bounds of {some_of(self.private)} are private: find them first, with "
@@ -145,10 +153,26 @@ class Draft:
             SchemaError: there is no such column, or one is unconfirmed and that is not accepted.
         """
         if not accept_from_data:
+            self._require_names(where)
             self._require_confirmed(
                 where, tuple(name for name in self.private if name in self.unconfirmed)
             )
         return approx_bounds_schema(self.stated, self.private)
+
+    def _require_names(self, where: str) -> None:
+        if not self.names_confirmed:
+            in_file = (
+                "if they are publicly known, remove 'names_confirmed = false'; if not, give the "
+                "data a header and draft again"
+            )
+            held = (
+                "if they are publicly known, draft.confirm(names=True); if not, give the data a "
+                "header (pandas.read_csv(..., header=None, names=[...])) and draft again"
+            )
+            raise SchemaError(
+                f"{where}: not confirmed: some columns are named as a value of theirs could be, as "
+                f"where a record stands in the place of the header: {_advice(where, in_file, held)}"
+            )
 
     def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
         if unconfirmed:
@@ -189,6 +213,12 @@ class Draft:
         """The text of a `schema.toml` that `from_toml` reads back."""
         schema = self.stated
         lines = [f"{SCHEMA_BEGINS} See docs/guide/tables.md.", ""]
+        if not self.names_confirmed:
+            lines.append(
+                "names_confirmed = false  # the first line looks like a record: is there no header?"
+            )
+        elif schema.names_origin is not Origin.DECLARED:
+            lines.append(f"names_origin = {_toml(schema.names_origin.value)}")
         if schema.label is not None:
             lines.append(f"label = {_toml(schema.label)}")
         lines.append(f"left_out = {_toml(list(schema.left_out))}")
@@ -247,6 +277,7 @@ class Draft:
             raise SchemaError(f"{where}: not TOML for a schema: {error}") from error
         unconfirmed, private = [], []
         left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
+        names_confirmed = _confirmed(document, "names_confirmed", where)
         columns = document.get("columns")
         for column in columns if isinstance(columns, list) else ():
             if not isinstance(column, dict):
@@ -265,7 +296,9 @@ class Draft:
                     column[bound] = float(value)  # a person writes 0 for 0.0
         try:
             schema = TableSchema.of_entries(document)
-            return cls(schema, tuple(unconfirmed), tuple(private), left_out_confirmed)
+            return cls(
+                schema, tuple(unconfirmed), tuple(private), left_out_confirmed, names_confirmed
+            )
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}", error.value) from error
 

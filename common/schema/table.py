@@ -49,6 +49,8 @@ class TableSchema(Terse):
             stands for all that have none.
         left_out_origin: who has chosen them: the owner (`DECLARED`), or a look at the data
             (`FROM_DATA`).
+        names_origin: where the names of columns come from: the owner (`DECLARED`), or what may be a
+            record, for want of a header (`FROM_DATA`).
         bins: soft bins of a numeric column; see `dpntk.common.schema.encoding`.
         csv: how a CSV file is written.
         spent: releases from the same records that found bounds with differential privacy, those
@@ -70,13 +72,15 @@ class TableSchema(Terse):
     made: tuple[MadeColumn, ...] = ()
     constraints: tuple[str, ...] = ()
     privacy_unit: PrivacyUnit | None = None
+    names_origin: Origin = Origin.DECLARED
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.written] + list(self.left_out)
         self._require_columns(names)
         self._require_unit(names)
-        if self.left_out_origin not in (Origin.DECLARED, Origin.FROM_DATA):
-            raise SchemaError('left_out_origin is "declared" or "from-data"')
+        for entry in ("left_out_origin", "names_origin"):
+            if getattr(self, entry) not in (Origin.DECLARED, Origin.FROM_DATA):
+                raise SchemaError(f'{entry} is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
             raise SchemaError(f"{self.bins} bins: 2 to 100 are supported")
         self._require_label()
@@ -237,6 +241,8 @@ class TableSchema(Terse):
         described = [c.name for c in self.columns if c.origin is Origin.FROM_DATA]
         bounded = [c.name for c in self.columns if c.kind_origin is Origin.FROM_DATA]
         found = []
+        if self.names_origin is Origin.FROM_DATA:
+            found.append("names of the columns")
         if described:
             what = "kinds, types, scales, bounds, categories, and whether values are missing, of"
             found.append(f"{what} {', '.join(described)}")
@@ -312,6 +318,11 @@ class TableSchema(Terse):
                 if self.left_out_origin is Origin.DECLARED
                 else {"left_out_origin": self.left_out_origin.value}
             ),
+            **(
+                {}
+                if self.names_origin is Origin.DECLARED
+                else {"names_origin": self.names_origin.value}
+            ),
             "bins": self.bins,
             "csv": self.csv.to_json(),
             **({"constraints": list(self.constraints)} if self.constraints else {}),
@@ -370,10 +381,11 @@ class TableSchema(Terse):
             bins,
             CsvFormat.from_json(document.get("csv", {})),
             tuple(map(Entry.from_json, spent)),
-            _origin(document.get("left_out_origin", Origin.DECLARED.value)),
+            _origin(document, "left_out_origin"),
             made,
             tuple(constraints),
             None if unit is None else PrivacyUnit.from_json(unit),
+            _origin(document, "names_origin"),
         )
 
 
@@ -381,8 +393,8 @@ def _is_made(column: object) -> bool:
     return isinstance(column, dict) and column.get("kind") == MADE
 
 
-def _origin(value: object) -> Origin:
+def _origin(document: Mapping[str, Any], entry: str) -> Origin:
     try:
-        return Origin(value)
+        return Origin(document.get(entry, Origin.DECLARED.value))
     except ValueError as error:
-        raise SchemaError('left_out_origin is "declared" or "from-data"') from error
+        raise SchemaError(f'{entry} is "declared" or "from-data"') from error

@@ -25,6 +25,9 @@ def accepted(draft: Draft) -> Draft:
         missing = "" if column.missing is Missing.REFUSED else "yes"
         table.add_row(column.name, f"{column.kind.value}, {column.dtype}", _values(column), missing)
     show(table)
+    names = not draft.names_confirmed and confirmed(
+        "names of columns: some could be values: does the first line hold names, and no record?"
+    )
     known = [
         name
         for name in draft.unconfirmed
@@ -35,7 +38,7 @@ def accepted(draft: Draft) -> Draft:
         "be, whatever is in them?"
     ):
         known += draft.schema.left_out
-    return draft.confirm(*known)
+    return draft.confirm(*known, names=names)
 
 
 def _values(column: Column) -> str:

@@ -40,6 +40,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.images import image_folder
 from dpntk.common.sources.tables import privacy_units
 from dpntk.common.storage.atomic import followed
+from dpntk.embed import column_inference
 from dpntk.embed import schema_inference as drafting
 from dpntk.embed.exact import joint as exact_joint
 from dpntk.embed.exact import tangent as exact_tangent
@@ -66,7 +67,7 @@ from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
 from tests.common.sources import test_sources
 from tests.conftest import CLASSES
-from tests.embed import test_merge
+from tests.embed import test_merge, test_missing_header
 from tests.embed.exact import test_joint as test_exact_joint
 from tests.embed.exact import test_moments, test_perceptual
 from tests.embed.run import test_work_folder
@@ -565,6 +566,11 @@ def left_out_as_the_data_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafting, "Draft", draft)
 
 
+def a_record_for_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are compared with texts only, and the record's are those of nobody else."""
+    monkeypatch.setattr(column_inference, "_is_number", lambda text: False)
+
+
 def folders_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
     right = image_folder._classes
 
@@ -811,6 +817,10 @@ MUTANTS = [
     Mutant(
         left_out_as_the_data_decide,
         test_table_schema.test_only_what_the_data_left_out_is_unconfirmed,
+    ),
+    Mutant(
+        a_record_for_a_header,
+        test_missing_header.test_a_record_in_the_place_of_the_header_is_not_taken_for_one,
     ),
     Mutant(folders_as_public_knowledge, test_sources.test_class_folders),
     Mutant(

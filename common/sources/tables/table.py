@@ -197,7 +197,7 @@ def require_distinct(names: Iterable[str], where: str) -> None:
 def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> None:
     """Check that a file has the columns of the schema, in whatever order, and no others.
 
-    Of a CSV file what the schema does not know is not quoted: without a header it is a record.
+    What the schema does not know is not quoted: of a file without a header it is a record.
 
     Raises:
         SchemaError: it has not.
@@ -223,8 +223,7 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
                 f'{where}: column {number} has no name: write "" into left_out, or give it one and '
                 "describe it"
             )
-        which = number if is_text else repr(strange[0])
         raise SchemaError(
-            f"{where}: the schema lacks column {which}: describe it there, or name it in left_out",
+            f"{where}: the schema lacks column {number}: describe it there, or name it in left_out",
             strange[0],
         )

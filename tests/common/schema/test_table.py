@@ -83,6 +83,31 @@ def test_columns_that_the_data_left_out_are_confirmed_or_said(tmp_path: Path) ->
     assert read_schema(file).from_data == SCHEMA.from_data
 
 
+def test_names_that_may_be_a_record_are_confirmed_or_said(tmp_path: Path) -> None:
+    file = tmp_path / "schema.toml"
+    drafted = Draft(SCHEMA, ("age",), names_confirmed=False)
+    file.write_text(drafted.to_toml())
+    assert Draft.from_toml(file.read_text(), "it") == drafted
+    with pytest.raises(SchemaError, match=r"named as a value .* remove 'names_confirmed") as caught:
+        read_schema(file)
+    assert "age" not in str(caught.value)
+    with pytest.raises(SchemaError, match=r"named as a value of theirs could be"):
+        replace(drafted, private=("age",)).settled("it")
+    with pytest.raises(SchemaError, match=r"named as a value of theirs could be"):
+        replace(drafted, private=("age",)).approx_bounds_schema("it")
+    accepted = read_schema(file, accept_from_data=True)
+    assert accepted.from_data[0] == "names of the columns"
+    assert TableSchema.from_json(accepted.to_json()) == accepted
+    file.write_text(Draft(accepted).to_toml())  # as `dpntk bounds` writes it again
+    assert read_schema(file) == accepted
+    file.write_text(drafted.to_toml().replace("names_confirmed = false", "names_confirmed = true"))
+    with pytest.raises(SchemaError, match=r"schema.toml: not confirmed: age: replace"):
+        read_schema(file)
+    file.write_text('names_origin = "format"\n' + Draft(SCHEMA).to_toml())
+    with pytest.raises(SchemaError, match='names_origin is "declared" or "from-data"'):
+        read_schema(file)
+
+
 def test_only_what_the_data_left_out_is_unconfirmed(tmp_path: Path) -> None:
     """The 501st text makes of a column one that is left out: one record decides."""
     table = tmp_path / "a.csv"

@@ -184,7 +184,7 @@ def read_before() -> Stream:
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no schema": (lambda: embed(frame(people(3))), "DataFrame: a table needs a schema"),
-    "a column too many": (lambda: embed(bad(x=1), source=OPTIONS), "the schema lacks column 'x':"),
+    "a column too many": (lambda: embed(bad(x=1), source=OPTIONS), "the schema lacks column 7:"),
     "a column too few": (
         lambda: embed(bad().drop(columns="pay"), source=OPTIONS), "there is no column 'pay'",
     ),

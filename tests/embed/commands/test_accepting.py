@@ -52,6 +52,26 @@ def test_what_is_said_yes_to_is_confirmed(
     assert ("shows bounds" in said.stderr) == ("left out" not in yes)
 
 
+@pytest.mark.parametrize("are_names", [True, False])
+def test_names_that_could_be_values_are_asked_about(
+    are_names: bool, dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.write_text(TABLE.replace("age", "41"))
+    asked: list[str] = []
+
+    def confirm(question: str, err: bool) -> bool:
+        asked.append(question)
+        return are_names or not question.startswith("names of columns")
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    said = dpntk("schema", table, "--accept")
+    assert said.code == 0
+    assert asked[0].startswith("names of columns: some could be values")
+    draft = read_draft(Path("schema.toml"))
+    assert draft.names_confirmed == are_names
+    assert draft.unconfirmed == ()
+
+
 def test_where_nobody_answers_nothing_is_asked_or_drafted(dpntk: Command, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TABLE)
     said = dpntk("schema", "t.csv", "--accept")
