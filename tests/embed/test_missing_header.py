@@ -15,7 +15,8 @@ from dpntk.embed import Draft, draft_schema
 from dpntk.release import open_release
 from tests.conftest import Command, refused
 
-NAME, AGE, ILLNESS, STREET = "Ada Smithson", "41", "HIV positive", "5 Mill Lane"
+# No other row has any of these values.
+NAME, AGE, ILLNESS, STREET = "Ada Smithson", "93", "HIV positive", "5 Mill Lane"
 RECORD = (NAME, AGE, ILLNESS, STREET)
 ROWS = "".join(f"Name{i} X,{20 + i % 50},{('pos', 'neg')[i % 2]},Street {i}\n" for i in range(300))
 TABLE = f"{','.join(RECORD)}\n{ROWS}"
