@@ -137,6 +137,14 @@ def write_named_parquet(folder: Path, images: Images, labels: Labels, *, rows: i
     return data_sets.write_parquet(path, encoded, labels, rows=rows, names=CLASS_NAMES)
 
 
+def write_inferred_parquet(folder: Path, images: Images, labels: Labels) -> Path:
+    """As Hugging Face's `datasets` makes it of class folders: it names those that there are."""
+    there, places = np.unique(labels, return_inverse=True)
+    names = tuple(CLASS_NAMES[label] for label in there)
+    encoded = [data_sets.encoded(image) for image in images]
+    return data_sets.write_parquet(folder.with_suffix(".parquet"), encoded, places, names=names)
+
+
 def write_numbered_folder(folder: Path, images: Images, labels: Labels) -> Path:
     data_sets.write_folder(folder, images, labels)
     for number, name in enumerate(CLASS_NAMES):
@@ -191,6 +199,9 @@ def of_image_sources() -> Iterator[Case]:
         yield Case(f"{kind}: {nasty.name}", embedded(), nasty.among(write), watched=kind == "npz")
     for nasty in (FIRST, ONLY_OF_LAST):
         yield Case(f"Parquet, named: {nasty.name}", embedded(), nasty.among(write_named_parquet))
+    for nasty in (ONLY_OF_LAST, ONLY_OF_MIDDLE):
+        pair = nasty.among(write_inferred_parquet)
+        yield Case(f"Parquet, named by folders: {nasty.name}", embedded(), pair)
     for nasty in (FIRST, LAST_OF_CLASS, ONLY_OF_LAST, ONLY_OF_MIDDLE):
         folders = nasty.among(data_sets.write_folder)
         yield Case(

@@ -3,7 +3,7 @@
 An image is the bytes of a PNG or JPEG file, alone or as the `bytes` of a struct (the common form
 of published image data sets), or values, uint8 or floats in [0, 1]: a flat list of height * width
 of them, or lists in lists, (height, width) or (height, width, 3). Labels are integers from 0; their
-names are read if the file says what they are.
+names are read if the file says what they are, and are the records' unless they are declared.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError, SchemaError
+from ...schema.classes import numbered
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
 from ..base import Batch, decoded, files_fingerprint, require_labels, require_records
@@ -147,8 +148,7 @@ class ParquetImageSource:
             classes, classes_origin = numbered_classes(options, labels, str(files[0].parent))
         else:
             _require_classes(named, options.classes, options.class_names, str(files[0]))
-            classes = named
-            classes_origin = Origin.FORMAT if options.class_names is None else Origin.DECLARED
+            classes, classes_origin = named, _origin(named, options)
         schema = decoder.form.schema(classes, classes_origin)
         return cls(files, tuple(counts), columns, decoder, schema)
 
@@ -274,6 +274,20 @@ def _class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
     return tuple(names)
+
+
+def _origin(named: tuple[str, ...], options: SourceOptions) -> Origin:
+    """Where the classes come from that metadata name.
+
+    What writes metadata has as a rule taken the names from folders or from the values of a column,
+    and so from the records: the last one of its class takes the name along. They are public
+    knowledge only where the owner has declared them; a number alone declares those that have their
+    number for a name.
+    """
+    declared = options.class_names is not None or (
+        options.classes is not None and named == numbered(options.classes)
+    )
+    return Origin.DECLARED if declared else Origin.FROM_DATA
 
 
 def _require_classes(

@@ -76,13 +76,33 @@ def test_class_names_are_read_from_the_metadata(tmp_path: Path) -> None:
     schema = open_source(path).schema
     assert schema.classes == CLASS_NAMES
     assert isinstance(schema, ImageSchema)
-    assert schema.classes_origin is Origin.FORMAT
+    # The usual tool has them from the folders of the images.
+    assert schema.classes_origin is Origin.FROM_DATA
+    assert open_source(path, SourceOptions(classes=3)).schema == schema
     declared = open_source(path, SourceOptions(classes=3, class_names=CLASS_NAMES)).schema
     assert declared == replace(schema, classes_origin=Origin.DECLARED)
     with pytest.raises(SchemaError, match=r"it names 3 classes, but 4 are declared"):
         open_source(path, SourceOptions(classes=4))
     with pytest.raises(SchemaError, match=r"its classes are cat, dog, eel, not dog, cat, eel"):
         open_source(path, SourceOptions(class_names=("dog", "cat", "eel")))
+
+
+@pytest.mark.parametrize(
+    ("names", "classes", "origin"),
+    [
+        ("012", None, Origin.FROM_DATA),
+        ("012", 3, Origin.DECLARED),
+        ("021", 3, Origin.FROM_DATA),  # in which order, nobody has declared
+        ("123", 3, Origin.FROM_DATA),
+    ],
+)
+def test_a_number_of_classes_declares_numbers_for_names(
+    tmp_path: Path, names: str, classes: int | None, origin: Origin
+) -> None:
+    path = write_parquet(tmp_path / "a.parquet", PNGS, names=tuple(names))
+    schema = open_source(path, SourceOptions(classes=classes)).schema
+    assert isinstance(schema, ImageSchema)
+    assert (schema.classes, schema.classes_origin) == (tuple(names), origin)
 
 
 @pytest.mark.parametrize("document", [b"no JSON", b"[]", b'{"info": {"features": []}}'])
