@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..common.arguments import require_kind
 from ..common.console import progress
-from ..common.errors import DataError, SchemaError
+from ..common.errors import SchemaError
 from ..common.features.base import FeatureMap
 from ..common.features.perceptual import PerceptualFeatures
 from ..common.features.torchscript import PublicModule
@@ -19,6 +19,7 @@ from ..common.sources import (
     SourceOptions,
     open_source,
     require_public_form,
+    require_same_data,
     with_bounded_units,
 )
 from .exact.base import EXACT_FORMS
@@ -107,12 +108,7 @@ def embed(
     job = Job(records, feature_map, grid, choose_device(device), module)
     embedding = (carry_out or _in_one_go)(job)
     if in_files is not None:
-        opened, before = in_files
-        if opened.fingerprint() != before:
-            raise DataError(
-                "the data changed while they were read, so the sums are of a mixture: wait until "
-                "nobody writes to them, and start again"
-            )
+        require_same_data(*in_files)
     return embedding
 
 

@@ -4,7 +4,7 @@ Only `dpntk.embed` and `dpntk.evaluate` may import this package; an import contr
 of reach of the release and of the generator.
 """
 
-from .base import Batch, Source
+from .base import Batch, Source, require_same_data
 from .images.form import require_public_form
 from .opening import Held, open_source
 from .options import SourceOptions
@@ -17,5 +17,6 @@ __all__ = [
     "SourceOptions",
     "open_source",
     "require_public_form",
+    "require_same_data",
     "with_bounded_units",
 ]

@@ -121,6 +121,27 @@ def _state(file: AnyPath | str) -> str:
     return f"{status.st_size} {status.st_mtime_ns}"
 
 
+def require_same_data(source: Source, fingerprint: str) -> None:
+    """Check that data were not changed while they were read; call it at the end of a pass.
+
+    Guarantee:
+        What was read is not of a mixture, in which a person may count more often than once, unless
+        clocks were reset.
+
+    Args:
+        source: the data.
+        fingerprint: theirs, before the first record was read.
+
+    Raises:
+        DataError: it is another one now.
+    """
+    if source.fingerprint() != fingerprint:
+        raise DataError(
+            "the data changed while they were read, so what was read is a mixture: wait until "
+            "nobody writes to them, and start again"
+        )
+
+
 def records_fingerprint(batches: Iterable[Batch], *what: object) -> str:
     """SHA-256 of records in memory, which have neither a file nor a time of change.
 

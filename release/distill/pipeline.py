@@ -24,7 +24,7 @@ from ...common.features.kernel_ridge import class_targets
 from ...common.ledger import default_delta
 from ...common.outline import Outlined
 from ...common.schema.image import ImageSchema
-from ...common.sources import Source, require_public_form
+from ...common.sources import Source, require_public_form, require_same_data
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ...common.text import rounded_up
@@ -126,7 +126,8 @@ def distill(
         What `open_any` would read from `output`.
 
     Raises:
-        DataError: the records cannot be read, are too many, or too long.
+        DataError: the records cannot be read, are too many, or too long, or their files changed
+            meanwhile.
         BudgetError: the numbers make no sense, or `compose` said no.
         RunError: the progress that is there is of another run, or this one was interrupted.
         OutputError: a file cannot be written.
@@ -162,7 +163,7 @@ def distill(
         if plan is None:
             folder.write_plan({"wanted": wanted, "release_id": release_id, "created": created})
         try:
-            state = _descend(source, entry, settings, folder)
+            state = _descend(source, wanted["data"], entry, settings, folder)
         except KeyboardInterrupt as error:
             raise RunError(
                 f"interrupted: {folder.path} keeps the steps so far; the same command goes on from "
@@ -177,8 +178,14 @@ def distill(
     return Opened(made, digest, signed_by, output)
 
 
-def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFolder) -> State:
-    """Take all steps that are left, and count each before it is taken."""
+def _descend(
+    source: Source, fingerprint: str, entry: Spending, settings: Settings, folder: RunFolder
+) -> State:
+    """Take all steps that are left, and count each before it is taken.
+
+    Raises:
+        DataError: the records cannot be read, or have not the fingerprint any more.
+    """
     run, steps = entry.run, settings.steps
     schema = source.schema
     state = folder.resume(begin(settings, len(schema.classes), schema.record_size))
@@ -187,6 +194,7 @@ def _descend(source: Source, entry: Spending, settings: Settings, folder: RunFol
     if state.begun == steps:
         return state
     records = _read(source)
+    require_same_data(source, fingerprint)
     kernel = ReluKernel(schema.record_size, settings.bias_variance)
     classes = len(schema.classes)
     targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)

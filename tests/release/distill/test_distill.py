@@ -20,9 +20,9 @@ from PIL import Image
 from sklearn.metrics import roc_auc_score
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.errors import RunError
+from dpntk.common.errors import DataError, RunError
 from dpntk.common.schema.toml import read_schema
-from dpntk.common.sources import open_source
+from dpntk.common.sources import Source, open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.common.text import rounded_up
@@ -321,6 +321,27 @@ def test_progress_of_another_run_is_not_continued(
     run(folder, tmp_path, restart=True, compose=lambda total: True)
     assert len(steps.gradients) == before + STEPS
     assert len(read_ledger(ledger_of(folder))) == 2
+
+
+def test_data_that_change_while_they_are_read_are_not_distilled(
+    folder: Path, tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One image takes the place of others: in a batch, its person would count several times."""
+    first, *others = sorted(folder.rglob("*.png"))
+    read = pipeline._read
+
+    def written_to(source: Source) -> Any:  # noqa: ANN401
+        shutil.copy(first, others[-1])
+        return read(source)
+
+    monkeypatch.setattr(pipeline, "_read", written_to)
+    with pytest.raises(DataError, match=r"the data changed while they were read, .* start again"):
+        run(folder, tmp_path)
+    assert steps.batches == []
+    assert not (tmp_path / "release.h5").exists()
+    monkeypatch.setattr(pipeline, "_read", read)
+    made = run(folder, tmp_path, restart=True, compose=lambda total: True)
+    assert made.guarantee.total_releases == 2  # what was entered stays entered
 
 
 def test_a_second_process_is_refused_and_leaves_the_first_ones_folder(tmp_path: Path) -> None:
