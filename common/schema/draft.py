@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..errors import SchemaError
 from ..ledger import Entry
+from ..outline import Outlined
 from ..storage.plain import parse_toml
 from ..text import some_of
 from .column import MOST_DECIMALS, Column
@@ -31,8 +32,8 @@ _HELD: Final = "draft"
 _AS_SAID: Final = "and the release will say that they are outside its guarantee"
 
 
-@dataclass(frozen=True)
-class Draft:
+@dataclass(frozen=True, repr=False)
+class Draft(Outlined):
     """A schema as a file says it: some of it may still have to be confirmed by the owner.
 
     Attributes:

@@ -12,7 +12,7 @@ from ...common.html import pages_of
 from ...common.text import promised
 from ..file.distilled import AnyOpened
 from ..file.model import EmbeddingGuarantee
-from ..mechanism.accountant import noise_multiplier
+from ..mechanism.accountant import SMALLEST_EPSILON, noise_multiplier
 from .kinds import label_of
 
 BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk page"
@@ -34,8 +34,7 @@ def page_of(opened: AnyOpened) -> bytes:
     epsilon, delta = promise.total_epsilon, promise.delta
     if isinstance(promise, EmbeddingGuarantee):
         adjacency = promise.total_adjacency
-        multiplier = noise_multiplier(epsilon, delta) if promise.private else 0.0
-        recognised = most_recognised_in_gaussian(multiplier, _FALSE_ALARMS)
+        recognised = most_recognised_in_gaussian(_multiplier(epsilon, delta), _FALSE_ALARMS)
     else:
         adjacency = promise.adjacency
         recognised = most_recognised(epsilon, delta, _FALSE_ALARMS)
@@ -44,6 +43,7 @@ def page_of(opened: AnyOpened) -> bytes:
         looked_up=release.schema.from_data,
         unit=release.schema.privacy_unit,
         private=promise.private,
+        spent=math.isinf(epsilon),
         epsilon=promised(release.epsilon),
         delta=promised(delta),
         exchanged=adjacency is Adjacency.REPLACE_ONE,
@@ -85,6 +85,16 @@ def most_recognised_in_gaussian(multiplier: float, false_alarms: float) -> float
         false_alarms: as in `most_recognised`.
     """
     return float(ndtr(ndtri(false_alarms) + 1 / multiplier)) if multiplier else 1.0
+
+
+def _multiplier(epsilon: float, delta: float) -> float:
+    """The noise of all releases together; 0 if one of them has none.
+
+    Below the least epsilon that is told apart, the noise of that one is smaller: it protects less.
+    """
+    if math.isinf(epsilon):
+        return 0.0
+    return noise_multiplier(max(epsilon, SMALLEST_EPSILON), delta)
 
 
 def _percent_up(share: float) -> str:

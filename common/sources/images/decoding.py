@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import struct
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,6 +22,9 @@ from ...schema.image import COLOUR, GREY
 from ...schema.origin import Origin
 from ..options import SourceOptions
 from .form import Form, require_image
+
+# Pillow warns of what it finds odd in a file, and quotes it: what the file holds is its owner's.
+warnings.filterwarnings("ignore", module=r"PIL\.")
 
 SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg"})
 MOST_BYTES: Final = 1 << 26

@@ -7,6 +7,9 @@ owner, unless told not to.
 
 from __future__ import annotations
 
+import struct
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +17,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image
 from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError
+from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.kinds import ColumnKind
+from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_draft
 from dpntk.common.sources import Batch, open_source
 from dpntk.common.sources.options import SourceOptions
@@ -233,6 +240,29 @@ def test_a_bug_is_quiet_as_well(
     assert DIAGNOSIS not in quiet
 
 
+def odd_exif() -> bytes:
+    """Marks of a camera whose second entry says that it goes on where the file has ended."""
+    entries = struct.pack("<HHII", 0x10F, 2, 500, 40) + struct.pack("<HHIHH", 0x112, 3, 1, 6, 0)
+    return b"Exif\0\0II*\0" + struct.pack("<IH", 8, 2) + entries + bytes(4) + DIAGNOSIS.encode()
+
+
+def test_what_a_library_warns_of_reaches_no_terminal(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    image = Image.fromarray(IMAGES[0])
+    image.save(tmp_path / "images" / "a.jpg", exif=odd_exif())
+    program = (
+        "import sys; from dpntk.common.sources import open_source\n"
+        "list(open_source(sys.argv[1]).batches(1)); print('read')"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program, "images"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert said.stdout == "read\n"
+    assert "Warning" not in said.stderr
+    assert "Tag" not in said.stderr
+
+
 def test_objects_say_what_they_are_and_not_how_much(
     embedding: Embedding, small_release: Release
 ) -> None:
@@ -257,6 +287,9 @@ def test_objects_say_what_they_are_and_not_how_much(
         "LabelledRecords(values=uint8 (3, 64), labels=int64 (3,))": LabelledRecords(values, labels),
         "Table(schema=TableSchema, columns=dict": Table(PEOPLE, {"age": labels}, {}),
         "State(points=float64 (5, 3), momentum=float64 (5, 3)": state,
+        "Draft(stated=TableSchema, unconfirmed=tuple": Draft(
+            TableSchema((Column("a", ColumnKind.INTEGER, "int64", 0, NUMBER),)), ("a",)
+        ),
         "Release(embedding=float32 (67, 1), class_weights=float64 (1,)": small_release,
     }.items():
         said = repr(sensitive)

@@ -71,6 +71,30 @@ def test_what_is_no_promise_is_said(dpntk: Command, folder: Path) -> None:
     assert {"NOT PRIVATE.", "Looked up in the records:"} <= set(page("officer.html").texts)
 
 
+def test_what_an_earlier_release_without_noise_leaves_is_said(dpntk: Command, folder: Path) -> None:
+    assert dpntk("embed", folder, "--width", 5, "--class-names", "a,b,c").code == 0
+    exact = ("release", "--eps", "inf", "--not-private", "-o", "exact.h5")
+    assert dpntk(*exact).code == 0
+    assert dpntk("release", "--eps", 1, "--delta", "1e-3", "--compose").code == 0
+    assert dpntk("inspect", "--page", "officer.html").code == 0
+    found = page("officer.html")
+    require_harmless(found)
+    assert "100" in found.texts
+    text = " ".join(" ".join(found.texts).split())
+    assert "Nothing is left of it. An earlier release from these records was made without" in text
+    assert "NOT PRIVATE." not in text  # which the file itself is not
+    assert "Nobody does better" not in text
+
+
+def test_the_least_epsilon_has_a_page(dpntk: Command, folder: Path) -> None:
+    """Noise is rounded up, so what it has spent is a trifle less than the least that there is."""
+    assert dpntk("embed", folder, "--width", 5, "--class-names", "a,b,c").code == 0
+    assert dpntk("release", "--eps", "1e-4", "--delta", "1e-5").code == 0
+    assert open_any("release.h5", Acceptance()).release.guarantee.total_epsilon < 1e-4
+    assert dpntk("inspect", "--page", "officer.html").code == 0
+    assert "5.1" in page("officer.html").texts
+
+
 @settings(deadline=None, max_examples=50)
 @given(multiplier=st.floats(0.1, 50), delta=st.floats(1e-9, 1e-2), alarms=st.floats(0.01, 0.5))
 def test_no_attack_on_a_gaussian_mechanism_is_better(
