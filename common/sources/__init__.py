@@ -6,7 +6,7 @@ of reach of the release and of the generator.
 
 from .base import Batch, Source, require_same_data
 from .images.form import require_public_form
-from .opening import Held, open_source
+from .opening import Held, open_source, place_of
 from .options import SourceOptions
 from .tables.privacy_units import with_bounded_units
 
@@ -16,6 +16,7 @@ __all__ = [
     "Source",
     "SourceOptions",
     "open_source",
+    "place_of",
     "require_public_form",
     "require_same_data",
     "with_bounded_units",

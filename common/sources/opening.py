@@ -18,7 +18,7 @@ from .images.image_folder import ImageFolderSource
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions
-from .part_folders import part_to_read
+from .part_folders import part_to_read, tell_of_others
 from .paths import AnyPath, located
 from .shards import find_shards, holds_shards
 from .tables.csv import is_csv
@@ -120,10 +120,10 @@ def _open_held(data: Held, options: SourceOptions) -> Source:
 
 
 def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
-    kinds = _kinds_in(folder)
-    if not kinds:
-        folder = part_to_read(folder, options, lambda part: bool(_kinds_in(part)))
-        kinds = _kinds_in(folder)
+    part = _part_of(folder, options)
+    if part != folder:
+        tell_of_others(folder, part)
+    folder, kinds = part, _kinds_in(part)
     match kinds:
         case []:
             return ImageFolderSource.open(folder, options)
@@ -144,6 +144,26 @@ def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
                 f"{folder}: holds several kinds of data, {' and '.join(kinds)}: keep one of them "
                 "in a folder"
             )
+
+
+def place_of(data: Path | str, options: SourceOptions) -> AnyPath:
+    """The file or folder whose records `open_source` reads: of a folder of parts, the part.
+
+    Raises:
+        DataError: the part that is wanted is not there.
+    """
+    path = located(data)
+    with reading(path):
+        if options.schema is not None or not path.is_dir():
+            return path
+        return _part_of(path, options)
+
+
+def _part_of(folder: AnyPath, options: SourceOptions) -> AnyPath:
+    """The folder itself if it holds records, or that of the part in it."""
+    if _kinds_in(folder):
+        return folder
+    return part_to_read(folder, options, lambda part: bool(_kinds_in(part)))
 
 
 def _kinds_in(folder: AnyPath) -> list[str]:

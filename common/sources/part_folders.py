@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from ..console import notice
 from ..errors import DataError
+from ..part_names import names_a_part
 from .options import SourceOptions
 from .paths import AnyPath
-
-_PARTS: Final = frozenset({"train", "test", "val", "valid", "validation", "dev", "eval"})
 
 
 def part_to_read(
@@ -30,7 +28,7 @@ def part_to_read(
         DataError: the part is not there, or what looks like one lies beside other folders.
     """
     found = folders_in(folder)
-    parts = [name for name in found if name.lower() in _PARTS]
+    parts = [name for name in found if names_a_part(name)]
     if parts and parts == found:
         return _chosen(folder, parts, options.split)
     if set(found) <= set(options.class_names or ()):
@@ -44,6 +42,12 @@ def part_to_read(
                 "classes with --class-names"
             )
     return folder
+
+
+def tell_of_others(folder: AnyPath, part: AnyPath) -> None:
+    """Say which parts of a folder are passed over, beside the one that is read."""
+    if others := [name for name in folders_in(folder) if name != part.name]:
+        notice(f"read {part}, and passed over {' and '.join(others)} beside it")
 
 
 def folders_in(folder: AnyPath) -> list[str]:
@@ -60,6 +64,4 @@ def _chosen(folder: AnyPath, parts: list[str], split: str) -> AnyPath:
             f"{folder}: holds no {split}/; {there}: give the one that is meant, such as "
             f"{folder / parts[-1]}"
         )
-    if others := [name for name in parts if name != chosen]:
-        notice(f"read {folder / chosen}, and passed over {' and '.join(others)} beside it")
     return folder / chosen

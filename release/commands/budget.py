@@ -18,7 +18,15 @@ from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
 from ...common.text import counted, promised, rounded_up
 from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
 from ...embed.sums.file import load_embedding
-from ..distill.ledger import LEDGER_SUFFIX, Spending, ledger_of, read_ledger, spent_by
+from ..distill.ledger import (
+    LEDGER_SUFFIX,
+    Spending,
+    ledger_of,
+    ledgers_of_parts,
+    of_whole_folder,
+    read_all,
+    spent_by,
+)
 from ..mechanism.composition import Total, adjacency_of, remaining, strictest, total_of
 from .ceiling import ceiling_remark
 
@@ -53,7 +61,7 @@ def command(
     one, and neither kind of ledger knows of the other. With --data-set, show the releases from all
     embeddings of these records, and from their copies.
     """
-    ledger = spent_on if spent_on.name.endswith(LEDGER_SUFFIX) else ledger_of(spent_on)
+    ledger = _ledger_for(spent_on)
     if data_set is not None:
         if context.get_parameter_source("spent_on") is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError("give a file or --data-set, not both")
@@ -74,6 +82,23 @@ def command(
             f"({total.adjacency.value})"
         )
     out.print(*spent.remarks)
+
+
+def _ledger_for(data: Path) -> Path:
+    """The ledger of distillations of some data, or the one that is named.
+
+    Raises:
+        BudgetError: they have several parts that were distilled.
+    """
+    if data.name.endswith(LEDGER_SUFFIX):
+        return data
+    of_parts = ledgers_of_parts(data)
+    if len(of_parts) > 1:
+        raise BudgetError(
+            f"{data}: several parts of it were distilled: name the ledger of one: "
+            f"{', '.join(map(str, of_parts))}"
+        )
+    return of_parts[0] if of_parts else ledger_of(data)
 
 
 @dataclass(frozen=True)
@@ -113,7 +138,7 @@ def _promise(made: Entry | Spending | Total) -> dict[str, Any]:
 
 
 def _by_distillations(path: Path, wanted: float | None) -> _Spent:
-    entries = read_ledger(path)
+    entries = read_all(path)
     title = f"distillations in {path}"
     if not entries:
         return _Spent(title, entries, ())
@@ -123,8 +148,10 @@ def _by_distillations(path: Path, wanted: float | None) -> _Spent:
         alone = len(entries) == 1 and delta == entries[0].delta
         spent = entries[0].epsilon if alone else spent_by(entries, delta, adjacency)
         totals.append(Total(spent, delta, adjacency, len(entries)))
-    remark = "embeddings of the same records have ledgers of their own"
-    return _Spent(title, entries, tuple(totals), (remark,))
+    remarks = ["embeddings of the same records have ledgers of their own"]
+    if (whole := of_whole_folder(path)) is not None:
+        remarks.append(f"distillations in {whole}, of the whole folder, are counted as well")
+    return _Spent(title, entries, tuple(totals), tuple(remarks))
 
 
 def _by_releases(path: Path, wanted: float | None) -> _Spent:

@@ -20,7 +20,7 @@ from ...common.cli.options import (
 from ...common.console import console, warning
 from ...common.errors import BudgetError
 from ...common.runtime.threads import use_threads
-from ...common.sources import SourceOptions, open_source
+from ...common.sources import SourceOptions, open_source, place_of
 from ...common.text import promised, rounded_up, typed
 from ...embed.commands.source_options import say_what_was_looked_up, source_options, with_schema
 from ..distill.ledger import ledger_of
@@ -85,7 +85,8 @@ _DEFAULTS = Settings()
 @output_option("Where to write the release. It may be given to anybody.", "release.h5")
 @click.option(
     "--ledger", type=PATH, metavar="FILE",
-    help="What has been spent on these records [default: DATA.ledger.json, beside DATA]",
+    help="What has been spent on these records [default: DATA.ledger.json, beside DATA, "
+    "or beside the part of DATA that is read]",
 )  # fmt: skip
 @click.option(
     "--compose", is_flag=True,
@@ -138,10 +139,11 @@ def command(
         settings = replace(settings, origin=f"{settings.origin}; changed: {names}")
     source = with_schema(source, accept_from_data=accept_from_data)
     use_threads(threads)
+    opened = open_source(data, source)
     made = distill(
-        open_source(data, source),
+        opened,
         output,
-        ledger or ledger_of(data),
+        ledger or ledger_of(Path(str(place_of(data, source)))),
         signing_key(key_path),
         epsilon=epsilon,
         delta=delta,

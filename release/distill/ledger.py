@@ -2,6 +2,9 @@
 
 There is no embedding file that a ledger could be part of, so it lies where the records are:
 `data.ledger.json` beside `data`. It says nothing of the records and is readable by its owner alone.
+Of a folder with parts it lies beside the part that was read (`data/train.ledger.json`), whichever
+of the two was named. Earlier versions put it beside the one that was named, so one of the whole
+folder counts for each of its parts.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any, Final
 
 from ...common.adjacency import Adjacency
 from ...common.errors import BudgetError, OutputError
+from ...common.part_names import names_a_part
 from ...common.storage import door
 from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically
 from ...common.storage.locks import locked
@@ -82,9 +86,43 @@ class Spending:
 
 
 def ledger_of(data: Path) -> Path:
-    """Where the ledger of a data set lies."""
+    """Where the ledger of a data set lies.
+
+    Args:
+        data: the file or folder that is read: of a folder with parts, the part.
+    """
     resolved = data.resolve()
     return resolved.with_name(resolved.name + LEDGER_SUFFIX)
+
+
+def ledgers_of_parts(folder: Path) -> tuple[Path, ...]:
+    """The ledgers that there are of parts of a folder, which lie in it."""
+    return tuple(path for path in sorted(folder.glob(f"*{LEDGER_SUFFIX}")) if _is_of_a_part(path))
+
+
+def of_whole_folder(path: Path) -> Path | None:
+    """The ledger of the folder that a part lies in, if a ledger is of a part and that is there."""
+    whole = ledger_of(path.parent) if _is_of_a_part(path) else None
+    return whole if whole is not None and os.path.lexists(whole) else None
+
+
+def read_all(path: Path) -> tuple[Spending, ...]:
+    """What a ledger says, and before it what that of the whole folder does, if it is of a part.
+
+    Raises:
+        BudgetError: one of them cannot be read.
+    """
+    return _together(of_whole_folder(path), path)
+
+
+def _together(whole: Path | None, path: Path) -> tuple[Spending, ...]:
+    """The entries of two ledgers, each once."""
+    earlier = () if whole is None else read_ledger(whole)
+    return tuple({entry.release_id: entry for entry in (*earlier, *read_ledger(path))}.values())
+
+
+def _is_of_a_part(path: Path) -> bool:
+    return path.name.endswith(LEDGER_SUFFIX) and names_a_part(path.name[: -len(LEDGER_SUFFIX)])
 
 
 def read_ledger(path: Path) -> tuple[Spending, ...]:
@@ -141,7 +179,7 @@ def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Tota
     """Enter a distillation, before any of its noise is drawn.
 
     Args:
-        path: of the ledger.
+        path: of the ledger; one of the whole folder counts as well (`read_all`).
         entry: the distillation; if it is there already, nothing is added.
         compose: asked, if there are others already, whether the joint promise is acceptable.
 
@@ -152,7 +190,6 @@ def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Tota
         BudgetError: `compose` said no, or the ledger cannot be read.
         OutputError: it cannot be written.
     """
-    path = followed(path)
     try:
         return _entered(path, entry, compose)
     except OutputError as error:
@@ -160,8 +197,9 @@ def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Tota
 
 
 def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
+    whole, path = of_whole_folder(path), followed(path)
     with locked(path):
-        before = read_ledger(path)
+        before = _together(whole, path)
         if any(other.release_id == entry.release_id for other in before):
             return total_of(before, entry)
         entries = (*before, entry)
@@ -174,7 +212,7 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
             )
         document = {
             "format": _FORMAT,
-            "entries": [each.to_json() for each in entries],
+            "entries": [each.to_json() for each in (*read_ledger(path), entry)],
         }
         write_atomically(path, json.dumps(document, indent=2).encode(), mode=SENSITIVE_MODE)
     return total

@@ -29,13 +29,14 @@ from dpntk.common.text import rounded_up
 from dpntk.evaluate.distilled import read_points
 from dpntk.release import SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, distill, pipeline
-from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_ledger
+from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_all, read_ledger
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
 from dpntk.release.distill.sampling import poisson_sample
 from dpntk.release.file.distilled import DistilledRelease
 from dpntk.release.file.reader import open_any
 from dpntk.release.mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
+from dpntk.release.signing.policy import Acceptance
 from tests.conftest import Command, draw_records
 
 STEPS = 6
@@ -453,6 +454,56 @@ def test_a_link_to_a_ledger_leads_to_the_one_that_counts(dpntk: Command, folder:
     assert dpntk("distill", folder, *OPTIONS, "--ledger", link).code == 0
     assert len(read_ledger(ledger_of(folder))) == 1
     assert "distilled before" in refusal(dpntk, "distill", folder, *OPTIONS, "-o", "two.h5")
+
+
+def parts_of(folder: Path) -> Path:
+    """A folder whose part for training is the other folder, beside one for tests."""
+    whole = folder.with_name("whole")
+    whole.mkdir()
+    folder.rename(whole / "train")
+    shutil.copytree(whole / "train", whole / "test")
+    return whole
+
+
+def test_a_part_has_one_ledger_whichever_folder_is_named(dpntk: Command, folder: Path) -> None:
+    whole = parts_of(folder)
+    first = dpntk("distill", whole, *OPTIONS)
+    assert first.code == 0
+    assert first.stderr.count("and passed over test beside it") == 1
+    assert not ledger_of(whole).exists()
+    again = ("distill", whole / "train", *OPTIONS, "-o", "two.h5")
+    assert "these records were distilled before" in refusal(dpntk, *again)
+    assert dpntk(*again, "--compose").code == 0
+    assert len(read_ledger(ledger_of(whole / "train"))) == 2
+    assert dpntk("distill", whole / "test", *OPTIONS, "-o", "three.h5").code == 0
+    assert "name the ledger of one" in refusal(dpntk, "budget", whole)
+    ledger_of(whole / "test").unlink()
+    for named in (whole, whole / "train", ledger_of(whole / "train")):
+        shown = json.loads(dpntk("budget", named, "--json").stdout)
+        assert len(shown["releases"]) == 2
+
+
+def test_a_ledger_of_the_whole_folder_counts_for_its_parts(dpntk: Command, folder: Path) -> None:
+    """That is where it lay before."""
+    whole = parts_of(folder)
+    assert dpntk("distill", whole, *OPTIONS).code == 0
+    ledger_of(whole / "train").rename(ledger_of(whole))
+    (before,) = read_ledger(ledger_of(whole))
+    for named in (whole, whole / "train"):
+        again = ("distill", named, *OPTIONS, "-o", "two.h5", "-q")
+        assert "these records were distilled before" in refusal(dpntk, *again)
+    made = dpntk(*again, "--compose")
+    assert made.code == 0
+    (after,) = read_ledger(ledger_of(whole / "train"))
+    assert read_all(ledger_of(whole / "train")) == (before, after)
+    assert open_any("two.h5", Acceptance()).release.guarantee.total_releases == 2
+    total = sampled_epsilon([run_of(before), run_of(after)], 1e-3)
+    for named in (whole, whole / "train", ledger_of(whole / "train")):
+        shown = dpntk("budget", named)
+        assert f"spent: epsilon {total:.4g} at delta" in shown.stdout
+        assert "of the whole folder, are counted as well" in shown.stdout
+    ledger_of(whole).write_text("{}")
+    assert "the ledger cannot be read" in refusal(dpntk, *again, "--compose", "--overwrite")
 
 
 def test_simultaneous_entries_all_count(tmp_path: Path) -> None:
