@@ -112,13 +112,13 @@ def read_all(path: Path) -> tuple[Spending, ...]:
     Raises:
         BudgetError: one of them cannot be read.
     """
-    return _together(of_whole_folder(path), path)
+    return _behind(of_whole_folder(path), read_ledger(path))
 
 
-def _together(whole: Path | None, path: Path) -> tuple[Spending, ...]:
-    """The entries of two ledgers, each once."""
+def _behind(whole: Path | None, entries: tuple[Spending, ...]) -> tuple[Spending, ...]:
+    """The entries of a ledger behind those of the whole folder, each once."""
     earlier = () if whole is None else read_ledger(whole)
-    return tuple({entry.release_id: entry for entry in (*earlier, *read_ledger(path))}.values())
+    return tuple({entry.release_id: entry for entry in (*earlier, *entries)}.values())
 
 
 def _is_of_a_part(path: Path) -> bool:
@@ -199,7 +199,8 @@ def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Tota
 def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
     whole, path = of_whole_folder(path), followed(path)
     with locked(path):
-        before = _together(whole, path)
+        own = read_ledger(path)
+        before = _behind(whole, own)
         if any(other.release_id == entry.release_id for other in before):
             return total_of(before, entry)
         entries = (*before, entry)
@@ -212,7 +213,7 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
             )
         document = {
             "format": _FORMAT,
-            "entries": [each.to_json() for each in (*read_ledger(path), entry)],
+            "entries": [each.to_json() for each in (*own, entry)],
         }
         write_atomically(path, json.dumps(document, indent=2).encode(), mode=SENSITIVE_MODE)
     return total
