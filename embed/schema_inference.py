@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -79,6 +79,8 @@ def draft_schema(
         raise SchemaError(
             f"{where}: no column has numbers, dates, durations, or texts that are few"
         )
+    if "" in unread:
+        notice("left out: what has no name (R writes its row names so, and pandas its index)")
     left_out = tuple(name for name, column in described.items() if column is None)
     schema = TableSchema(found, label, (*left_out, *unread), csv=form)
     unconfirmed = tuple(column.name for column in found)
@@ -100,14 +102,14 @@ def _seen_in(
     if isinstance(data, (str, Path)):
         where = str(data)
         for file in find_tables(located(data), split):
-            dtypes = _dtypes_in(file, form, chosen)
+            dtypes = _dtypes_in(file, form)
             places = _places(dtypes) | places
             unread |= _set_aside(dtypes, chosen)
             with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
                 _look_at(str(file), dtypes, blocks, form, seen)
     elif is_frame(data):
         where, table = type(data).__name__, to_arrow(data)
-        dtypes = _named_dtypes(where, table.schema, chosen)
+        dtypes = _named_dtypes(where, table.schema)
         places = _places(dtypes)
         unread |= _set_aside(dtypes, chosen)
         rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
@@ -197,15 +199,13 @@ def _say_how_missing_is_written(columns: Iterable[SeenColumn], form: CsvFormat) 
         )
 
 
-def _dtypes_in(
-    file: AnyPath, form: CsvFormat, chosen: Collection[str] | None
-) -> dict[str, str | None]:
+def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:
     """How the columns of a file are stored."""
     if not is_csv(file):
         with reading_parquet(file), opened(file) as parquet:
-            return _named_dtypes(str(file), parquet.schema_arrow, chosen)
+            return _named_dtypes(str(file), parquet.schema_arrow)
     header = read_header(file, form)
-    _require_names(header, str(file), chosen)
+    require_distinct(header, str(file))
     if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
         raise SchemaError(
             f"{file}: the header is one column: say with --separator what separates values",
@@ -220,8 +220,8 @@ def _places(dtypes: Iterable[str]) -> dict[str, int]:
 
 
 def _set_aside(dtypes: dict[str, str | None], chosen: set[str] | None) -> dict[str, None]:
-    """Take all columns but those that are chosen out of `dtypes`."""
-    others = [] if chosen is None else [name for name in dtypes if name not in chosen]
+    """Take all columns but those that are chosen out of `dtypes`, and one without a name."""
+    others = [name for name in dtypes if not name or (chosen is not None and name not in chosen)]
     for name in others:
         del dtypes[name]
     return dict.fromkeys(others)
@@ -236,10 +236,8 @@ def _blocks(
     return (rows for _, rows in read_rows(file, _readable(dtypes), _ROWS))
 
 
-def _named_dtypes(
-    where: str, schema: pa.Schema, chosen: Collection[str] | None
-) -> dict[str, str | None]:
-    _require_names(schema.names, where, chosen)
+def _named_dtypes(where: str, schema: pa.Schema) -> dict[str, str | None]:
+    require_distinct(schema.names, where)
     return {entry.name: _dtype(entry.type) for entry in schema}
 
 
@@ -266,17 +264,6 @@ def _look_at(
             seen[name].look_at(rows.column(name))
         for name in (name for name, dtype in dtypes.items() if dtype == "null"):
             seen[name].lacking += len(rows)
-
-
-def _require_names(names: Sequence[str], where: str, chosen: Collection[str] | None) -> None:
-    """Check that each column of a file that is to be described can be told from the others."""
-    require_distinct(names, where)
-    if "" in names and (chosen is None or "" in chosen):
-        raise SchemaError(
-            f"{where}: column {names.index('') + 1} has no name: give it one, leave it out of the "
-            "file (R writes its row names so, and pandas its index), or choose others with "
-            "--columns (in Python columns=[...])"
-        )
 
 
 def _dtype(kind: pa.DataType) -> str:

@@ -9,7 +9,7 @@
                | column "is" [ "not" ] "missing"
     sum        = [ "-" ] term { ( "+" | "-" ) term }
     term       = number [ "*" column ]  |  column  |  date
-    relation   = "="  |  "!="  |  "<"  |  "<="  |  ">"  |  ">="
+    relation   = "="  |  "=="  |  "!="  |  "<"  |  "<="  |  ">"  |  ">="
 
 Names of columns with other signs than letters, digits and _ stand in `backticks`, such categories
 in "quotes". Where dates are compared, numbers count days. Schemas come from strangers: a text is
@@ -21,9 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 from ...errors import SchemaError
+from ...text import some_of
 from ..column import Column
 from ..dates import DAY, seconds_of
 from ..dtypes import LARGEST
@@ -41,6 +43,8 @@ from .condition import (
 
 _LONGEST: Final = 1_000
 _DEEPEST: Final = 20
+_NAMED: Final = 8
+"""So many categories are named in a message."""
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<quoted>"[^"]*"|'[^']*')
@@ -48,12 +52,12 @@ _TOKEN: Final = re.compile(
     | (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?(?!\w))
     | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?(?!\w))
     | (?P<word>\w+)
-    | (?P<sign><=|>=|!=|[=<>+*(),-])
+    | (?P<sign><=|>=|!=|==|[=<>+*(),-])
     )""",
     re.VERBOSE,
 )
 _KEYWORDS: Final = frozenset({"and", "or", "not", "only", "if", "then", "is", "missing", "in"})
-_RELATIONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
+_RELATIONS: Final = frozenset({"=", "==", "!=", "<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True)
@@ -217,7 +221,10 @@ class _Parser:
         self._place += 1
         text = sign + token.text
         if token.kind not in ("quoted", "word", "number", "date") or text not in column.categories:
-            raise _NotUnderstood(f"{text!r} is no category of column {column.name!r}")
+            raise _NotUnderstood(
+                f"{text!r} is no category of column {column.name!r}, which has "
+                f"{some_of(column.categories, _NAMED)}"
+            )
         return column.categories.index(text)
 
     def _sum(self) -> _Sum:
@@ -285,7 +292,7 @@ class _Parser:
         if token.kind != "sign" or token.text not in _RELATIONS:
             raise _NotUnderstood(f"one of = != < <= > >= is wanted, not {token.text!r}")
         self._place += 1
-        return token.text
+        return "=" if token.text == "==" else token.text
 
     def _is_category(self, token: _Token) -> bool:
         column = self._columns.get(token.text)
@@ -293,7 +300,9 @@ class _Parser:
 
     def _column(self, token: _Token) -> Column:
         if token.text not in self._columns:
-            raise _NotUnderstood(f"there is no column {token.text!r}")
+            near = get_close_matches(token.text, self._columns, 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise _NotUnderstood(f"there is no column {token.text!r}{meant}")
         return self._columns[token.text]
 
     @property
