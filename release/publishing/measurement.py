@@ -19,7 +19,7 @@ from ...common.features.joint import parts_of
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise, noisy_counts
-from .merging import merged_cells
+from .merging import first_parts, merged_cells
 from .selection import dependences, select_pairs
 from .weighing import (
     CHOSEN,
@@ -128,14 +128,17 @@ def _with_pairs(
     assert pairs is not None
     coarse, together = None, {}
     if pairs.parts:
-        coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, shares, pairs.parts))
+        in_parts = merged_cells(marginals, shares, pairs.parts)
+        coarse = coarse_pairs(pairs, marginals, in_parts)
         any_pairs = fine_pairs(pairs, range(len(parts_of(released.feature_map).groups)), merging)
         second = with_pairs(feature_map, uniform, any_pairs, coarse, released.by_level)
         second = second.where(_places(second).coarse)
         cells = _noisy(embedding, second, private=private)
         of_cells = float(second.noise().max()) if private else 0.0
         tables = feature_map.choosing(any_pairs, coarse, released.by_level).marginals.coarse
-        together = dict(zip(coarse.numbers, dependences(tables, cells, of_cells), strict=True))
+        halves = first_parts(marginals, shares, in_parts)
+        seen = dependences(tables, cells, of_cells, halves)
+        together = dict(zip(coarse.numbers, seen, strict=True))
     chosen = select_pairs(parts, schema, noisy[products].astype(float), noise, CHOSEN, together)
     fine = fine_pairs(pairs, chosen, merging)
     whole = with_pairs(feature_map, uniform, fine, coarse, released.by_level)

@@ -8,6 +8,7 @@ few pairs that a release chooses, and into few, which have less noise in all, fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -58,3 +59,27 @@ def _merged(
             held = 0.0
         held += share
     return replace(column, merged=tuple(firsts))
+
+
+def first_parts(
+    marginals: MarginalFeatures,
+    noisy: NDArray[np.int64],
+    merging: Mapping[MarginalColumn, MarginalColumn],
+) -> dict[MarginalColumn, float]:
+    """Of numbers in two parts, which share of the records that have a value is in the first.
+
+    Args:
+        marginals: of an embedding's map.
+        noisy: see `merged_cells`.
+        merging: what that made of them.
+
+    Returns:
+        By columns with merged cells.
+    """
+    found = {}
+    for column, place in zip(marginals.columns, marginals.places, strict=False):
+        if column.cells:
+            shares = noisy[place][: column.cells].clip(0)
+            until = merging[column].merged[1] if len(merging[column].merged) > 1 else column.cells
+            found[merging[column]] = float(shares[:until].sum() / max(shares.sum(), 1))
+    return found

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.features.cells import MarginalGroup
+from ...common.features.cells import MarginalColumn, MarginalGroup
 from ...common.features.joint import Parts
 from ...common.features.moments import CONSTANT, INDICATOR, LEAST_DEVIATION, MomentFeatures
 from ...common.schema.encoding import blocks_of
@@ -48,7 +49,10 @@ class Dependence:
 
 
 def dependences(
-    tables: Sequence[MarginalGroup], cells: NDArray[np.int64], noise: float
+    tables: Sequence[MarginalGroup],
+    cells: NDArray[np.int64],
+    noise: float,
+    first_part: Mapping[MarginalColumn, float] = MappingProxyType({}),
 ) -> Iterator[Dependence]:
     """That of pairs of columns, from tables of them.
 
@@ -57,15 +61,15 @@ def dependences(
         cells: sums over the records of each class with noise, of the cells of all tables, int64
             (cells, c), in any unit.
         noise: standard deviation of that on each, in this unit; 0 if there is none.
+        first_part: of the columns of folded tables, which share of the records is in the first of
+            two cells, those that lack a value aside.
     """
     sizes = np.cumsum([table.dimension for table in tables])
     for table, sums in zip(tables, np.split(cells, sizes[:-1]), strict=True):
-        of_class = sums.sum(axis=0).clip(max(noise * len(sums) ** 0.5, 1.0))
         if table.folded:
-            phi = (sums[0] - sums[1]) / of_class
-            variance = 2 * (noise / of_class) ** 2
-            yield Dependence(phi**2 - variance, 2 * variance**2)
+            yield _folded(sums, noise, *(first_part[side] for side in table.sides))
             continue
+        of_class = sums.sum(axis=0).clip(max(noise * len(sums) ** 0.5, 1.0))
         shares = (sums / of_class).reshape(*(side.dimension for side in table.sides), -1)
         rows, columns = (shares.sum(axis=axis, keepdims=True) for axis in (1, 0))
         expected = (rows * columns).clip(_LEAST_SHARE / len(sums))
@@ -76,6 +80,24 @@ def dependences(
         by_noise = variance * (freedom / expected).sum(axis=(0, 1))
         doubt = 2 * variance**2 * (freedom / expected**2).sum(axis=(0, 1))
         yield Dependence(apart - by_noise, doubt)
+
+
+def _folded(sums: NDArray[np.int64], noise: float, row: float, column: float) -> Dependence:
+    """The same of a folded table: how often both are in the same part says all.
+
+    Args:
+        sums: of its cells, int64 (cells, c).
+        noise: see `dependences`.
+        row: how often the first column is in its first part.
+        column: how often the second is.
+    """
+    known = sums[:2].sum(axis=0).clip(max(noise * 2**0.5, 1.0))
+    apart = (sums[0] - sums[1]) / known - (2 * row - 1) * (2 * column - 1)
+    # It is 4 times what one of four cells has beyond its expected share.
+    size = 16 * row * (1 - row) * column * (1 - column)
+    size = max(size, _LEAST_SHARE**2)
+    variance = 2 * (noise / known) ** 2 / size
+    return Dependence(apart**2 / size - variance, 2 * variance**2)
 
 
 def select_pairs(

@@ -337,7 +337,10 @@ def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def peeking(embedding: Embedding) -> Callable[..., object]:
         def seen(
-            tables: Sequence[MarginalGroup], cells: Integers, noise: float
+            tables: Sequence[MarginalGroup],
+            cells: Integers,
+            noise: float,
+            first_part: Mapping[MarginalColumn, float],
         ) -> Iterator[Dependence]:
             parts = parts_of(embedding.feature_map)
             assert parts.marginals is not None
@@ -349,7 +352,7 @@ def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
                 into = start + weighing._merged(group, few)
                 np.add.at(exact, into, embedding.sums[place][rows])
                 start += few.dimension
-            return dependences(tables, exact, 0.0)
+            return dependences(tables, exact, 0.0, first_part)
 
         return seen
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
-from dpntk.release.publishing.merging import MOST, merged_cells
+from dpntk.release.publishing.merging import MOST, first_parts, merged_cells
 
 NUMBER = MarginalColumn(0, 1, 64, -1)
 OTHER = MarginalColumn(1, 1, 30, 5)
@@ -132,6 +132,20 @@ def test_what_most_have_in_common_leaves_fewer_cells() -> None:
     assert merged_cells(MARGINALS, np.array(shares_of(shares)), 4)[NUMBER].merged == (0, 1)
     nothing = np.zeros(MARGINALS.dimension, dtype=np.int64)
     assert merged_cells(MARGINALS, nothing, 4)[NUMBER].merged == (0,)
+
+
+def test_halves_are_told_by_what_is_released_of_columns() -> None:
+    shares = np.array([3, 1, -2, 4] + [0] * 60)
+    noisy = np.array(shares_of(shares.tolist()))
+    merging = merged_cells(MARGINALS, noisy, 2)
+    found = first_parts(MARGINALS, noisy, merging)
+    assert set(found) == set(merging.values())
+    border = merging[NUMBER].merged[1]
+    assert found[merging[NUMBER]] == shares.clip(0)[:border].sum() / 8
+    nothing = np.zeros(MARGINALS.dimension, dtype=np.int64)
+    assert first_parts(MARGINALS, nothing, merged_cells(MARGINALS, nothing, 2)) == dict.fromkeys(
+        merged_cells(MARGINALS, nothing, 2).values(), 0.0
+    )
 
 
 def both_ways() -> MarginalFeatures:

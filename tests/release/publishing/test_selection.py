@@ -146,6 +146,51 @@ def test_dependence_without_noise_is_that_of_the_table() -> None:
         assert found.variances == pytest.approx([0, 0])
 
 
+HALVES = MarginalGroup(
+    (
+        MarginalColumn(0, 1, 64, -1, merged=(0, 9)),
+        MarginalColumn(1, 1, 64, 2, merged=(0, 30)),
+    ),
+    folded=True,
+)
+
+
+def folded_counts(records: int, first: float, second: float, beyond: float) -> NDArray[np.int64]:
+    """Of one class, of which a tenth lacks the second number."""
+    same = first * second + (1 - first) * (1 - second) + 2 * beyond
+    shares = np.array([0.9 * same, 0.9 * (1 - same), 0.1])
+    counts: NDArray[np.int64] = np.rint(records * shares[:, None]).astype(np.int64)
+    return counts
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.5, 0.5), (0.9, 0.8), (0.3, 0.9)])
+@pytest.mark.parametrize("beyond", [0.0, 0.01, -0.01])
+def test_a_folded_table_says_the_same_however_frequent_parts_are(
+    first: float, second: float, beyond: float
+) -> None:
+    """Numbers that both are mostly 0 are in the same part mostly, and need not go together."""
+    halves = dict(zip(HALVES.sides, (first, second), strict=True))
+    cells = folded_counts(10**9, first, second, beyond)
+    (found,) = dependences([HALVES], cells, 0.0, halves)
+    phi = beyond**2 / (first * (1 - first) * second * (1 - second))
+    assert found.squares == pytest.approx([phi], abs=1e-7)
+    assert found.variances == pytest.approx([0])
+
+
+def test_noise_on_a_folded_table_is_taken_off_and_doubted() -> None:
+    halves = dict(zip(HALVES.sides, (0.4, 0.7), strict=True))
+    cells, noise = folded_counts(100_000, 0.4, 0.7, 0.0), 2_000.0
+    random, drawn = np.random.default_rng(0), []
+    for _ in range(2000):
+        noisy = np.rint(cells + random.normal(0, noise, cells.shape)).astype(np.int64)
+        (found,) = dependences([HALVES], noisy, noise, halves)
+        drawn.append((float(found.squares[0]), float(found.variances[0])))
+    squares, variances = np.array(drawn).T
+    by_noise = 2 * (noise / 90_000) ** 2 / (16 * 0.24 * 0.21)
+    assert abs(squares.mean()) < 0.1 * by_noise
+    assert np.sqrt(variances.mean()) == pytest.approx(squares.std(), rel=0.15)
+
+
 def test_dependence_is_estimated_without_bias_and_doubted_as_noise_is() -> None:
     """Of 2,000 draws, always the same."""
     cells, noise = counts_of_tables(100_000).astype(np.float64), 1500.0
