@@ -20,7 +20,7 @@ from ...common.cli.options import (
 from ...common.console import console, notice
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
-from ...common.text import counted
+from ...common.text import counted, typed
 from ...release.commands.options import acceptance_options
 from ...release.file.distilled import holds_points
 from ...release.file.reader import open_any
@@ -52,6 +52,8 @@ from ..pipeline import (
 from ..synthetic import Synthetic, load_generator, points_to, require_csv, sample_to
 from ..tables.export import SavedTableGenerator
 
+_ENOUGH_IMAGES = 10_000
+"""From more than so many, classifiers learn hardly more."""
 _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()
 
@@ -239,6 +241,18 @@ def command(
     schema = opened.release.schema
     classes = None if isinstance(schema, TableSchema) else len(schema.classes)
     console.print(done, f"the release is {opened.signed_by}", _look_at(output, classes))
+    if made.generator is not None and classes is not None and count is None and per_class is None:
+        _offer_more(output, opened.release.guarantee.records)
+
+
+def _offer_more(output: Path, images: int) -> None:
+    """Say how there are more images, where classifiers would learn more from more."""
+    if images < _ENOUGH_IMAGES:
+        notice(
+            f"classifiers learn more from more images than the release's {images:,}: "
+            f"'dpntk generate --from {typed(output)} -o more' makes {MOST_IMAGES:,} "
+            "without training"
+        )
 
 
 def _sample_again(

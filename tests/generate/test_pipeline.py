@@ -101,6 +101,20 @@ def drawn(folder: Path, kind: str) -> bytes:
 
 
 @pytest.mark.parametrize(("release", "kind"), [(k, k) for k in TRAINED], indirect=["release"])
+def test_of_few_images_it_is_said_how_there_are_more(
+    release: Path, kind: str, dpntk: Command
+) -> None:
+    made = dpntk("generate", release, "--steps", 2, "-o", "few")
+    assert made.code == 0, made.stderr
+    said = "'dpntk generate --from few -o more' makes 60,000 without training"
+    assert (said in " ".join(made.stderr.split())) == (kind == "images")
+    for several in (("-n", 30), ("--points", 1)) if kind == "images" else (("-n", 30),):
+        asked = dpntk("generate", release, "--steps", 2, "-o", f"as{several[0]}", *several)
+        assert asked.code == 0, asked.stderr
+        assert "learn more" not in asked.stderr
+
+
+@pytest.mark.parametrize(("release", "kind"), [(k, k) for k in TRAINED], indirect=["release"])
 def test_more_records_are_new_ones_unless_a_seed_asks_for_the_same(
     release: Path, kind: str, tmp_path: Path, dpntk: Command
 ) -> None:
