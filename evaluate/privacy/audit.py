@@ -28,7 +28,7 @@ from ...embed.sums.file import Embedding, load_embedding
 from ...release.mechanism.gaussian import NoiseScale, add_noise, noisy_counts
 from ...release.publishing.measurement import known_records
 from ...release.publishing.parameters import PrivacyParameters, noise_for
-from ...release.publishing.weighing import weighed
+from ...release.publishing.weighing import Weighed, weighed
 from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 
 DEFAULT_RUNS: Final = 10_000
@@ -201,16 +201,16 @@ def audit(
     counts = noisy_counts(embedding.counts, uniform)
     records = known_records(embedding, counts, uniform, adjacency)
     released = weighed(embedding, uniform, records)
-    rows, scale = released.rows, released.scale
+    scale = released.scale
     opened = module_for(embedding.feature_map, module)
-    pair = _farthest(_pairs(embedding, rows, opened, adjacency, canaries), scale)
+    pair = _farthest(_pairs(embedding, released, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
     alone, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     extreme = _Pair(
         "one number", first, np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone
     )
     noise_runs = runs * _NOISE_RUNS
-    sums = embedding.sums[rows]
+    sums = released.sums(embedding.sums)
     draws = 2 * (runs * size + noise_runs) + sums.size
     with progress("auditing", draws, "draws") as advance:
         scores = _scores(pair, scale, runs, advance)
@@ -243,7 +243,7 @@ def audit(
 
 def _pairs(
     embedding: Embedding,
-    rows: NDArray[np.int64],
+    released: Weighed,
     module: PublicModule | None,
     adjacency: Adjacency,
     canaries: int,
@@ -257,16 +257,16 @@ def _pairs(
         called = "a row of lowest values" if of_table else "a dark image"
         if adjacency is Adjacency.ADD_REMOVE:
             yield _pair(
-                f"nothing and {called}", embedding, rows, module, None, (dark, 0), alone=True
+                f"nothing and {called}", embedding, released, module, None, (dark, 0), alone=True
             )
         elif classes > 1:
             name = f"{called} in the first and in the second class"
-            yield _pair(name, embedding, rows, module, (dark, 0), (dark, 1), alone=True)
+            yield _pair(name, embedding, released, module, (dark, 0), (dark, 1), alone=True)
         else:
             point = dark.copy()
             point[0] = levels
             name = f"{called} and one of a highest value" if of_table else f"{called} and a point"
-            yield _pair(name, embedding, rows, module, (dark, 0), (point, 0), alone=True)
+            yield _pair(name, embedding, released, module, (dark, 0), (point, 0), alone=True)
     random = np.random.default_rng()
     for _ in range(canaries):
         images = np.zeros((2, inputs), dtype=np.uint8)
@@ -276,13 +276,13 @@ def _pairs(
         labels = random.permutation(classes)[[0, min(1, classes - 1)]].tolist()
         first = None if adjacency is Adjacency.ADD_REMOVE else (images[0], labels[0])
         name = f"the embedding with one of {canaries} canaries or another"
-        yield _pair(name, embedding, rows, module, first, (images[1], labels[1]), alone=False)
+        yield _pair(name, embedding, released, module, first, (images[1], labels[1]), alone=False)
 
 
 def _pair(
     name: str,
     embedding: Embedding,
-    released: NDArray[np.int64],
+    released: Weighed,
     module: PublicModule | None,
     first: tuple[NDArray[np.uint8], int] | None,
     second: tuple[NDArray[np.uint8], int],
@@ -297,13 +297,13 @@ def _pair(
         )
         if record is not None:
             made.add(record[0][None], np.array([record[1]]))
-        sums.append(made.sums[released])
+        sums.append(released.sums(made.sums))
         counts.append(made.counts)
     changed = sums[0] != sums[1]
     columns = np.flatnonzero(changed.any(axis=0) | (counts[0] != counts[1]))
     rows = np.flatnonzero(changed.any(axis=1))
     part = np.ix_(rows, columns)
-    around = embedding.sums[np.ix_(released[rows], columns)]
+    around = released.sums(embedding.sums)[part]
     base = np.zeros_like(around) if alone else around
     base_counts = np.zeros_like(columns) if alone else embedding.counts[columns]
     return _Pair(

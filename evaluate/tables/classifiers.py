@@ -57,7 +57,7 @@ CLASSIFIERS: Final[dict[str, Learner]] = {
     ),
     "AdaBoost": Learner(
         lambda seed: AdaBoostClassifier(n_estimators=100, random_state=seed),
-        "100 stumps, SAMME (SAMME.R in the papers, which scikit-learn has no more)",
+        "100 stumps, SAMME (SAMME.R in the papers, which scikit-learn no longer has)",
         ordered=True,
     ),
     "bagging": Learner(

@@ -162,9 +162,13 @@ def test_an_audit_of_a_table_speaks_of_rows(dpntk: Command) -> None:
         assert "point" not in audited.stdout
 
 
-@pytest.mark.parametrize("of_table", [False, True], ids=["pixels left out", "pairs chosen"])
+@pytest.mark.parametrize(
+    ("of_table", "epsilon"),
+    [(False, 100.0), (True, 100.0), (True, 1000.0)],
+    ids=["pixels left out", "halves of numbers", "pairs chosen"],
+)
 def test_an_audit_runs_on_what_a_release_is_made_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, of_table: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, of_table: bool, epsilon: float
 ) -> None:
     """Sums of an embedding that holds more than a release of it."""
     monkeypatch.setattr(weighing, "CHOSEN", 2)
@@ -179,8 +183,9 @@ def test_an_audit_runs_on_what_a_release_is_made_of(
         made = embed(tmp_path / "images.npz", FeatureOptions(width=3), source)
     save_embedding(made, tmp_path / "embedding.h5")
     found = audit(
-        tmp_path / "embedding.h5", epsilon=100.0, delta=DELTA, adjacency=Adjacency.REPLACE_ONE,
+        tmp_path / "embedding.h5", epsilon=epsilon, delta=DELTA, adjacency=Adjacency.REPLACE_ONE,
         runs=2_000, confidence=0.999999,
     )  # fmt: skip
     assert found.noise.coordinates < made.sums.size
-    assert 0 < found.findings[0].epsilon <= 100.0
+    assert 0 < found.findings[0].epsilon <= epsilon
+    assert found.distance <= 1
