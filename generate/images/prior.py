@@ -11,15 +11,21 @@ are Gaussian. Their variance falls with the spatial frequency f, in half waves p
 take the blur that is in means, fall with the square, as far as there is something to be seen of a
 frequency: detail that nobody knows is no sharper than that of means. How large deviations of
 templates are, and where they begin to fall, follows from the released class means: of some tries
-the likeliest is taken (empirical Bayes). And where all classes together are dark, so is each of
-them: deviations of means vary as the brightness of the mean of all. Those of templates, which flows
-move, do not have to. A single class deviates from nothing: its mean is what is shared, and noise
-is taken off by that spectrum alone.
+the likeliest is taken (empirical Bayes). Classes may have unlike noise, since some are rare: what
+all have in common is their mean weighted by what they vary by, noise and deviation together
+(`_middle`), and what is expected of a rare class is that.
+
+Where all classes together are black or white, so is each of them: deviations of means vary as
+m (1 - m), where m is what they have in common. No values between 0 and 1 of that mean vary by more
+(Bhatia and Davis 2000, "A Better Bound on the Variance"). Those of templates, which flows move, do
+not have to. A single class deviates from nothing: its mean is what is shared, and noise is taken
+off by that spectrum alone.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,8 +70,8 @@ class Spectrum:
 _SHARED_TEMPLATE: Final = Spectrum(3.0, 2.0)
 _OWN_TEMPLATE: Final = Spectrum(0.3, 6.0)
 """Of templates, where a release has no class means to learn it from."""
-_DARKEST: Final = 0.02
-"""Of the mean brightness: even where all classes are dark, one may be a little brighter."""
+_LITTLE: Final = 0.02
+"""Of the mean of m (1 - m): even where all classes are black, one may be a little brighter."""
 _SHARPER: Final = 2.0
 """Variances of templates at low frequencies over those of class means, which flows have blurred."""
 _CREDENCE: Final = 0.4
@@ -96,11 +102,14 @@ class GeneratorPrior:
         side: of an image.
         channels: of an image.
         noise_variance: variance of the noise on each coordinate of a class's mean feature, (c,).
-        dark_together: whether classes are believed to be dark where all of them together are.
+        alike_together: whether classes are believed to be black or white where all of them
+            together are.
 
     Attributes:
         shared: of the mean image of all classes, whose even grey is free.
         own: of the deviations of a class's mean image; `shared` if there is only one class.
+        common: what is expected of the mean image of all classes, float64 (channels * side^2,);
+            grey if there are no means.
         start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
             this prior; grey if there are none.
         envelope: what class means' deviations are multiplied by, pixel by pixel, of mean square 1,
@@ -116,15 +125,16 @@ class GeneratorPrior:
         noise_variance: Tensor,
         channels: int = 1,
         *,
-        dark_together: bool = True,
+        alike_together: bool = True,
     ) -> None:
         self._side, self._channels = side, channels
         self._even = np.tile(np.arange(side**2) == 0, channels)
         self._variance = noise_variance
         self.shared, self.own = _SHARED_TEMPLATE, _OWN_TEMPLATE
         self.start = np.full((len(noise_variance), channels * side**2), 0.5, dtype=np.float32)
+        self.common = np.full(channels * side**2, 0.5)
         self.envelope = np.ones(channels * side**2)
-        self._dark_together = dark_together
+        self._alike_together = alike_together
         self.doubt = 0.0
         self._noise = np.full(len(noise_variance), np.inf)
         if means is not None:
@@ -155,26 +165,35 @@ class GeneratorPrior:
         images = values.reshape(-1, self._side, self._side)
         seen = (waves @ images @ waves.T).reshape(len(values), -1)
         noisy = np.maximum(noise**2, _LEAST)[:, None]
-        middle = (seen / noisy).sum(axis=0) / (1 / noisy).sum()
-        of_middle = 1 / (1 / noisy).sum()
-        # A deviation from a mean of k has lost 1/k of its variance.
-        left = 1 - 1 / len(seen)
-        every, uneven = np.ones_like(self._even), ~self._even
-        self.shared = self._likeliest(middle[None], uneven, of_middle, 1.0, _SHARED_TEMPLATE)
-        self.own = self.shared  # of a class that has no other to deviate from
+        uneven = ~self._even
+        varying = np.broadcast_to(noisy, seen.shape)
         if len(seen) > 1:
-            self.own = self._likeliest(seen - middle, every, noisy, left, _OWN_TEMPLATE)
-        expected = middle.copy()
-        variances = self.shared.variances(self._side, self._channels)[uneven]
-        expected[uneven] *= variances / (variances + of_middle)
-        every = self._in_space(expected[None])[0].clip(0.0, 1.0)
-        if self._dark_together:
-            brightness = every / max(_LEAST, float(every.mean())) + _DARKEST
-            self.envelope = np.sqrt(brightness / brightness.mean())
-        apart = self._in_space(seen - middle)
-        start = np.tile(every, (len(known), 1))
-        for number, class_noise, own in zip(np.flatnonzero(known), noisy[:, 0], apart, strict=True):
-            start[number] += own - noise_in(own[None], class_noise, self._covary)[0]
+
+            def unlike(own: Floats) -> float:
+                return _unlikely_apart(seen, own + noisy)
+
+            self.own = self._likeliest(unlike, _OWN_TEMPLATE)
+            varying = self.own.variances(self._side, self._channels) + noisy
+        middle, of_middle = _middle(seen, varying)
+
+        def unlikely(shared: Floats) -> float:
+            return _unlikely(middle[uneven], (shared + of_middle)[uneven])
+
+        self.shared = self._likeliest(unlikely, _SHARED_TEMPLATE)
+        if len(seen) == 1:
+            self.own = self.shared  # of a class that has no other to deviate from
+        shared = self.shared.variances(self._side, self._channels)
+        expected = np.where(uneven, middle * shared / (shared + of_middle), middle)
+        self.common = self._in_space(expected[None])[0].clip(0.0, 1.0)
+        if self._alike_together:
+            widest = self.common * (1 - self.common) + _LEAST
+            widest += _LITTLE * widest.mean()
+            self.envelope = np.sqrt(widest / widest.mean())
+        start = np.tile(self.common, (len(known), 1))
+        if len(seen) > 1:
+            numbers, apart = np.flatnonzero(known), values - self.common
+            for number, of_class, own in zip(numbers, noisy[:, 0], apart, strict=True):
+                start[number] += own - noise_in(own[None], of_class, self._covary)[0]
         self.start = start.clip(0.0, 1.0).astype(np.float32)
         by_frequency = self.own.variances(self._side, self._channels)
         self.doubt = math.sqrt(np.mean(by_frequency * noisy / (by_frequency + noisy)))
@@ -216,34 +235,22 @@ class GeneratorPrior:
                 drawn[number] = noise_in(both, noise**2, self._covary) - added
         return torch.from_numpy(drawn)
 
-    def _likeliest(
-        self,
-        seen: NDArray[np.float64],
-        looked_at: NDArray[np.bool_],
-        noise: NDArray[np.float64] | float,
-        left: float,
-        usual: Spectrum,
-    ) -> Spectrum:
-        """Of some spectra that under which coefficients with noise are most probable.
+    def _likeliest(self, unlikely: Callable[[Floats], float], usual: Spectrum) -> Spectrum:
+        """Of some spectra the most probable one.
 
         Args:
-            seen: float64 (k, channels * side^2).
-            looked_at: which of these coefficients, bool (channels * side^2,).
-            noise: the noise's variances.
-            left: of all variance this much is left in what was seen.
+            unlikely: variances of coefficients, float64 (channels * side^2,), to the negative
+                logarithm of the likelihood.
             usual: what is expected beforehand.
         """
-        squares = seen[:, looked_at] ** 2
 
-        def unlikely(spectrum: Spectrum) -> float:
-            of_signal = spectrum.variances(self._side, self._channels)[looked_at]
-            variances = left * (of_signal + noise)
-            of_noise = (squares / variances + np.log(variances)).sum() / 2
+        def in_all(spectrum: Spectrum) -> float:
             far = np.log([spectrum.amplitude / usual.amplitude, spectrum.cutoff / usual.cutoff])
-            return float(of_noise + np.square(far / _CREDENCE).sum() / 2)
+            variances = spectrum.variances(self._side, self._channels)
+            return unlikely(variances) + float(np.square(far / _CREDENCE).sum() / 2)
 
         tried = [Spectrum(amplitude, cutoff) for cutoff in _CUTOFFS for amplitude in _AMPLITUDES]
-        return min(tried, key=unlikely)
+        return min(tried, key=in_all)
 
     def _sharper(self, spectrum: Spectrum, noise: float) -> NDArray[np.float64]:
         """Variances of templates, by those of means and the variance of the noise on these."""
@@ -279,3 +286,32 @@ class GeneratorPrior:
         total = total + (self._variance[:, None] * deviations.square()).sum() / _OWN_FLOWS
         energy: Tensor = total / len(self._variance) * mean / (mean + _PLENTY**2)
         return energy
+
+
+def _middle(seen: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    """What classes have in common, by generalised least squares, and its variance.
+
+    A class counts the less, the more its noise *and* what it has of its own let it vary: a frequent
+    class, whose noise is next to nothing, is still one class.
+
+    Args:
+        seen: coefficients of class means (k, p).
+        variances: of each, about what is common (k, p).
+    """
+    of_middle = 1 / (1 / variances).sum(axis=0)
+    return of_middle * (seen / variances).sum(axis=0), of_middle
+
+
+def _unlikely(seen: Floats, variances: Floats) -> float:
+    """Negative logarithm of the density of normal variables of mean 0, but for a constant."""
+    return float((seen**2 / variances + np.log(variances)).sum() / 2)
+
+
+def _unlikely_apart(seen: Floats, variances: Floats) -> float:
+    """The same of class means about something common of which nothing is known beforehand.
+
+    That of their deviations from each other (restricted likelihood; Patterson and Thompson 1971,
+    "Recovery of Inter-Block Information when Block Sizes are Unequal").
+    """
+    middle, of_middle = _middle(seen, variances)
+    return _unlikely(seen - middle, variances) - float(np.log(of_middle).sum() / 2)

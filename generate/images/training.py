@@ -114,7 +114,7 @@ def train(
         spec.side,
         objective.noise_variance,
         spec.channels,
-        dark_together=means_alone,  # where a network says more of classes, it gains nothing
+        alike_together=means_alone,  # where a network says more of classes, it gains nothing
     )
     generator.start_from(torch.from_numpy(prior.start))
     deformed = _deformed(generator, release).to(place)

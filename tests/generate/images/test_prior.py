@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from dpntk.generate import TrainingSettings
 from dpntk.generate.images.cosine_transform import cosines
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
-from dpntk.generate.images.prior import GeneratorPrior, Spectrum
+from dpntk.generate.images.prior import GeneratorPrior, Spectrum, _unlikely_apart
 from dpntk.generate.images.shares import shrunk_shares
 from dpntk.generate.images.training import first_generator, train, usual_settings
 from dpntk.release import PrivacyParameters, Release
@@ -61,10 +62,10 @@ def digits(epsilon: float, feature_map: FeatureMap = JOINT, seed: int = 0) -> Re
     )
 
 
-def prior_of(release: Release, *, dark_together: bool = True) -> GeneratorPrior:
+def prior_of(release: Release, *, alike_together: bool = True) -> GeneratorPrior:
     noise = torch.as_tensor((release.noise_per_coordinate / release.class_weights) ** 2)
     means = noisy_means(release)
-    return GeneratorPrior(means, 8, noise.float(), dark_together=dark_together)
+    return GeneratorPrior(means, 8, noise.float(), alike_together=alike_together)
 
 
 def error(means: NDArray[np.float32]) -> float:
@@ -258,12 +259,84 @@ def covariance(prior: GeneratorPrior) -> NDArray[np.float64]:
     return within
 
 
-def test_classes_differ_most_where_all_together_are_bright() -> None:
+def test_classes_differ_least_where_all_together_are_black_or_white() -> None:
     envelope = prior_of(digits(2.0)).envelope
     assert float(np.mean(envelope**2)) == pytest.approx(1)
-    bright = MEANS.mean(axis=0)
-    assert np.corrcoef(envelope, np.sqrt(bright))[0, 1] > 0.9
-    assert envelope[bright < 0.01].max() < 0.5
+    grey = MEANS.mean(axis=0)
+    assert np.corrcoef(envelope, np.sqrt(grey * (1 - grey)))[0, 1] > 0.9
+    assert envelope[grey < 0.01].mean() < 0.4
+    exact, no_noise = NoisyMeans(MEANS, np.zeros(10)), torch.zeros(10)
+    inverted = NoisyMeans(1 - MEANS, np.zeros(10))
+    of_both = [GeneratorPrior(means, 8, no_noise).envelope for means in (exact, inverted)]
+    assert np.allclose(*of_both, atol=1e-6)
+
+
+SIDE, PLANTED = 16, Spectrum(0.12, 4.0)
+RARE: Final = np.array([0.002, 0.05, 0.1, 0.15, 0.2])
+"""Noise on the means of a class that is nearly all records, and of others."""
+
+
+def planted(seed: int, noise: NDArray[np.float64]) -> tuple[NDArray[np.float64], NoisyMeans]:
+    """Means of classes that deviate from what they have in common by a known spectrum."""
+    random = np.random.default_rng(seed)
+    waves = np.kron(cosines(SIDE), cosines(SIDE))
+    spreads = np.sqrt([Spectrum(0.5, 2.0).variances(SIDE), *[PLANTED.variances(SIDE)] * len(noise)])
+    spreads[0, 0] = 0.0
+    common, *own = (random.standard_normal(spreads.shape) * spreads) @ waves
+    true = 0.5 + common + np.stack(own)
+    return true, NoisyMeans(true + noise[:, None] * random.standard_normal(true.shape), noise)
+
+
+def prior_of_planted(means: NoisyMeans) -> GeneratorPrior:
+    return GeneratorPrior(means, SIDE, torch.zeros(len(means.noise)), alike_together=False)
+
+
+@pytest.mark.parametrize("noise", [RARE, np.full(5, 0.05)], ids=["rare classes", "equal"])
+def test_how_much_classes_deviate_is_learnt_whatever_noise_they_have(
+    noise: NDArray[np.float64],
+) -> None:
+    """Otherwise a frequent class would be what all have in common, and deviate from nothing."""
+    learnt = [prior_of_planted(planted(seed, noise)[1]).own for seed in range(4)]
+    amplitudes = np.array([spectrum.amplitude for spectrum in learnt])
+    assert float(np.exp(np.log(amplitudes).mean())) == pytest.approx(PLANTED.amplitude, rel=0.3)
+    assert all(3 <= spectrum.cutoff <= 6 for spectrum in learnt)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rare_classes_begin_where_the_known_spectrum_would_have_them(seed: int) -> None:
+    """The most probable means, given all noisy ones, by the normal equations of each frequency."""
+    true, means = planted(seed, RARE)
+    waves = np.kron(cosines(SIDE), cosines(SIDE))
+    seen, expected = means.values @ waves.T, np.zeros_like(true)
+    classes = len(RARE)
+    for place, variance in enumerate(PLANTED.variances(SIDE)):
+        # Unknown are the means of classes and what they have in common.
+        rows = np.zeros((2 * classes, classes + 1))
+        rows[:classes, :classes] = np.diag(1 / RARE)
+        rows[classes:, :classes] = np.eye(classes) / math.sqrt(variance)
+        rows[classes:, -1] = -1 / math.sqrt(variance)
+        wanted = np.append(seen[:, place] / RARE, np.zeros(classes))
+        expected[:, place] = np.linalg.lstsq(rows, wanted)[0][:classes]
+    start = prior_of_planted(means).start
+    best = np.sqrt(np.mean((expected @ waves - true) ** 2, axis=1))
+    off = np.sqrt(np.mean((start - true) ** 2, axis=1))
+    assert (off < 1.1 * best).all()
+    assert (off[2:] < 0.75 * RARE[2:]).all()
+
+
+def test_deviations_are_as_probable_as_differences_between_classes_are() -> None:
+    """Of what classes have in common nothing is known: its variance is as good as infinite."""
+    random = np.random.default_rng(0)
+    seen, noise = random.standard_normal((4, 1)), np.array([0.001, 0.1, 1.0, 3.0])[:, None]
+
+    def dense(variances: NDArray[np.float64]) -> float:
+        covariance = np.diag(variances[:, 0]) + 1e6
+        exponent = float(seen[:, 0] @ np.linalg.solve(covariance, seen[:, 0]))
+        return (exponent + float(np.linalg.slogdet(covariance)[1])) / 2
+
+    few, many = 0.1 + noise, 2.0 + noise
+    found = _unlikely_apart(seen, many) - _unlikely_apart(seen, few)
+    assert found == pytest.approx(dense(many) - dense(few), abs=1e-4)
 
 
 def test_templates_begin_at_what_is_expected_of_noisy_means() -> None:
@@ -303,7 +376,7 @@ def test_records_are_drawn_as_if_templates_were_what_they_may_be() -> None:
     certain = train(digits(4e5), few_steps).generator
     doubtful = train(digits(0.5), few_steps).generator
     assert certain.spec.factors == 16 < doubtful.spec.factors
-    prior = prior_of(digits(0.5), dark_together=False)
+    prior = prior_of(digits(0.5), alike_together=False)
     wanted = float(prior.doubts(500, seed=1).square().sum(dim=(0, 2)).mean())
     further = doubtful.factors[:, 16:].detach().double().square().sum()
     assert float(further) == pytest.approx(wanted, rel=0.2)
