@@ -32,7 +32,7 @@ from .generator import ConditionalGenerator, GeneratorSpec
 from .generators import ImageGenerator
 from .initialisation import NoisyMeans, noisy_means
 from .prior import GeneratorPrior
-from .shares import shrunk_shares
+from .shares import likely_shares
 from .whitening import WhitenedDistance
 
 G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
@@ -103,7 +103,7 @@ def train(
     """
     settings = settings or usual_settings(release)
     place = choose_device(device)
-    release = replace(release, class_weights=shrunk_shares(release))
+    release = replace(release, class_weights=likely_shares(release))
     objective = distance_to(release, place, module_for(release.feature_map, module))
     means = noisy_means(release)
     generator = first_generator(release, means, settings.seed)
