@@ -67,14 +67,17 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     made_up = "digits" if of_images else "made-up rows of this schema"
     table = TextTable(f"what such releases would show of {made_up}")
     table.add_column("epsilon", right=True, wrap=False)
-    if not of_images:
+    if of_images:
+        table.add_column("release of")
+    else:
         table.add_column("error of correlations", right=True)
     if forecasts.without_noise is not None:
         what = "nearest class mean" if of_images else "a linear classifier"
         table.add_column(f"accuracy of {what}", right=True)
     for each in forecasts.at:
         figures = filter(None, (each.correlation_error, each.accuracy))
-        table.add_row(f"{each.epsilon:g}", *map(_shown, figures))
+        of = [each.of] if each.of else []
+        table.add_row(f"{each.epsilon:g}", *of, *map(_shown, figures))
     show(table)
     out.print(_in_words(forecasts))
     (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
@@ -119,8 +122,9 @@ def _in_words(forecasts: Forecasts) -> str:
     if forecasts.correlation is None:
         return (
             f"The {accuracy}. Mean and standard deviation over several simulated releases of "
-            "scikit-learn's handwritten digits; a generator learns more than means, and other "
-            "images may be easier or harder."
+            "scikit-learn's handwritten digits, by pixels or, if a release is of network features, "
+            "by these if they tell more; a generator learns more than means, and other images may "
+            "be easier or harder."
         )
     return (
         f"Whoever takes all correlations to be 0 is off by {forecasts.correlation:.3f}"

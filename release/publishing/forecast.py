@@ -60,11 +60,14 @@ class Forecast:
         epsilon: of the release.
         correlation_error: mean absolute error of correlations between two columns; None of images.
         accuracy: of a linear classifier of the label; None if there are not two classes.
+        of: what a release of images would be of, "pixels", "network features" or "both"; None of
+            tables.
     """
 
     epsilon: float
     correlation_error: Figure | None
     accuracy: Figure | None
+    of: str | None = None
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,30 @@ def test_more_epsilon_and_more_records_show_more() -> None:
     assert accuracies[0][0] < 0.25
 
 
+@pytest.mark.parametrize("classes", [4, 5])
+def test_more_epsilon_shows_no_less_where_releases_are_of_another_map(classes: int) -> None:
+    """A nearest mean of network features, by itself, tells less of digits than one of pixels."""
+    found = of_images(2_000, 0.1, 0.3, 1, 3, 10, classes=classes)
+    assert found is not None
+    assert [each.of for each in found.at] == ["pixels"] * 3 + ["network features"] * 2
+    accuracies = [each.accuracy.mean for each in found.at if each.accuracy is not None]
+    assert accuracies == sorted(accuracies)
+    assert accuracies[0] < accuracies[2] - 0.1
+    assert found.without_noise is not None
+    assert accuracies[-1] <= found.without_noise <= 1
+
+
+def test_releases_of_pixels_are_read_by_these_alone() -> None:
+    options = FeatureOptions("pixels")
+    of_pixels, of_both = (of_images(2_000, 10, classes=5, options=each) for each in (options, None))
+    assert of_pixels is not None
+    assert of_both is not None
+    assert of_pixels.at[0].of == "pixels"
+    assert of_pixels.at[0].accuracy is not None
+    assert of_both.at[0].accuracy is not None
+    assert of_pixels.at[0].accuracy.mean <= of_both.at[0].accuracy.mean
+
+
 def test_noise_in_one_direction_has_length_one() -> None:
     """So that it is the plan's blur once it is multiplied by that."""
     parts = _likeness(SIDE, 1, 10, 5_000)
@@ -78,5 +102,7 @@ def test_a_plan_of_images_says_it(dpntk: Command) -> None:
     told = json.loads(dpntk(*options, 0.1, "--json").stdout)["forecast"]
     assert [each["epsilon"] for each in told["at"]] == [0.01, 0.03, 0.1, 0.3, 1]
     assert told["at"][2]["mostly_noise"]
+    assert told["at"][2]["of"] == "pixels"
+    assert "release of" in noisy
     assert f"{told['at'][2]['accuracy']['mean']:.3f} ± " in noisy
     assert told["by_chance"] == 0.25
