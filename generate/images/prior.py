@@ -15,6 +15,9 @@ the likeliest is taken (empirical Bayes). Classes may have unlike noise, since s
 all have in common is their mean weighted by what they vary by, noise and deviation together
 (`_middle`), and what is expected of a rare class is that.
 
+In colour, brightness and colour differences have amplitudes of their own, since classes are told
+apart by one more than by the other.
+
 Where all classes together are black or white, so is each of them: deviations of means vary as
 m (1 - m), where m is what they have in common. No values between 0 and 1 of that mean vary by more
 (Bhatia and Davis 2000, "A Better Bound on the Variance"). Those of templates, which flows move, do
@@ -26,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -34,12 +37,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...common.schema.image import GREY
 from .cosine_transform import cosines
 from .denoising import Floats, noise_in
 from .generator import ConditionalGenerator
 from .initialisation import NoisyMeans
 
 _CUTOFFS: Final = (2.0, 3.0, 4.0, 6.0, 9.0)
+_ROUNDS: Final = 2
+"""Spectra of brightness are looked for, then of colours, and again."""
 _AMPLITUDES: Final = tuple(float(a) for a in np.geomspace(0.02, 50.0, 30))
 """Variances at low frequencies that are tried: of coefficients of an orthonormal transform, so a
 pixel's variance times the number of pixels, over that of coefficients below the cutoff."""
@@ -53,19 +59,30 @@ class Spectrum:
         amplitude: the variance at low frequencies.
         cutoff: where it has fallen to half, in half waves per image width.
         power: of the frequency, as which it falls behind that.
+        of_colours: variances of colour differences over those of brightness.
     """
 
     amplitude: float
     cutoff: float
     power: float = 4.0
+    of_colours: float = 1.0
 
     def variances(self, side: int, channels: int = 1) -> NDArray[np.float64]:
-        """Of each coefficient of the cosine transform of channels, float64 (channels * side^2,)."""
+        """Of each coefficient of the cosine transform of channels, float64 (channels * side^2,).
+
+        Of colours the first channel is brightness, the others are differences (`_OPPONENTS`).
+        """
         along = np.arange(side)
         frequency = np.hypot(along[:, None], along[None]).flatten()
         fallen: NDArray[np.float64] = self.amplitude / (1 + (frequency / self.cutoff) ** self.power)
-        return np.tile(fallen, channels)
+        return np.concatenate([fallen, *[self.of_colours * fallen] * (channels - 1)])
 
+
+_OF_COLOURS: Final = tuple(float(each) for each in np.geomspace(0.001, 4.0, 25))
+"""Variances of colour differences over those of brightness that are tried."""
+_OPPONENTS: Final = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
+"""Three channels to brightness and two colour differences: a rotation, in which noise is as it was
+(Ohta, Kanade and Sakai 1980, "Color Information for Region Segmentation")."""
 
 _SHARED_TEMPLATE: Final = Spectrum(3.0, 2.0)
 _OWN_TEMPLATE: Final = Spectrum(0.3, 6.0)
@@ -156,14 +173,13 @@ class GeneratorPrior:
         }
         self._spectra["shared template"][torch.from_numpy(self._even)] = math.inf
         self._cosines = torch.from_numpy(cosines(side)).float().to(noise_variance.device)
+        self._colours = torch.from_numpy(_colours(channels)).float().to(noise_variance.device)
 
     def _learn(
         self, values: NDArray[np.float64], noise: NDArray[np.float64], known: NDArray[np.bool_]
     ) -> None:
         """Learn the spectra of templates, and what to begin with."""
-        waves = cosines(self._side)
-        images = values.reshape(-1, self._side, self._side)
-        seen = (waves @ images @ waves.T).reshape(len(values), -1)
+        seen = self._to_waves(values)
         noisy = np.maximum(noise**2, _LEAST)[:, None]
         uneven = ~self._even
         varying = np.broadcast_to(noisy, seen.shape)
@@ -198,17 +214,25 @@ class GeneratorPrior:
         by_frequency = self.own.variances(self._side, self._channels)
         self.doubt = math.sqrt(np.mean(by_frequency * noisy / (by_frequency + noisy)))
 
-    def _in_space(self, waves: Floats) -> Floats:
-        """(k, channels * side^2) coefficients of the channels' cosine transform to pixels."""
+    def _to_waves(self, images: Floats) -> Floats:
+        """(k, channels * side^2) pixels to coefficients of the channels' cosine transform."""
         along = cosines(self._side)
-        images: Floats = along.T @ waves.reshape(-1, self._side, self._side) @ along
+        shaped = images.reshape(len(images), self._channels, self._side, self._side)
+        waves = along @ shaped @ along.T
+        mixed: Floats = np.einsum("dc,kchw->kdhw", _colours(self._channels), waves)
+        return mixed.reshape(images.shape)
+
+    def _in_space(self, waves: Floats) -> Floats:
+        """The way back."""
+        along = cosines(self._side)
+        shaped = waves.reshape(len(waves), self._channels, self._side, self._side)
+        mixed = along.T @ shaped @ along
+        images: Floats = np.einsum("dc,kdhw->kchw", _colours(self._channels), mixed)
         return images.reshape(waves.shape)
 
     def _covary(self, images: Floats) -> Floats:
         """Images times the covariance of a class mean's deviation, (k, channels * side^2)."""
-        along = cosines(self._side)
-        inside = (images * self.envelope).reshape(-1, self._side, self._side)
-        waves = (along @ inside @ along.T).reshape(images.shape)
+        waves = self._to_waves(images * self.envelope)
         waves *= self.own.variances(self._side, self._channels)
         return self._in_space(waves) * self.envelope
 
@@ -249,13 +273,23 @@ class GeneratorPrior:
             variances = spectrum.variances(self._side, self._channels)
             return unlikely(variances) + float(np.square(far / _CREDENCE).sum() / 2)
 
-        tried = [Spectrum(amplitude, cutoff) for cutoff in _CUTOFFS for amplitude in _AMPLITUDES]
-        return min(tried, key=in_all)
+        found = usual
+        for _ in range(1 if self._channels == GREY else _ROUNDS):
+            tried = [
+                replace(found, amplitude=amplitude, cutoff=cutoff)
+                for cutoff in _CUTOFFS
+                for amplitude in _AMPLITUDES
+            ]
+            found = min(tried, key=in_all)
+            if self._channels != GREY:
+                colours = [replace(found, of_colours=each) for each in _OF_COLOURS]
+                found = min(colours, key=in_all)
+        return found
 
     def _sharper(self, spectrum: Spectrum, noise: float) -> NDArray[np.float64]:
         """Variances of templates, by those of means and the variance of the noise on these."""
         of_means = spectrum.variances(self._side, self._channels)
-        sharp = Spectrum(_SHARPER * spectrum.amplitude, spectrum.cutoff, power=2.0)
+        sharp = replace(spectrum, amplitude=_SHARPER * spectrum.amplitude, power=2.0)
         seen = of_means / (of_means + noise)
         wider: NDArray[np.float64] = sharp.variances(self._side, self._channels) - of_means
         return of_means + seen * wider
@@ -263,8 +297,8 @@ class GeneratorPrior:
     def _waves(self, images: Tensor) -> Tensor:
         """(c, k, channels * side^2) in space to coefficients of the channels' cosine transform."""
         shaped = images.unflatten(-1, (self._channels, self._side, self._side))
-        waves: Tensor = self._cosines @ shaped @ self._cosines.T
-        return waves.flatten(-3)
+        waves = self._cosines @ shaped @ self._cosines.T
+        return torch.einsum("dc,...chw->...dhw", self._colours, waves).flatten(-3)
 
     def energy(self, generator: ConditionalGenerator) -> Tensor:
         """How unlikely a generator is, in units of the distance to the release.
@@ -286,6 +320,11 @@ class GeneratorPrior:
         total = total + (self._variance[:, None] * deviations.square()).sum() / _OWN_FLOWS
         energy: Tensor = total / len(self._variance) * mean / (mean + _PLENTY**2)
         return energy
+
+
+def _colours(channels: int) -> Floats:
+    """Channels to brightness and colour differences, (channels, channels); grey is brightness."""
+    return np.eye(1) if channels == GREY else _OPPONENTS
 
 
 def _middle(seen: Floats, variances: Floats) -> tuple[Floats, Floats]:

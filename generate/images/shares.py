@@ -30,10 +30,10 @@ def likely_shares(release: Release) -> Floats:
     """By counts, and by pixels where a release is of them.
 
     The sum of the features of a class's records along the image that classes have in common is
-    their number times how bright they are along it. Of n records, it has a quarter of the noise
-    that counts have, or less; but classes differ in brightness, by a standard deviation t of their
-    mean, beside which counts are of use again. Both estimates of a share s are unbiased, with
-    variances v + (s t)^2 and w, and are weighted by the reciprocals of these.
+    their number times how bright they are along it. It has a quarter to a half of the noise that
+    counts have; but classes differ in brightness, by a standard deviation t of their mean, beside
+    which counts are of use again. So of a share s there are two estimates, with variances v + (s
+    t)^2 and w, and they are weighted by the reciprocals of these.
 
     What t is, the difference of the two says, of variance v + (s t)^2 + w, where the noise is not
     too much for that (empirical Bayes). Beforehand t is believed to be in proportion to how much
@@ -48,8 +48,8 @@ def likely_shares(release: Release) -> Floats:
     """
     by_counts, schema = shrunk_shares(release), release.schema
     weight, noise = release.guarantee.count_weight, release.noise_per_coordinate
-    of_pixels = isinstance(release.feature_map, PixelFeatures) and isinstance(schema, ImageSchema)
-    if not (of_pixels and weight and noise) or len(by_counts) == 1:
+    pixels = isinstance(release.feature_map, PixelFeatures) and isinstance(schema, ImageSchema)
+    if not (pixels and weight and noise) or len(by_counts) == 1:
         return by_counts
     common = _common_image(replace(release, class_weights=by_counts))
     seen = common @ release.embedding[:-1]
@@ -65,11 +65,12 @@ def likely_shares(release: Release) -> Floats:
         differences = (seen - release.class_weights) ** 2 / variances + np.log(variances)
         return float(differences.sum() + (np.log(apart / usual) / _CREDENCE) ** 2) / 2
 
-    precise = 1 / (of_seen + (min(_DIFFERENCES, key=unlikely) * by_counts) ** 2), 1 / of_counts
-    variances = 1 / sum(precise)
-    both = variances * (precise[0] * seen + precise[1] * release.class_weights)
-    likely = _shrunk(both, variances).clip(release.class_weights.min() / 2)
-    return likely / likely.sum()
+    of_pixels = of_seen + (min(_DIFFERENCES, key=unlikely) * by_counts) ** 2
+    both = (of_counts * seen + of_pixels * release.class_weights) / (of_counts + of_pixels)
+    likely = _shrunk(both, of_counts * of_pixels / (of_counts + of_pixels))
+    likely = likely.clip(release.class_weights.min() / 2)
+    shares: Floats = likely / likely.sum()
+    return shares
 
 
 def shrunk_shares(release: Release) -> Floats:

@@ -324,6 +324,26 @@ def test_rare_classes_begin_where_the_known_spectrum_would_have_them(seed: int) 
     assert (off[2:] < 0.75 * RARE[2:]).all()
 
 
+@pytest.mark.parametrize("of_colours", [0.02, 1.0])
+def test_colour_differences_have_an_amplitude_of_their_own(of_colours: float) -> None:
+    """Classes that are told apart by brightness do not take noise for their colours."""
+    random, planted_in = np.random.default_rng(0), replace(PLANTED, of_colours=of_colours)
+    waves = np.kron(cosines(SIDE), cosines(SIDE))
+    spreads = np.sqrt(planted_in.variances(SIDE, 3))
+    deviations = (random.standard_normal((5, len(spreads))) * spreads).reshape(5, 3, -1) @ waves
+    opponents = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
+    true = 0.5 + np.einsum("dc,kdp->kcp", opponents, deviations).reshape(5, -1)
+    noise = np.full(5, 0.1)
+    means = NoisyMeans(true + 0.1 * random.standard_normal(true.shape), noise)
+    prior = GeneratorPrior(means, SIDE, torch.zeros(5), channels=3, alike_together=False)
+    assert 0.4 * of_colours < prior.own.of_colours < 2.5 * of_colours
+    assert prior.own.amplitude == pytest.approx(PLANTED.amplitude, rel=0.5)
+    off = (prior.start - true).reshape(5, 3, -1)
+    grey, *colours = np.sqrt((np.einsum("dc,kcp->kdp", opponents, off) ** 2).mean(axis=(0, 2)))
+    lost, most = (0.1, 0.6) if of_colours < 1 else (0.7, 1.4)
+    assert all(lost * grey < colour < most * grey for colour in colours)
+
+
 def test_deviations_are_as_probable_as_differences_between_classes_are() -> None:
     """Of what classes have in common nothing is known: its variance is as good as infinite."""
     random = np.random.default_rng(0)
