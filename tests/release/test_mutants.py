@@ -727,17 +727,17 @@ MUTANTS = [
     Mutant(
         pairs_chosen_by_exact_sums,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
-        {"adjacency": Adjacency.REPLACE_ONE},
+        {"adjacency": Adjacency.REPLACE_ONE, "epsilon": 100.0},
     ),
     Mutant(
         cells_merged_by_exact_sums,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
-        {"adjacency": Adjacency.REPLACE_ONE},
+        {"adjacency": Adjacency.REPLACE_ONE, "epsilon": 100.0},
     ),
     Mutant(
         pairs_chosen_by_exact_tables,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
-        {"adjacency": Adjacency.REPLACE_ONE},
+        {"adjacency": Adjacency.REPLACE_ONE, "epsilon": 100.0},
     ),
     Mutant(
         coarse_pairs_longer_than_their_noise,

@@ -103,15 +103,23 @@ def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
         assert "grade and town" in made.describe(PEOPLE)
 
 
-@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(
+    ("adjacency", "epsilon"),
+    [
+        *((each, 100.0) for each in Adjacency),
+        (Adjacency.REPLACE_ONE, 3.0),
+        (Adjacency.ADD_REMOVE, 2.0),
+    ],
+)
 def test_the_choice_is_a_function_of_what_has_its_noise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adjacency: Adjacency
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adjacency: Adjacency, epsilon: float
 ) -> None:
     """Of three data sets that differ in many ways, and the same noisy sums: the same pairs.
 
-    Under add-remove they differ in how many rows they have, too.
+    Under add-remove they differ in how many rows they have, too. With little epsilon the pair of
+    numbers is folded.
     """
-    parameters = replace(CLEAR, adjacency=adjacency)
+    parameters = replace(CLEAR, adjacency=adjacency, epsilon=epsilon)
     embedding = embedded(tmp_path)
     monkeypatch.setattr(measurement, "CHOSEN", 1)
     mixed = replace(
@@ -138,7 +146,9 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
     for other in others:
         assert one.feature_map.spec() == other.feature_map.spec()
         assert np.array_equal(one.embedding, other.embedding)
-    assert "coarse" in one.feature_map.spec()["marginals"]
+    marginals = one.feature_map.spec()["marginals"]
+    assert "coarse" in marginals
+    assert ("coarse_folded" in marginals) == (epsilon < 10)
     # All else, pairs of numbers in few cells, and chosen pairs.
     assert next(calls) == 9
 
