@@ -713,7 +713,7 @@ MUTANTS = [
     Mutant(
         part_by_a_secret_number,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
-        {"adjacency": Adjacency.ADD_REMOVE},
+        {"adjacency": Adjacency.ADD_REMOVE, "epsilon": 100.0},
     ),
     Mutant(
         parts_longer_than_their_noise,
