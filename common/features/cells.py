@@ -146,6 +146,11 @@ class MarginalGroup:
         return self.is_pair and all(side.cells for side in self.sides)
 
     @property
+    def unfolded(self) -> MarginalGroup:
+        """With a cell for each cell of the first column and of the second."""
+        return replace(self, folded=False)
+
+    @property
     def dimension(self) -> int:
         """Number of cells: one for each cell of the first column and of the second, and so on."""
         if self.folded:

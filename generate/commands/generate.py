@@ -23,6 +23,7 @@ from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...common.text import counted, typed
 from ...release.commands.options import acceptance_options
 from ...release.file.distilled import holds_points
+from ...release.file.model import Release
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
 from ..fit.recipe import (
@@ -241,7 +242,8 @@ def command(
     schema = opened.release.schema
     classes = None if isinstance(schema, TableSchema) else len(schema.classes)
     console.print(done, f"the release is {opened.signed_by}", _look_at(output, classes))
-    if made.generator is not None and classes is not None and count is None and per_class is None:
+    by_default = classes is not None and count is None and per_class is None
+    if by_default and isinstance(opened.release, Release):
         _offer_more(output, opened.release.guarantee.records)
 
 

@@ -33,11 +33,10 @@ part beside what the other says."""
 CHOSEN: Final = 10
 """How many pairs of columns are chosen, if there are as many."""
 FAINT: Final = 0.002
-"""With more noise than this on a class's mean feature, in any one direction, there are no pairs of
-columns: they would be noise, and nothing is to spare."""
+"""With more noise than this on a class's mean feature, in any one direction, the part of chosen
+pairs is short, and there is none unless pairs of numbers in few cells show something."""
 FAINTEST: Final = 0.0075
-"""The same where there are no classes, but pairs of numbers of which something is to be seen:
-nothing is asked of such a table but how columns go together."""
+"""With more than this, times the root of the number of classes, there are no pairs of columns."""
 _LENGTH: Final = 0.3
 """Length of the part of a feature that is of chosen pairs; and beyond `FAINT`, of all pairs of
 numbers in few cells, of which more is to be seen there."""
@@ -47,13 +46,14 @@ _FAINT_LENGTH: Final = 0.1
 """Length of the part that is of chosen pairs, beyond it."""
 _FOLDED: Final = 2
 """Of numbers in so many parts it only counts whether both are in the same one: how far they go
-together is seen through a half of the noise that there is in four cells."""
+together is seen through 0.7 of the noise that there is in four cells."""
 _MOST_PARTS: Final = 8
 """Into how many parts a number is cut at most, where all pairs of numbers are there."""
 _ABOVE_NOISE: Final = 10.0
 """How many times the noise on it the share of a cell of such a pair is, if all of its cells are
 equally frequent: numbers are cut into as many parts as that allows."""
 _FEW_PARTS: Final = 3
+"""Into so many parts numbers are cut where noise leaves no more, and not so little as to fold."""
 _FEW_ABOVE_NOISE: Final = 5.0
 """The same for so few parts: what they say adds up over the cells of a table."""
 _FOLDED_ABOVE_NOISE: Final = 3.0

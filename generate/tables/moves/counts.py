@@ -18,7 +18,6 @@ with Dependence Trees"), the pairs that say most, and so do the coefficients.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -56,9 +55,7 @@ class Counts:
         seen = pooled_tables(own, others)
         shares_of = shares_among(records, released.levels)
         looks = [
-            Look(
-                replace(table, folded=False), number < released.coarse, table.folded, shares, noise
-            )
+            Look(table.unfolded, number < released.coarse, table.folded, shares, noise)
             for number, (table, shares, noise) in enumerate(
                 zip(released.tables, *seen.shares(own), strict=True)
             )

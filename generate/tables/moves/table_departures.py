@@ -8,7 +8,7 @@ what they are beyond that is how columns go together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
 
@@ -83,7 +83,7 @@ class TablePlaces:
     """
 
     def __init__(self, tables: Sequence[MarginalGroup], levels: int) -> None:
-        self.tables, self._levels = [replace(table, folded=False) for table in tables], levels
+        self.tables, self._levels = [table.unfolded for table in tables], levels
         self.sizes = torch.tensor([table.dimension for table in self.tables])
         self.sides = list(dict.fromkeys(side for table in tables for side in table.sides))
         self._merging = [

@@ -107,8 +107,7 @@ def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
     ("adjacency", "epsilon"),
     [
         *((each, 100.0) for each in Adjacency),
-        (Adjacency.REPLACE_ONE, 3.0),
-        (Adjacency.ADD_REMOVE, 2.0),
+        (Adjacency.REPLACE_ONE, 3.0),  # under add-remove noisy counts decide what is folded
     ],
 )
 def test_the_choice_is_a_function_of_what_has_its_noise(
