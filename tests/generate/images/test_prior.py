@@ -267,8 +267,8 @@ def test_classes_differ_least_where_all_together_are_black_or_white() -> None:
     assert envelope[grey < 0.01].mean() < 0.4
     exact, no_noise = NoisyMeans(MEANS, np.zeros(10)), torch.zeros(10)
     inverted = NoisyMeans(1 - MEANS, np.zeros(10))
-    of_both = [GeneratorPrior(means, 8, no_noise).envelope for means in (exact, inverted)]
-    assert np.allclose(*of_both, atol=1e-6)
+    one, other = (GeneratorPrior(means, 8, no_noise).envelope for means in (exact, inverted))
+    assert np.allclose(one, other, atol=1e-6)
 
 
 SIDE, PLANTED = 16, Spectrum(0.12, 4.0)
