@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 ROWS: Final = 1 << 14
 """So many at a time."""
-_TIMES: Final = (
-    datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64,
-)  # fmt: skip
+_DATES: Final = (datetime.date, np.datetime64)
+"""Of days, or of times on some day."""
+_TIMES: Final = (*_DATES, datetime.time, datetime.timedelta, np.timedelta64)
 
 
 @runtime_checkable
@@ -180,7 +180,8 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     """Check that Arrow will not read values of a column by what others are.
 
     A column of any Python objects gets one type from all of them: a whole number would make whole
-    numbers of short floats, and a time days or microseconds of whole numbers.
+    numbers of short floats, a time days or microseconds of whole numbers, and a first date decides
+    whether a later time with a time zone is the day on its own clock or that of Greenwich.
 
     Guarantee:
         How a value is read does not depend on others. (docs/privacy/proofs.md, statement 3.)
@@ -192,13 +193,19 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         column = column.cat.categories.to_series()
     if column.dtype != object:
         return
-    kinds = set(map(type, column.dropna()))
+    values = column.dropna()
+    kinds = set(map(type, values))
     times = {kind for kind in kinds if issubclass(kind, _TIMES)}
     numbers = {kind for kind in kinds - times if issubclass(kind, Number)}
     if any(issubclass(kind, np.float16 | np.longdouble) for kind in numbers):
         raise TypeError("floats of 16 or 80 bits among Python objects")
     if times and numbers:
         raise TypeError("numbers beside dates, times or durations")
+    zoned = {
+        getattr(value, "tzinfo", None) is not None for value in values if isinstance(value, _DATES)
+    }
+    if len(zoned) > 1:
+        raise TypeError("times with a time zone beside dates, or times without one")
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -213,6 +213,20 @@ def test_objects_that_arrow_reads_by_what_others_are_are_refused(
         read(data, schema_of(column))
 
 
+@pytest.mark.parametrize("dtype", ["object", "category"])
+@pytest.mark.parametrize("first", [dt.date(2000, 1, 1), dt.datetime(2000, 1, 1)])
+def test_a_time_with_a_zone_is_refused_beside_dates_and_times_without_one(
+    first: dt.date, dtype: str
+) -> None:
+    """Behind a date Arrow makes them days on their own clock, behind a time days in Greenwich."""
+    zone = dt.timezone(dt.timedelta(hours=5))
+    zoned = [dt.datetime(2000, 1, day, 1, tzinfo=zone) for day in (2, 3)]
+    values = pd.Series([first, *zoned], dtype="object").astype(dtype)
+    data = pd.DataFrame({"x": values, "row": range(3)})
+    with pytest.raises(DataError, match="column 'x' holds values of several kinds"):
+        read(data, schema_of(DAYS))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
 def test_mutants_that_go_by_the_type_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
