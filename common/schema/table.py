@@ -34,6 +34,9 @@ LEVELS: Final = 255
 MOST_COLUMNS: Final = 2_000
 MOST_CONSTRAINTS: Final = 100
 MOST_INPUTS: Final = 50_000
+_SHAPE: Final = "kinds, types, scales, steps, formats"
+"""What a schema says of all columns beside names, bounds and categories, in words. A step is a
+number, decimals, or a unit of time."""
 NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
 
@@ -244,10 +247,10 @@ class TableSchema(Terse):
         if self.names_origin is Origin.FROM_DATA:
             found.append("names of the columns")
         if described:
-            what = "kinds, types, scales, bounds, categories, and whether values are missing, of"
+            what = f"{_SHAPE}, bounds, categories, and whether values are missing, of"
             found.append(f"{what} {', '.join(described)}")
         if bounded:
-            what = "kinds, types, scales, and whether values are missing, of"
+            what = f"{_SHAPE}, and whether values are missing, of"
             found.append(f"{what} {', '.join(bounded)}")
         if self.left_out_origin is Origin.FROM_DATA:
             found.append("which columns are left out")
@@ -288,8 +291,8 @@ class TableSchema(Terse):
         unit = self.privacy_unit
         counting = () if unit is None else (f"number of rows of one {unit.column} that count",)
         return (
-            f"names, kinds, types, scales, bounds and categories of the columns{but}, and which of "
-            "them may lack values",
+            f"names, {_SHAPE}, bounds and categories of the columns{but}, and which of them may "
+            "lack values",
             *patterns,
             *rules,
             *counting,

@@ -12,6 +12,7 @@ from ...common.schema.kinds import Missing
 
 _MOST_CATEGORIES: Final = 8
 _LONGEST: Final = 60
+_ENTRIES: Final = ("transform", "step", "decimals", "unit", "format")
 
 
 def accepted(draft: Draft) -> Draft:
@@ -19,11 +20,13 @@ def accepted(draft: Draft) -> Draft:
     table = TextTable("what was looked up in the data")
     table.add_column("column")
     table.add_column("kind", wrap=False)
+    table.add_column("scale, step, format")
     table.add_column("values")
     table.add_column("missing", wrap=False)
     for column in draft.schema.columns:
         missing = "" if column.missing is Missing.REFUSED else "yes"
-        table.add_row(column.name, f"{column.kind.value}, {column.dtype}", _values(column), missing)
+        kind = f"{column.kind.value}, {column.dtype}"
+        table.add_row(column.name, kind, _steps(column), _values(column), missing)
     show(table)
     names = not draft.names_confirmed and confirmed(
         "names of columns: some could be values: does the first line hold names, and no record?"
@@ -39,6 +42,12 @@ def accepted(draft: Draft) -> Draft:
     ):
         known += draft.schema.left_out
     return draft.confirm(*known, names=names)
+
+
+def _steps(column: Column) -> str:
+    """What else is said of numbers and times: whoever says yes confirms that, too."""
+    said = column.to_json()
+    return ", ".join(f"{entry} {said[entry]}" for entry in _ENTRIES if entry in said)
 
 
 def _values(column: Column) -> str:

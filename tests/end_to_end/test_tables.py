@@ -132,7 +132,9 @@ def test_what_was_looked_up_is_said_in_every_release(dpntk: Command, tmp_path: P
     assert dpntk("embed", "a.csv", *options).code == 0
     assert dpntk("release", "--eps", "5", "--delta", "1e-3").code == 0
     statement = json.loads(dpntk("inspect", "--json", "release.h5").stdout)["statement"]
-    what = "kinds, types, scales, bounds, categories, and whether values are missing"
+    what = (
+        "kinds, types, scales, steps, formats, bounds, categories, and whether values are missing"
+    )
     assert f"Looked up in the records: {what}, of id, age, pay" in statement
 
 

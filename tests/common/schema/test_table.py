@@ -60,7 +60,9 @@ def test_what_is_not_confirmed_is_refused_or_marked(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"schema.toml: not confirmed: age, grade: replace"):
         read_schema(file)
     accepted = read_schema(file, accept_from_data=True)
-    what = "kinds, types, scales, bounds, categories, and whether values are missing"
+    what = (
+        "kinds, types, scales, steps, formats, bounds, categories, and whether values are missing"
+    )
     assert accepted.from_data == (f'{what}, of age, grade, to"wn\n',)
     file.write_text(file.read_text().replace("confirmed = false", "confirmed = true"))
     assert read_schema(file) == SCHEMA
@@ -176,7 +178,7 @@ def test_private_bounds_confirm_bounds_alone() -> None:
     settled = found.settled("it", accept_from_data=True)
     of_others, of_age = settled.from_data
     assert of_others.endswith(', and whether values are missing, of grade, to"wn\n')
-    assert of_age == "kinds, types, scales, and whether values are missing, of age"
+    assert of_age == "kinds, types, scales, steps, formats, and whether values are missing, of age"
     assert TableSchema.from_json(settled.to_json()) == settled
     with pytest.raises(SchemaError, match='of a column of origin "private"'):
         replace(SCHEMA.columns[0], kind_origin=Origin.FROM_DATA)

@@ -52,6 +52,24 @@ def test_what_is_said_yes_to_is_confirmed(
     assert ("shows bounds" in said.stderr) == ("left out" not in yes)
 
 
+def test_all_that_a_yes_confirms_is_shown(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A single row may have decided a scale, a step, digits, or how dates are written."""
+    table.write_text(
+        "cost,dose,share,day\n"
+        + "".join(
+            f"{'9' * 7 if n == 7 else n * 3},{n / 2},{n / 64:.3f},{n % 28 + 1}.3.2001\n"
+            for n in range(40)
+        )
+    )
+    monkeypatch.setattr(click, "confirm", lambda question, err: True)
+    said = dpntk("schema", table, "--accept")
+    assert said.code == 0
+    for shown in ("transform log1p", "step 3", "step 0.5", "decimals 3", "format %d.%m.%Y"):
+        assert shown in said.stdout
+
+
 @pytest.mark.parametrize("are_names", [True, False])
 def test_names_that_could_be_values_are_asked_about(
     are_names: bool, dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch

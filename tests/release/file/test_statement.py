@@ -75,10 +75,10 @@ STATEMENTS: list[tuple[EmbeddingGuarantee, Schema, bool, bool, str]] = [
         "record; the number of records is noisy: epsilon 1 for its matrix, and the rest for what "
         "was released before, the bounds of age among it, which were found in the records with "
         "differential privacy. For exchanging one record for another, epsilon of the matrix alone "
-        f"is 1.988.{UNIT}the names, kinds, types, scales, bounds and categories of the columns "
-        f"(but for the bounds of age), and which of them may lack values{OPTIONS} This is release "
-        "number 3 from these records; together they have epsilon 2.346 (add-remove). Every "
-        "further one adds to the privacy loss.",
+        f"is 1.988.{UNIT}the names, kinds, types, scales, steps, formats, bounds and categories of "
+        f"the columns (but for the bounds of age), and which of them may lack values{OPTIONS} This "
+        "is release number 3 from these records; together they have epsilon 2.346 (add-remove). "
+        "Every further one adds to the privacy loss.",
     ),
     (
         replace(FIRST, epsilon=math.inf), SEEN, True, True,
