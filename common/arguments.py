@@ -1,8 +1,11 @@
-"""What is handed to public functions by mistake: values of another type, refused in one line."""
+"""Arguments of public functions: how errors name them, and values of another type, refused."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 
 from .address import require_local
@@ -31,6 +34,44 @@ def require_kind(
     """
     if not isinstance(value, kind):
         raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
+
+
+_typed = False
+"""Whether arguments come from a command line."""
+
+
+@contextmanager
+def typed_as_options() -> Iterator[None]:
+    """Meanwhile `argument` names options of commands, in all threads: a command is running."""
+    global _typed
+    before, _typed = _typed, True
+    try:
+        yield
+    finally:
+        _typed = before
+
+
+def argument(name: str, value: object = None, *, option: str = "") -> str:
+    """An argument as its user has written it, for an error to say what is to be changed.
+
+    In Python `length_scale`, or `length_scale=0.5` with its value; in a command `--length-scale`,
+    or `--length-scale 0.5`, and of what is True the option alone.
+
+    Args:
+        name: of the parameter or field.
+        value: that was handed over, if it is to be said.
+        option: of the command line, if it is not named after the parameter.
+    """
+    spelt = option or f"--{name.replace('_', '-')}"
+    if value is None or (_typed and value is True):
+        return spelt if _typed else name
+    if isinstance(value, float):
+        text = f"{value:g}"
+    elif isinstance(value, Enum):
+        text = str(value.value if _typed else value)
+    else:
+        text = str(value) if _typed else repr(str(value) if isinstance(value, Path) else value)
+    return f"{spelt} {text}" if _typed else f"{name}={text}"
 
 
 Location = str | os.PathLike[str]

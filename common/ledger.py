@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from .adjacency import Adjacency
-from .arguments import require_kind
+from .arguments import argument, require_kind
 from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
@@ -159,9 +159,11 @@ class PrivacyBudget:
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
             require_kind(name, value, (int, float), "a number, such as 1.0", refusal=BudgetError)
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise BudgetError(f"--budget-eps {self.epsilon:g}: epsilon must be a positive number")
+            epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
+            raise BudgetError(f"{epsilon}: epsilon must be a positive number")
         if not 0 < self.delta < 1:
-            raise BudgetError(f"--budget-delta {self.delta:g}: delta must lie between 0 and 1")
+            delta = argument("delta", self.delta, option="--budget-delta")
+            raise BudgetError(f"{delta}: delta must lie between 0 and 1")
 
     def keeps(self, other: PrivacyBudget) -> bool:
         """Whether what stays within this ceiling stays within the other one."""

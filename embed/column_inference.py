@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.arguments import argument
 from ..common.console import notice
 from ..common.features.cells import MOST_CELLS
 from ..common.outline import Outlined
@@ -273,7 +274,8 @@ class SeenColumn(Outlined):
         if self.dtype in TIMED:
             return "all dates, times or durations in them are the same"
         if self.needs_commas:
-            return "they look like numbers with a decimal comma (if they are, say --decimal ,)"
+            say = argument("decimal", ",")
+            return f"they look like numbers with a decimal comma (if they are, say {say})"
         return (
             "they hold neither numbers (such as 1234.5), dates without a time zone, durations, nor "
             "a few texts"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..common.arguments import require_kind
+from ..common.arguments import argument, require_kind
 from ..common.errors import SchemaError
 from ..common.features.base import FEATURE_MAPS, Drawable, FeatureMap
 from ..common.features.joint import JointFeatures
@@ -26,14 +26,13 @@ from ..common.features.ntk.map import TangentFeatures
 from ..common.features.ntk.presets import PRESETS, fitting, shape_of
 from ..common.features.ntk.scattering import FRONTS, Front, Pixels, Scattering, make_front
 from ..common.features.registry import FEATURES
-from ..common.features.rff import RandomFourierFeatures
 from ..common.features.torchscript import PublicModule, load_module
 from ..common.outline import Terse
 from ..common.schema import Schema
-from ..common.schema.encoding import blocks_of
 from ..common.schema.image import ImageSchema
 from ..common.schema.table import TableSchema
-from .pairs import pairs_to_choose_among, read_pairs
+from .fourier import fourier_features
+from .pairs import pairs_to_choose_among, products_of_columns, read_pairs
 
 DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
@@ -44,9 +43,12 @@ DEFAULT_MOMENTS: Final = 0.3
 """Weight of products of columns, in a table that has at least two."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Widths for tables, where they differ from those for images."""
-_OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
-_VALUES_PER_SQUARED_LENGTH: Final = 7.5
-"""DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
+_OF_A_NETWORK: Final = ("preset", "arch", "width", "activation", "front")
+_OF_FOURIER: Final = ("frequencies", "length_scale")
+_OF_TABLES: Final = ("marginals", "pairs", "moments", "target")
+_OF_PIXELS: Final = ("pixels",)
+_OF_A_MODULE: Final = ("module", "module_is_public", "squares", "rectified")
+"""Options by the features that they mean something for."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,17 +146,20 @@ class FeatureOptions(Terse):
         for pair in self.pairs:
             require_kind("a pair", pair, str, "a text such as 'age,pay'", refusal=SchemaError)
         if not 0 <= self.seed < 1 << 32:
-            raise SchemaError("--feature-seed: a seed is from 0 to 4294967295")
+            raise SchemaError(
+                f"{argument('seed', option='--feature-seed')}: a seed is from 0 to 4294967295"
+            )
         if not 1 <= self.frequencies <= 1 << 20:
-            raise SchemaError("--frequencies: there are from 1 to 1048576 of them")
+            raise SchemaError(f"{argument('frequencies')}: there are from 1 to 1048576 of them")
         if self.length_scale is not None and not 0 < self.length_scale < math.inf:
-            raise SchemaError("--length-scale: it is a positive number")
+            raise SchemaError(f"{argument('length_scale')}: it is a positive number")
         for name in ("marginals", "moments", "pixels", "squares"):
             weight = getattr(self, name)
             if weight is not None and not 0 <= weight < 1:
-                raise SchemaError(f"--{name}: the weight is from 0 to below 1")
+                raise SchemaError(f"{argument(name)}: the weight is from 0 to below 1")
         if self.preset is not None and self.preset not in PRESETS:
-            raise SchemaError(f"--preset {self.preset}: known are {', '.join(PRESETS)}")
+            known = ", ".join(PRESETS)
+            raise SchemaError(f"{argument('preset', self.preset)}: known are {known}")
 
     def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule | None]:
         """Draw the map, or find out what the module is.
@@ -170,20 +175,20 @@ class FeatureOptions(Terse):
             ModuleError: the module cannot be used.
         """
         if self.kind != "perceptual":
-            self._refuse_module(f"it goes with --features perceptual, not {self.kind}")
+            self._refuse(_OF_A_MODULE, self._goes_with("perceptual"))
             return self.draw(schema), None
-        self.refuse_network(f"it goes with --features ntk, not {self.kind}")
-        self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
-        self.refuse_marginals(f"it goes with tables and --features ntk, not {self.kind}")
-        self.refuse_pixels("it goes with --features ntk")
+        self._refuse(_OF_A_NETWORK, self._goes_with("ntk"))
+        self._refuse(_OF_FOURIER, self._goes_with("rff"))
+        self._refuse((*_OF_TABLES, *_OF_PIXELS), self._goes_with("ntk"))
         if not isinstance(schema, ImageSchema):
-            raise SchemaError("--features perceptual: it is for images, not for tables")
+            raise SchemaError(f"{_kind('perceptual')}: it is for images, not for tables")
         if self.module is None:
-            raise SchemaError("--features perceptual: name the module's file with --module FILE")
+            module = argument("module", option="--module FILE")
+            raise SchemaError(f"{_kind('perceptual')}: name the module's file with {module}")
         if not self.module_is_public:
             raise SchemaError(
-                f"--module {self.module}: no epsilon covers the data that it was trained on; add "
-                "--module-is-public if all of them are public"
+                f"{argument('module', self.module)}: no epsilon covers the data that it was "
+                f"trained on; add {argument('module_is_public', True)} if all of them are public"
             )
         shape = (schema.channels, schema.side, schema.side)
         opened = load_module(Path(self.module), shape, schema.levels)
@@ -203,69 +208,73 @@ class FeatureOptions(Terse):
             return self._of_preset(self.preset, schema).draw(schema)
         tangent = self.kind == "ntk"
         if self.kind != "rff":
-            self.refuse_fourier(f"it goes with --features rff, not {self.kind}")
+            self._refuse(_OF_FOURIER, self._goes_with("rff"))
         if not (tangent and isinstance(schema, TableSchema)):
-            self.refuse_marginals("it goes with tables and --features ntk")
+            self._refuse(_OF_TABLES, f"it goes with tables and {_kind('ntk')}")
         if not (tangent and isinstance(schema, ImageSchema)):
-            self.refuse_pixels("it goes with images and --features ntk")
+            self._refuse(_OF_PIXELS, f"it goes with images and {_kind('ntk')}")
         if tangent:
             network = self._network(schema)
-            weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
-            if not weight:
-                self.refuse_marginals("it goes with a weight of --marginals above 0")
-            if weight and isinstance(schema, TableSchema):
-                share = DEFAULT_MOMENTS if self.moments is None else self.moments
-                moments = self._products(schema) if share else None
-                if moments is None and self.target is not None:
-                    why = "the table has no such products" if share else "--moments 0 has none"
-                    raise SchemaError(
-                        f"--target {self.target}: its products with other columns are to weigh "
-                        f"more, and {why}"
-                    )
-                marginals = self._with_pairs(schema, moments)
-                if moments is None:
-                    return JointFeatures(network, marginals, weight)
-                return JointFeatures(network, marginals, weight, moments, share)
+            if isinstance(schema, TableSchema):
+                return self._beside_columns(network, schema)
             return self._beside_pixels(network)
-        self.refuse_network(f"it goes with --features ntk, not {self.kind}")
+        self._refuse(_OF_A_NETWORK, self._goes_with("ntk"))
         if self.kind == "rff":
-            return self._fourier(schema)
+            return fourier_features(schema, self.frequencies, self.length_scale, self.seed)
         if self.kind == "perceptual":
-            raise SchemaError(
-                "--features perceptual: a module's features are not drawn: embed first"
-            )
+            raise SchemaError(f"{_kind(self.kind)}: a module's features are not drawn: embed first")
         if self.kind == "pixels" and not isinstance(schema, ImageSchema):
-            raise SchemaError("--features pixels: they are for images, not for tables")
+            raise SchemaError(f"{_kind(self.kind)}: they are for images, not for tables")
         kind = FEATURE_MAPS.entries().get(self.kind)
         if self.kind not in FEATURES or not isinstance(kind, Drawable):
-            raise SchemaError(f"--features {self.kind}: known are {', '.join(FEATURES)}")
+            raise SchemaError(f"{_kind(self.kind)}: known are {', '.join(FEATURES)}")
         return kind.draw(schema.record_size, levels=schema.levels, seed=self.seed)
 
-    def _products(self, schema: TableSchema) -> MomentFeatures | None:
-        """Products of columns, with the target that was named; None if there are none."""
-        moments = MomentFeatures.of(schema)
-        if self.target is None:
-            return moments
-        columns = {block.column.name: block for block in blocks_of(schema)}
-        numeric = [name for name, block in columns.items() if block.column.kind.numeric]
-        wrong, names = f"--target {self.target}: ", ", ".join(numeric) or "none"
-        if self.target == schema.label:
-            raise SchemaError(
-                f"{wrong}it is the label, and all is released class by class as it is: without "
-                "--target, classes are what other columns predict"
+    def refuse_all(self, why: str) -> None:
+        """Refuse all options but the seed, where no such map is drawn.
+
+        Args:
+            why: what the error says.
+
+        Raises:
+            SchemaError: there is one.
+        """
+        if self.kind != "ntk":
+            raise SchemaError(f"{_kind(self.kind)}: {why}")
+        for names in (_OF_A_NETWORK, _OF_FOURIER, _OF_TABLES, _OF_PIXELS, _OF_A_MODULE):
+            self._refuse(names, why)
+
+    def _refuse(self, names: Sequence[str], why: str) -> None:
+        """Refuse options that mean nothing here; a weight of 0 asks for nothing."""
+        for name in names:
+            value = getattr(self, name)
+            if value and value != getattr(type(self), name):
+                said = value[0] if name == "pairs" else value
+                raise SchemaError(f"{argument(name, said)}: {why}")
+
+    def _goes_with(self, kind: str) -> str:
+        return f"it goes with {_kind(kind)}, not {self.kind}"
+
+    def _beside_columns(self, network: TangentFeatures, schema: TableSchema) -> FeatureMap:
+        """A network's features of a table, with marginals and products of its columns."""
+        weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
+        if not weight:
+            self._refuse(_OF_TABLES, f"it goes with a weight of {argument('marginals')} above 0")
+            return network
+        share = DEFAULT_MOMENTS if self.moments is None else self.moments
+        moments = products_of_columns(schema, self.target) if share else None
+        if moments is None and self.target is not None:
+            why = (
+                "the table has no such products" if share else f"{argument('moments', 0)} has none"
             )
-        if self.target in schema.left_out:
-            raise SchemaError(f"{wrong}the schema leaves it out; numeric columns are {names}")
-        if self.target in (column.name for column in schema.made):
-            raise SchemaError(f"{wrong}it is made anew, not read; numeric columns are {names}")
-        if self.target not in columns:
-            raise SchemaError(f"{wrong}there is no such column; numeric columns are {names}")
-        if self.target not in numeric:
             raise SchemaError(
-                f"{wrong}its values are categories: make it the label of the schema, and leave "
-                f"--target out; numeric columns are {names}"
+                f"{argument('target', self.target)}: its products with other columns are to weigh "
+                f"more, and {why}"
             )
-        return moments and moments.aiming_at(columns[self.target].place.start)
+        marginals = self._with_pairs(schema, moments)
+        if moments is None:
+            return JointFeatures(network, marginals, weight)
+        return JointFeatures(network, marginals, weight, moments, share)
 
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
         """Marginals of columns, and of those pairs that were asked for or may be chosen later."""
@@ -274,119 +283,25 @@ class FeatureOptions(Terse):
         among = pairs_to_choose_among(schema, moments)
         return MarginalFeatures.of(schema, groups=among, fine=True, undecided=bool(among))
 
-    def refuse_all(self, why: str) -> None:
-        """Refuse all options but the seed, where no such map is drawn.
-
-        Raises:
-            SchemaError: there is one.
-        """
-        if self.kind != "ntk":
-            raise SchemaError(f"--features {self.kind}: {why}")
-        self.refuse_network(why)
-        self.refuse_fourier(why)
-        self.refuse_marginals(why)
-        self.refuse_pixels(why)
-        self._refuse_module(why)
-
-    def refuse_network(self, why: str) -> None:
-        """Refuse options of a network.
-
-        Raises:
-            SchemaError: there is one.
-        """
-        for name in ("preset", *_OF_A_NETWORK):
-            if getattr(self, name) is not None:
-                raise SchemaError(f"--{name} {getattr(self, name)}: {why}")
-
-    def refuse_fourier(self, why: str) -> None:
-        """Refuse options of random Fourier features, where they were asked for.
-
-        Raises:
-            SchemaError: there is one.
-        """
-        if self.frequencies != DEFAULT_FREQUENCIES:
-            raise SchemaError(f"--frequencies {self.frequencies}: {why}")
-        if self.length_scale is not None:
-            raise SchemaError(f"--length-scale {self.length_scale:g}: {why}")
-
-    def refuse_marginals(self, why: str) -> None:
-        """Refuse marginals, where a weight or pairs were asked for.
-
-        Raises:
-            SchemaError: they were.
-        """
-        if self.marginals:
-            raise SchemaError(f"--marginals {self.marginals:g}: {why}")
-        if self.pairs:
-            raise SchemaError(f"--pairs {self.pairs[0]}: {why}")
-        if self.moments:
-            raise SchemaError(f"--moments {self.moments:g}: {why}")
-        if self.target is not None:
-            raise SchemaError(f"--target {self.target}: {why}")
-
-    def refuse_pixels(self, why: str) -> None:
-        """Refuse pixels, where a weight was asked for.
-
-        Raises:
-            SchemaError: it was.
-        """
-        if self.pixels:
-            raise SchemaError(f"--pixels {self.pixels:g}: {why}")
-
-    def _refuse_module(self, why: str) -> None:
-        if self.module is not None:
-            raise SchemaError(f"--module {self.module}: {why}")
-        if self.module_is_public:
-            raise SchemaError(f"--module-is-public: {why}")
-        if self.squares:
-            raise SchemaError(f"--squares {self.squares:g}: {why}")
-        if self.rectified:
-            raise SchemaError(f"--rectified: {why}")
-
-    def _fourier(self, schema: Schema) -> FeatureMap:
-        """Of images all values; of tables numbers, and categories beside them in one-hot form."""
-        places: Sequence[int] = range(schema.record_size)
-        categories = None
-        if isinstance(schema, TableSchema):
-            numeric = [block for block in blocks_of(schema) if block.column.kind.numeric]
-            places = [block.place.start for block in numeric]
-            places += [block.place.stop - 1 for block in numeric if block.missing_place]
-            if len(numeric) < len(schema.features):
-                categories = MarginalFeatures.of(schema, numbers=False)
-            if categories is not None and not numeric:
-                return categories
-        numbers = RandomFourierFeatures.draw(
-            schema.record_size,
-            frequencies=self.frequencies,
-            length_scale=self.length_scale or math.sqrt(len(places) / _VALUES_PER_SQUARED_LENGTH),
-            levels=schema.levels,
-            seed=self.seed,
-            places=places,
-        )
-        if categories is None:
-            return numbers
-        return JointFeatures(numbers, categories, math.sqrt(0.5))  # both kernels are at most 1
-
     def _of_preset(self, name: str, schema: Schema) -> FeatureOptions:
         """The options of the network that a preset names, for records of its form alone."""
-        preset = PRESETS[name]
+        preset, this = PRESETS[name], argument("preset", name)
         if self.kind != "ntk":
-            raise SchemaError(f"--preset {name}: it goes with --features ntk, not {self.kind}")
+            raise SchemaError(f"{this}: {self._goes_with('ntk')}")
         chosen = replace(self, preset=None)
-        chosen.refuse_network(f"--preset {name} says which network")
+        chosen._refuse(_OF_A_NETWORK, f"{this} says which network")
         network: dict[str, Any] = {"arch": preset.arch, "width": preset.width, "front": "pixels"}
-        by_hand = f"--arch {preset.arch} --width {preset.width} --front pixels"
-        if isinstance(schema, TableSchema):
-            by_hand += " --marginals 0"
-            if self.marginals is None:
-                network["marginals"] = 0.0
+        by_hand = {**network, "marginals": 0} if isinstance(schema, TableSchema) else network
         if preset.shape == shape_of(schema):
+            if isinstance(schema, TableSchema) and self.marginals is None:
+                network["marginals"] = 0.0
             return replace(chosen, **network)
         others = fitting(schema)
-        instead = f"--preset {' or '.join(others)} is" if others else "no preset is"
+        instead = f"{argument('preset')} {' or '.join(others)} is" if others else "no preset is"
+        itself = " ".join(argument(option, value) for option, value in by_hand.items())
         raise SchemaError(
-            f"--preset {name}: it is for {preset.shape}; this is {shape_of(schema)}, and "
-            f"{instead} for that; the network itself is {by_hand}"
+            f"{this}: it is for {preset.shape}; this is {shape_of(schema)}, and "
+            f"{instead} for that; the network itself is {itself}"
         )
 
     def _network(self, schema: Schema) -> TangentFeatures:
@@ -414,15 +329,25 @@ class FeatureOptions(Terse):
         """What stands before the network, and the shape of what it makes."""
         if not isinstance(schema, ImageSchema):
             if self.front not in (None, "pixels"):
-                raise SchemaError(f"--front {self.front}: it is for images, not for tables")
+                raise SchemaError(
+                    f"{argument('front', self.front)}: it is for images, not for tables"
+                )
             inputs = schema.record_size
             return Pixels(inputs), (inputs,) if takes_vectors(arch) else (1, inputs)
         front = make_front(self.front or default_front(arch), schema.side, schema.channels)
         if takes_vectors(arch):
             return front, (front.outputs,)
         if not isinstance(front, Pixels):
-            raise SchemaError(f"--front {self.front}: --arch {arch} takes the pixels themselves")
+            raise SchemaError(
+                f"{argument('front', self.front)}: {argument('arch', arch)} takes the pixels "
+                "themselves"
+            )
         return front, (schema.channels, schema.side, schema.side)
+
+
+def _kind(name: str) -> str:
+    """A kind of features, as an error names it."""
+    return argument("kind", name, option="--features")
 
 
 def default_front(arch: str) -> str:

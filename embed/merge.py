@@ -23,7 +23,7 @@ from ..common.storage.locks import locked
 from .run.plan import changes
 from .sums.file import Embedding, load_embedding, plan_of
 
-_SAME_OPTIONS: Final = "embed both with the same options, --capacity and --classes among them"
+_SAME_OPTIONS: Final = "embed both with the same options, capacity and classes among them"
 
 
 def merge(paths: Sequence[Path | str]) -> Embedding:

@@ -1,4 +1,4 @@
-"""Pairs and triples of columns that a release measures: said, or to be chosen by the release."""
+"""How columns go together: pairs, triples and products of columns that a release is to measure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
+from ..common.arguments import argument
 from ..common.errors import SchemaError
 from ..common.features.marginals import MarginalFeatures
 from ..common.features.moments import MomentFeatures
@@ -32,7 +33,7 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]
     """
     names = [column.name for column in schema.features]
     if "none" in said and len(said) > 1:
-        raise SchemaError("--pairs none: it goes with no others")
+        raise SchemaError(f"{argument('pairs', 'none')}: it goes with no others")
     found: list[tuple[str, ...]] = []
     for text in (text for text in said if text not in WORDS):
         parts = text.split(",")
@@ -46,13 +47,14 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]
         ]
         known = [way for way in ways if set(way) <= set(names) and len(set(way)) == len(way)]
         if len(known) != 1:
+            this = argument("pairs", text)
             if any(schema.label in way for way in ways):
                 raise SchemaError(
-                    f"--pairs {text}: {schema.label} is the label, and all marginals are taken "
+                    f"{this}: {schema.label} is the label, and all marginals are taken "
                     "class by class as it is"
                 )
             raise SchemaError(
-                f"--pairs {text}: two or three different columns with commas between them, all, "
+                f"{this}: two or three different columns with commas between them, all, "
                 f"triples or none; there are {', '.join(names)}"
             )
         found += known
@@ -63,9 +65,45 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]
         two = [block.column.name for block in blocks_of(schema) if block.column.choices == 2]
         every += itertools.combinations(two, 3)
         if len(two) < 3:
-            raise SchemaError("--pairs triples: there are no three columns of two values")
+            this = argument("pairs", "triples")
+            raise SchemaError(f"{this}: there are no three columns of two values")
     there = {frozenset(way) for way in every}
     return every + [way for way in found if frozenset(way) not in there]
+
+
+def products_of_columns(schema: TableSchema, target: str | None) -> MomentFeatures | None:
+    """Products of a table's columns; those with the target weigh more. None if there are none.
+
+    Args:
+        schema: of the table.
+        target: name of the numeric column that the others are to predict; None for none.
+
+    Raises:
+        SchemaError: it is not a numeric column that is released.
+    """
+    moments = MomentFeatures.of(schema)
+    if target is None:
+        return moments
+    columns = {block.column.name: block for block in blocks_of(schema)}
+    numeric = [name for name, block in columns.items() if block.column.kind.numeric]
+    wrong, names = f"{argument('target', target)}: ", ", ".join(numeric) or "none"
+    if target == schema.label:
+        raise SchemaError(
+            f"{wrong}it is the label, and all is released class by class as it is: without a "
+            "target, classes are what other columns predict"
+        )
+    if target in schema.left_out:
+        raise SchemaError(f"{wrong}the schema leaves it out; numeric columns are {names}")
+    if target in (column.name for column in schema.made):
+        raise SchemaError(f"{wrong}it is made anew, not read; numeric columns are {names}")
+    if target not in columns:
+        raise SchemaError(f"{wrong}there is no such column; numeric columns are {names}")
+    if target not in numeric:
+        raise SchemaError(
+            f"{wrong}its values are categories: make it the label of the schema, and leave "
+            f"{argument('target')} out; numeric columns are {names}"
+        )
+    return moments and moments.aiming_at(columns[target].place.start)
 
 
 def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[tuple[str, ...]]:

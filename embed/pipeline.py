@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ..common.arguments import require_kind
+from ..common.arguments import argument, require_kind
 from ..common.console import progress
 from ..common.errors import SchemaError
 from ..common.features.base import FeatureMap
@@ -101,7 +101,7 @@ def embed(
     if schema.privacy_unit is not None and capacity is None and len(records) > DEFAULT_CAPACITY:
         raise SchemaError(
             "how many rows there are is protected, and a grid is chosen by their number: declare "
-            "with --capacity how many there could be"
+            f"with {argument('capacity')} how many there could be"
         )
     room = max(len(records), DEFAULT_CAPACITY) if capacity is None else capacity
     grid = Grid.for_capacity(schema.levels, room)

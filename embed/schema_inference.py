@@ -7,6 +7,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ..common.arguments import argument
 from ..common.console import notice, warning
 from ..common.errors import DataError, SchemaError
 from ..common.schema.column import Column
@@ -63,9 +64,11 @@ def draft_schema(
     chosen = None if columns is None else {*columns, *filter(None, [label])}
     where, seen, places, unread = _seen_in(data, form, split, chosen)
     if label is not None and label not in seen:
-        raise SchemaError(f"--label {label}: {where} has no such column", ", ".join(seen))
+        named = argument("label", label)
+        raise SchemaError(f"{named}: {where} has no such column", ", ".join(seen))
     for name in sorted((chosen or set()) - set(seen)):
-        raise SchemaError(f"--columns {name}: {where} has no such column", ", ".join(seen))
+        named = argument("columns", name)
+        raise SchemaError(f"{named}: {where} has no such column", ", ".join(seen))
     doubtful = _say_if_names_may_be_values(where, seen, places)
     described, unfit = _described(where, seen, label, places if doubtful else None)
     found = tuple(column for column in described.values() if column is not None)
@@ -177,7 +180,7 @@ def _require_label(name: str, column: Column | None, seen: SeenColumn) -> None:
     """Check that the label has categories, and say whether rows lack it."""
     if column is None:
         raise SchemaError(
-            f"--label {name}: its values are no categories (1 to {MOST_LABELS} of them)"
+            f"{argument('label', name)}: its values are no categories (1 to {MOST_LABELS} of them)"
         )
     if seen.lacking:
         notice(
@@ -208,7 +211,8 @@ def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:
     require_distinct(header, str(file))
     if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
         raise SchemaError(
-            f"{file}: the header is one column: say with --separator what separates values",
+            f"{file}: the header is one column: say with {argument('separator')} what separates "
+            "values",
             header[0],
         )
     return dict.fromkeys(header, None)

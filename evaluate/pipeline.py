@@ -9,7 +9,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Final, TypeVar
 
-from ..common.arguments import Location, path_from, require_kind
+from ..common.arguments import Location, argument, path_from, require_kind
 from ..common.console import notice, warning
 from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.numbers import MOST_SEED, whole
@@ -109,7 +109,7 @@ def evaluate(
         assert isinstance(folders[0], Path)  # or they would be tables
         return _of_images(folders[0], held_out, real, source, acceptance, seed, module)
     if module is not None:
-        raise ModuleError(f"--metric-module {module}: it is for images")
+        raise ModuleError(f"{argument('metric_module', module)}: it is for images")
     return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
 
 

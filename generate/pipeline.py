@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..common.arguments import Location, path_from, require_kind
+from ..common.arguments import Location, argument, path_from, require_kind
 from ..common.errors import GeneratorError, OutputError
 from ..common.numbers import whole
 from ..common.runtime.device import AUTO
@@ -152,7 +152,8 @@ def _require_fitting(
         require_no_condition(where)
         return
     if module is not None:
-        raise GeneratorError(f"--module {module}: the release is of a table and needs none")
+        named = argument("module", module)
+        raise GeneratorError(f"{named}: the release is of a table and needs none")
     if points is not None:
         raise no_points_of_tables()
     require_condition(where, schema)

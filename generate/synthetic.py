@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import Location, path_from
+from ..common.arguments import Location, argument, path_from
 from ..common.errors import GeneratorError, OutputError
 from ..common.numbers import seed_from, whole
 from ..common.schema.table import TableSchema
@@ -205,7 +205,8 @@ def require_csv(safe_csv: bool, *, is_table: bool) -> None:
         GeneratorError: a safe CSV file of images is wanted.
     """
     if safe_csv and not is_table:
-        raise GeneratorError("--safe-csv: the release is of images, of which no CSV is written")
+        safely = argument("safe_csv")
+        raise GeneratorError(f"{safely}: the release is of images, of which no CSV is written")
 
 
 def require_no_condition(where: str) -> None:
@@ -215,14 +216,15 @@ def require_no_condition(where: str) -> None:
         GeneratorError: there is one.
     """
     if where:
-        raise GeneratorError("--where: a condition is on the columns of a table, made from a model")
+        said = argument("where")
+        raise GeneratorError(f"{said}: a condition is on the columns of a table, made from a model")
 
 
 def no_points_of_tables() -> GeneratorError:
     """What to say to somebody who wants points of a table."""
     return GeneratorError(
-        "--points: the release is of a table, and they are found for images; 'dpntk distill' "
-        "finds some in a table's rows"
+        f"{argument('points')}: the release is of a table, and they are found for images; "
+        "'dpntk distill' finds some in a table's rows"
     )
 
 

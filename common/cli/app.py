@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from ..arguments import typed_as_options
 from ..errors import DpntkError
 from ..foreign import shown
 from .options import ErrorLine
@@ -157,7 +158,8 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; never show a traceback."""
     line = ErrorLine()
     try:
-        result: Any = dpntk.main(args=arguments, prog_name="dpntk", standalone_mode=False, obj=line)
+        with typed_as_options():
+            result: Any = dpntk.main(arguments, prog_name="dpntk", standalone_mode=False, obj=line)
     except DpntkError as error:
         return _fail(error.with_value if line.values else str(error))
     except click.MissingParameter as error:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import argument
 from ..errors import SchemaError
 from ..schema import Schema
 from ..schema.table import TableSchema
@@ -139,13 +140,17 @@ class JointFeatures:
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < 1:
-            raise SchemaError(f"--marginals {self.weight:g}: the weight is between 0 and 1")
+            raise SchemaError(
+                f"{argument('marginals', self.weight)}: the weight is between 0 and 1"
+            )
         if (self.moments is None) != (self.moment_weight == 0) or not 0 <= self.moment_weight < 1:
-            raise SchemaError(f"--moments {self.moment_weight:g}: the weight is between 0 and 1")
+            weight = argument("moments", self.moment_weight)
+            raise SchemaError(f"{weight}: the weight is between 0 and 1")
         if self.weight**2 + self.moment_weight**2 >= 1:
             raise SchemaError(
-                f"--marginals {self.weight:g} and --moments {self.moment_weight:g} leave nothing "
-                "to the other features: their squares add up to less than 1"
+                f"{argument('marginals', self.weight)} and "
+                f"{argument('moments', self.moment_weight)} leave nothing to the other features: "
+                "their squares add up to less than 1"
             )
         if self.marginals.undecided and self.moments is None:
             raise SchemaError("feature map: pairs of columns that nothing is to choose among")

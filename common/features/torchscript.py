@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..arguments import argument
 from ..errors import ModuleError, SchemaError
 from ..schema.image import PIXEL_LEVELS
 from ..storage import door
@@ -220,12 +221,13 @@ def module_for(feature_map: FeatureMap, path: Path | None) -> PublicModule | Non
     """
     if not isinstance(feature_map, PerceptualFeatures):
         if path is not None:
-            raise ModuleError(f"--module {path}: the features are of another kind and need none")
+            named = argument("module", path)
+            raise ModuleError(f"{named}: the features are of another kind and need none")
         return None
     if path is None:
         raise ModuleError(
-            "the features are those of a module, which is not in this file: name it with --module "
-            f"FILE (SHA-256 {feature_map.module})"
+            "the features are those of a module, which is not in this file: name it with "
+            f"{argument('module', option='--module FILE')} (SHA-256 {feature_map.module})"
         )
     content = _content(path)
     found = hashlib.sha256(content).hexdigest()

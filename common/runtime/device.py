@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..arguments import require_kind
+from ..arguments import argument, require_kind
 from ..errors import DeviceError
 from .ranks import Ranks
 
@@ -29,11 +29,12 @@ def choose_device(name: str | torch.device = AUTO) -> torch.device:
         return torch.device("cuda") if own is None else torch.device("cuda", own)
     if name == AUTO:
         return torch.device("cpu")
+    named = argument("device", str(name))
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise DeviceError(f"--device {name}: no such device here; try cpu") from error
+        raise DeviceError(f"{named}: no such device here; try cpu") from error
     if device.type not in {"cpu", "cuda"}:
-        raise DeviceError(f"--device {name}: cpu and cuda are supported")
+        raise DeviceError(f"{named}: cpu and cuda are supported")
     return device

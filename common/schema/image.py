@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import argument
 from ..errors import SchemaError
 from ..ledger import Entry
 from .classes import MOST_CLASSES, some_classes
@@ -56,7 +57,7 @@ class ImageSchema:
         if not SMALLEST_SIDE <= self.side <= LARGEST_SIDE:
             raise SchemaError(
                 f"images of {self.side}x{self.side} pixels: a side of {SMALLEST_SIDE} to "
-                f"{LARGEST_SIDE} is supported; resize with --image-size"
+                f"{LARGEST_SIDE} is supported; resize with {argument('image_size')}"
             )
         if self.channels not in (GREY, COLOUR):
             raise SchemaError(f"images of {self.channels} channels: 1 and 3 are supported")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from ..arguments import argument
 from ..errors import SchemaError
 from .names import require_name
 
@@ -72,7 +73,7 @@ def rows_per_unit(unit: PrivacyUnit | None) -> int:
 
 
 def declared_unit(column: str | None, rows: int | None) -> PrivacyUnit | None:
-    """What the options --unit and --rows-per-unit say; None if neither is given.
+    """What the options `unit` and `rows_per_unit` say; None if neither is given.
 
     Raises:
         SchemaError: one of the two is missing.
@@ -80,10 +81,10 @@ def declared_unit(column: str | None, rows: int | None) -> PrivacyUnit | None:
     if column is None and rows is None:
         return None
     if column is None:
-        raise SchemaError("--rows-per-unit means nothing without --unit")
+        raise SchemaError(f"{argument('rows_per_unit')} means nothing without {argument('unit')}")
     if rows is None:
         raise SchemaError(
-            f"--unit {column}: declare with --rows-per-unit how many rows of one value count, such "
-            "as 5: the noise grows with it, and rows beyond are left out"
+            f"{argument('unit', column)}: declare with {argument('rows_per_unit')} how many rows "
+            "of one value count, such as 5: the noise grows with it, and rows beyond are left out"
         )
     return PrivacyUnit(column, rows)

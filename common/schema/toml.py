@@ -21,7 +21,7 @@ A_SCHEMA: Final = "a TableSchema, as draft.settled() gives one, or the path of a
 
 
 def read_schema(
-    path: Location, *, accept_from_data: bool = False, unit: PrivacyUnit | None = None
+    path: Location, *, accept_from_data: bool = False, privacy_unit: PrivacyUnit | None = None
 ) -> TableSchema:
     """Read a `schema.toml` whose entries are all confirmed.
 
@@ -32,7 +32,7 @@ def read_schema(
     Args:
         path: the file.
         accept_from_data: see `Draft.settled`.
-        unit: whose rows are protected together; what the file says if None.
+        privacy_unit: whose rows are protected together; what the file says if None.
 
     Returns:
         The schema.

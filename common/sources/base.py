@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import argument
 from ..errors import DataError, SchemaError
 from ..outline import Outlined
 from ..schema import Schema
@@ -237,7 +238,7 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
                 "below 0, but labels are numbers from 0: correct it"
                 if labels[index] < 0
                 else f"that is too large, for the labels of {classes} classes are 0 to "
-                f"{classes - 1}: correct it, or declare more with --classes"
+                f"{classes - 1}: correct it, or declare more with {argument('classes')}"
             ),
             str(labels[index]),
         )

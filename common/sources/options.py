@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..arguments import require_kind
+from ..arguments import argument, require_kind
 from ..errors import SchemaError
 from ..schema.image import COLOUR, GREY
 from ..schema.privacy_unit import PrivacyUnit, declared_unit
@@ -63,7 +63,10 @@ class SourceOptions:
         if self.split not in ("train", "test"):
             raise SchemaError("split: it is 'train' or 'test'")
         if self.privacy_unit is not None and self.schema is None:
-            raise SchemaError("--unit is for tables: say with --schema what is known of one")
+            raise SchemaError(
+                f"{argument('unit')} is for tables: say with {argument('schema')} what is known "
+                "of one"
+            )
 
     @property
     def privacy_unit(self) -> PrivacyUnit | None:
@@ -84,15 +87,16 @@ class SourceOptions:
             names, classes = self.class_names, self.classes
             if names is not None and classes not in (None, len(names)):
                 raise SchemaError(
-                    f"--class-names names {counted(len(names), 'class', 'classes')}, but --classes "
-                    f"declares {classes}: leave out --classes"
+                    f"{argument('class_names')} names {counted(len(names), 'class', 'classes')}, "
+                    f"but {argument('classes')} declares {classes}: leave out {argument('classes')}"
                 )
             return None
         of_images = (self.image_size, self.classes, self.class_names, self.channels)
         if any(value is not None for value in of_images):
+            channels = argument("channels", option="--grey, --colour")
             raise SchemaError(
-                "--image-size, --grey, --colour, --classes and --class-names are for images: for a "
-                "table the schema says all"
+                f"{argument('image_size')}, {channels}, {argument('classes')} and "
+                f"{argument('class_names')} are for images: for a table the schema says all"
             )
         unit = self.privacy_unit
         if not isinstance(self.schema, TableSchema):

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from ..arguments import argument
 from ..errors import OutputError
 
 # Permissions that a file is made with. The user's umask takes some away and never adds any.
@@ -39,16 +40,16 @@ def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> 
         OutputError: something is there and may not be replaced, or no file can be put there.
     """
     if path.is_dir():
-        raise OutputError(f"{path} is a folder: name a file with -o")
+        raise OutputError(f"{path} is a folder: name a file")
     if path.exists() and not _begins(path, begins):
         raise OutputError(
-            f"{path} is another kind of file than this command writes, and is left alone: choose "
-            "another name with -o"
+            f"{path} is another kind of file than what is to be written, and is left alone: choose "
+            "another name"
         )
     if path.exists() and not overwrite:
         raise OutputError(
             f"{path} already exists and {cost}: "
-            "choose another name with -o, or add --overwrite to replace it"
+            f"choose another name, or add {argument('overwrite', True)} to replace it"
         )
     require_writable_folder(path.parent)
 

@@ -42,7 +42,7 @@ class ExactHermite:
         size = SAFETY * grid.units_per_one
         if feature_map.nonnegative and 3 * math.sqrt(feature_map.dimension) > size * MARGIN / 2:
             raise SchemaError(
-                f"a capacity of {grid.capacity} records: too many for --features hermite, whose "
+                f"a capacity of {grid.capacity} records: too many for Hermite features, whose "
                 "terms would be cut too coarsely"
             )
         single = hermite(values, feature_map.order, feature_map.rho)

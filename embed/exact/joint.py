@@ -8,6 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.errors import SchemaError
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.marginals import MarginalFeatures
@@ -147,7 +148,8 @@ class ExactMoments:
         if self._units < _LEAST_FACTOR * feature_map.largest_square:
             raise SchemaError(
                 f"products of {feature_map.columns} columns cannot be counted with room for "
-                f"{grid.capacity} records: choose a smaller --capacity, or --moments 0"
+                f"{grid.capacity} records: choose a smaller {argument('capacity')}, or "
+                f"{argument('moments', 0)}"
             )
 
     def features(self, records: Tensor) -> ProductFeatures:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...common.arguments import argument
 from ...common.errors import DataError, SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.torchscript import PublicModule
@@ -70,7 +71,7 @@ class ClassSums:
         if total > self._grid.capacity:
             raise SchemaError(
                 f"more than {self._grid.capacity} records: the sums could overflow; "
-                "embed again with a larger --capacity"
+                f"embed again with a larger {argument('capacity')}"
             )
         # Small numbers are sorted in no time, and a card orders records faster than they come.
         order = np.argsort(labels.astype(np.min_scalar_type(len(sizes))), kind="stable")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...common.arguments import require_kind
+from ...common.arguments import argument, require_kind
 from ...common.errors import BudgetError, SchemaError
 from ...common.ledger import Ledger
 from ...common.storage import door
@@ -138,7 +138,8 @@ def require_name(name: str) -> None:
     require_kind("data_set", name, str, "a name", refusal=BudgetError)
     if not (name.strip() and name.isprintable() and len(name) <= _LONGEST_NAME):
         raise BudgetError(
-            f"--data-set {name!r}: give a name of up to {_LONGEST_NAME} characters that can be read"
+            f"{argument('data_set', name)}: give a name of up to {_LONGEST_NAME} characters that "
+            "can be read"
         )
 
 

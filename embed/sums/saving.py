@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ...common.arguments import path_from, require_kind
+from ...common.arguments import argument, path_from, require_kind
 from ...common.errors import BudgetError, EmbeddingError, OutputError
 from ...common.ledger import Ledger, PrivacyBudget
 from ...common.storage.atomic import followed, require_absent
@@ -98,5 +98,5 @@ def _require_not_raised(ceiling: PrivacyBudget | None, ledger: Ledger, path: Pat
         raise BudgetError(
             f"{path}, or another of its data set, was released from under a ceiling of epsilon "
             f"{before.epsilon:g} at delta {before.delta:g}: it can be lowered, not raised; leave "
-            "--budget-eps out to keep it"
+            f"{argument('ceiling', option='--budget-eps')} out to keep it"
         )

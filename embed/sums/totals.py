@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.arguments import argument
 from ...common.errors import SchemaError
 from ...common.outline import Outlined
 from ..exact.grid import Grid
@@ -47,7 +48,7 @@ class Totals(Outlined):
         if records > grid.capacity:
             raise SchemaError(
                 f"{records:,} records in all, but the sums have room for {grid.capacity:,}: "
-                f"embed again with --capacity {records} or more"
+                f"embed again with {argument('capacity', records)} or more"
             )
         return Totals(self.sums + other.sums, self.counts + other.counts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ...common.arguments import Location, path_from
+from ...common.arguments import Location, argument, path_from
 from ...common.errors import DataError, OutputError, ReleaseError, SchemaError
 from ...common.sources.tables.frames import Frame
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
@@ -88,7 +88,7 @@ def _report(
     if public and not (test is None and evaluation is None):
         raise DataError(
             "a public report holds nothing that was computed from real records: leave out "
-            f"{'--evaluation' if test is None else '--test'}, or --public"
+            f"{argument('evaluation' if test is None else 'test')}, or {argument('public')}"
         )
     opened = open_any(release, acceptance)
     if public and not opened.release.guarantee.private:

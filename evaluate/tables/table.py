@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.arguments import Location, path_from
+from ...common.arguments import Location, argument, path_from
 from ...common.errors import DataError, SchemaError
 from ...common.outline import Outlined
 from ...common.schema.encoding import blocks_of
@@ -157,7 +157,8 @@ def _schema(
     document = provenance.get("schema")
     if not isinstance(document, dict):
         raise SchemaError(
-            f"{folder}: nothing there says what the columns are: give the schema with --schema"
+            f"{folder}: nothing there says what the columns are: give the schema with "
+            f"{argument('schema')}"
         )
     try:
         return TableSchema.from_json(document)

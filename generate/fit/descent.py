@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ...common.arguments import argument
 from ...common.console import progress
 from ...common.errors import GeneratorError
 from .settings import TrainingSettings
@@ -145,7 +146,8 @@ def descend(
                 else:
                     noted = [LossPoint(step, recent.mean().item())] if step % every == 0 else []
                 if 0 < diverged <= before + len(recent):
-                    raise GeneratorError(f"the training diverged at step {diverged}: lower --lr")
+                    rate = argument("learning_rate", option="--lr")
+                    raise GeneratorError(f"the training diverged at step {diverged}: lower {rate}")
                 losses += noted
                 remark = f"loss {losses[-1].loss:.4f}, noise floor {noise_floor():.4f}"
                 if near is not None and near <= len(earlier):

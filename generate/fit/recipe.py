@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from ...common.arguments import argument
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.features.perceptual import PerceptualFeatures
@@ -78,15 +79,16 @@ class ComposedSettings(TrainingSettings):
         if self.objective not in OBJECTIVES[kind]:
             known = " or ".join(OBJECTIVES[kind])
             raise GeneratorError(
-                f"--objective {self.objective}: with --generator {self.generator}, of {kind}, it "
-                f"is {known}"
+                f"{argument('objective', self.objective)}: with "
+                f"{argument('generator', self.generator)}, of {kind}, it is {known}"
             )
         if self.schedule not in SCHEDULES:
-            raise GeneratorError(f"--schedule {self.schedule}: it is {' or '.join(SCHEDULES)}")
+            known = " or ".join(SCHEDULES)
+            raise GeneratorError(f"{argument('schedule', self.schedule)}: it is {known}")
         if self.generator in _OWN_CODE:
             if self.code:
-                other = GENERATORS[kind][1]
-                raise GeneratorError(f"--code {self.code}: it goes with --generator {other}")
+                other = argument("generator", GENERATORS[kind][1])
+                raise GeneratorError(f"{argument('code', self.code)}: it goes with {other}")
         else:
             code = whole(self.code, "code", GeneratorError, least=1, most=_MOST_CODE)
             vars(self).update(code=code)
@@ -106,7 +108,7 @@ class ComposedSettings(TrainingSettings):
             if self.generator in names:
                 return kind
         known = ", ".join(name for names in GENERATORS.values() for name in names)
-        raise GeneratorError(f"--generator {self.generator}: known are {known}")
+        raise GeneratorError(f"{argument('generator', self.generator)}: known are {known}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Recipe:
         """
         names = presets_of(release.feature_map, release.schema)
         if not names:
-            raise GeneratorError(f"--recipe {self.name}: {_none_fits(release)}")
+            raise GeneratorError(f"{argument('recipe', self.name)}: {_none_fits(release)}")
         row = PRESETS[names[0]]  # those that share a network share the rest
         return {
             "recipe": self.name,
@@ -227,7 +229,8 @@ def require_generator(name: str, release: Release) -> None:
     kind = kind_of(release)
     if name not in GENERATORS[kind]:
         known = " or ".join(GENERATORS[kind])
-        raise GeneratorError(f"--generator {name}: the release is of {kind}, which take {known}")
+        named = argument("generator", name)
+        raise GeneratorError(f"{named}: the release is of {kind}, which take {known}")
 
 
 def _none_fits(release: Release) -> str:
@@ -236,9 +239,10 @@ def _none_fits(release: Release) -> str:
     made = f"the release has {release.feature_map.describe(schema)}"
     names = fitting(schema)
     if names:
-        return f"{made}; what fits is embedded with --preset {' or '.join(names)}"
-    generator = GENERATORS[kind_of(release)][1]
+        return f"{made}; what fits is embedded with {argument('preset')} {' or '.join(names)}"
+    generator = argument("generator", GENERATORS[kind_of(release)][1])
+    own = f"{argument('code')}, {argument('steps')} and {argument('batch')} of your own"
     return (
-        f"{made}, and the paper has no settings for {shape_of(schema)}: take --generator "
-        f"{generator} --objective {PLAIN}, and --code, --steps and --batch of your own"
+        f"{made}, and the paper has no settings for {shape_of(schema)}: take {generator}, "
+        f"{argument('objective', PLAIN)}, and {own}"
     )

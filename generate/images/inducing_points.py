@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
@@ -29,7 +30,7 @@ from .generators import ImageGenerator
 
 MOST_POINTS: Final = 5000
 """Of all classes: a step solves a system of as many equations."""
-_DIVERGED: Final = "--points: the search diverged: nothing can be learnt from this generator"
+_DIVERGED: Final = "points: the search diverged: nothing can be learnt from this generator"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class PointSettings:
 
     def __post_init__(self) -> None:
         vars(self).update(  # with plain numbers: NumPy's are no JSON
-            per_class=whole(self.per_class, "--points", GeneratorError, least=1),
+            per_class=whole(self.per_class, "per_class", GeneratorError, least=1),
             steps=whole(self.steps, "steps", GeneratorError, least=1),
             batch=whole(self.batch, "batch", GeneratorError, least=1),
             seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
@@ -75,11 +76,11 @@ class PointSettings:
             GeneratorError: there is one class only, or there are too many points.
         """
         if classes < 2:
-            raise GeneratorError("--points: all records are of one class: nothing to tell apart")
+            raise GeneratorError("points: all records are of one class: nothing to tell apart")
         if self.per_class * classes > MOST_POINTS:
             raise GeneratorError(
-                f"--points {self.per_class}: {self.per_class * classes:,} in all classes; at most "
-                f"{MOST_POINTS:,}"
+                f"{argument('per_class', self.per_class, option='--points')}: "
+                f"{self.per_class * classes:,} in all classes; at most {MOST_POINTS:,}"
             )
 
     def to_json(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.errors import GeneratorError
 from ...common.features.torchscript import PublicModule
 from ...release.file.model import Release
@@ -79,8 +80,8 @@ class RunningDistance:
         features = self._kernel.features(records)
         if not isinstance(features, FeatureMatrix):
             raise GeneratorError(
-                f"--objective {RUNNING}: a network's gradients are too many to be averaged over "
-                f"steps: take {WHITENED}"
+                f"{argument('objective', RUNNING)}: a network's gradients are too many to be "
+                f"averaged over steps: take {WHITENED}"
             )
         now = features.values.mean(dim=1)
         self._seen = min(self._seen + 1, _MEMORY)

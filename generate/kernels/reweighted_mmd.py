@@ -7,6 +7,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.errors import GeneratorError
 from ...common.features.rff import RandomFourierFeatures
 from ...common.features.torchscript import PublicModule
@@ -60,9 +61,10 @@ class ReweightedDistance(PlainMMD):
         features = release.feature_map
         if not isinstance(features, RandomFourierFeatures):
             raise GeneratorError(
-                f"--objective pearl: the release has {features.describe(release.schema)}, and it "
-                "takes random Fourier features of images, or of numeric columns alone: embed with "
-                "--features rff"
+                f"{argument('objective', 'pearl')}: the release has "
+                f"{features.describe(release.schema)}, and it takes random Fourier features of "
+                "images, or of numeric columns alone: embed with "
+                f"{argument('kind', 'rff', option='--features')}"
             )
         super().__init__(release, device, module, dtype=dtype, scale=scale)
         self._fourier = FourierKernel(features, device, dtype)

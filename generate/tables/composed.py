@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.errors import GeneratorError
 from ...common.features.joint import parts_of
 from ...common.runtime.device import AUTO, choose_device
@@ -68,8 +69,9 @@ def _distance(
     if settings.objective in (PLAIN, PEARL):
         if settings.objective == PLAIN and parts_of(release.feature_map).marginals is not None:
             raise GeneratorError(
-                f"--objective {PLAIN}: the release has {release.feature_map.describe(schema)}, and "
-                "the plain loss knows the network's alone: embed with --marginals 0"
+                f"{argument('objective', PLAIN)}: the release has "
+                f"{release.feature_map.describe(schema)}, and the plain loss knows the network's "
+                f"alone: embed with {argument('marginals', 0)}"
             )
         plain = (PlainMMD if settings.objective == PLAIN else ReweightedDistance)(release, place)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.arguments import argument
 from ...common.errors import GeneratorError
 from ...common.numbers import seed_from, whole
 from ...common.outline import Outlined
@@ -140,7 +141,8 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
     names, columns = table.column_names, {column.name: column for column in schema.written}
     separator, encoding = schema.csv.separator, schema.csv.encoding
     if safe and separator in SIGNS:
-        raise GeneratorError(f"--safe-csv: the schema's separator {separator} begins a formula")
+        safely = argument("safe_csv")
+        raise GeneratorError(f"{safely}: the schema's separator {separator} begins a formula")
     needs_quotes = set(f'{separator}"\r\n')
 
     def values(part: pa.Table, name: str) -> list[str]:

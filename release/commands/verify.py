@@ -9,13 +9,13 @@ import click
 
 from ...common.cli.options import PATH
 from ...common.console import out, warning
-from ...common.errors import ReleaseError, SignatureError, UntrustedSigner
+from ...common.errors import ReleaseError, UntrustedSigner
 from ...common.storage.container import USER_BLOCK
 from ...common.text import typed
 from ..file.reader import read_file, release_in
 from ..file.statement import NOT_PRIVATE
 from ..file.user_block import digest_of, read_user_block
-from ..signing.policy import UNSIGNED, Acceptance, SignedBy, identify, require_wanted
+from ..signing.policy import Acceptance, SignedBy, identify, require_wanted, unsigned
 from ..signing.sshsig import NAMESPACE
 from ..signing.trust import Signer, allowed_path, find, load_public_key, own_path
 
@@ -43,7 +43,7 @@ def command(release: Path, signer: str | None, key_path: Path | None, how: bool)
     try:
         block = read_user_block(content)
         if block.signature is None:
-            raise SignatureError(UNSIGNED)
+            raise unsigned()
         if how:
             out.print(*_recipe(release, find(block.signature.key, signer), signer), "")
         signed_by = identify(block.signature, memoryview(content)[USER_BLOCK:], signer)

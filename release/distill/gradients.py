@@ -89,7 +89,7 @@ def require_memory(size: int, classes: int) -> None:
     if entries > _MOST_ENTRIES:
         raise BudgetError(
             f"{size:,} support points in {classes:,} classes need {entries >> 26:,} GB of memory: "
-            "choose a smaller --per-class"
+            "choose a smaller {argument('per_class')}"
         )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import argument
 from ...common.errors import BudgetError, OutputError
 from ...common.part_names import names_a_part
 from ...common.storage import door
@@ -193,7 +194,9 @@ def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Tota
     try:
         return _entered(path, entry, compose)
     except OutputError as error:
-        raise OutputError(f"{error} (--ledger names another place for the ledger)") from error
+        raise OutputError(
+            f"{error} ({argument('ledger')} names another place for the ledger)"
+        ) from error
 
 
 def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
@@ -209,7 +212,7 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
             raise BudgetError(
                 f"{path}: these records were distilled before: with this run the total would be "
                 f"epsilon {rounded_up(total.epsilon)} at delta {entry.delta:g} "
-                f"({total.adjacency.value}); add --compose if that is acceptable"
+                f"({total.adjacency.value}); add {argument('compose')} if that is acceptable"
             )
         document = {
             "format": _FORMAT,

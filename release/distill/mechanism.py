@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.errors import BudgetError
 from ...common.numerics.square_root import square_root
 from ..file.distilled import UNITS_OF_CLIP_NORM, VALUE_LEVELS
@@ -227,5 +228,6 @@ def _rounding(points: Tensor, centre: int) -> float:
     # 2^-9 for each product of at most 2^42 that is rounded, with three roundings of its own.
     rounding = math.sqrt(size) * (record / 2 + lengths) * (1 + 2.0**-8)
     if not rounding < ONE / 8:
-        raise BudgetError(f"{size:,} support points are too many: choose a smaller --per-class")
+        smaller = f"a smaller {argument('per_class')}"
+        raise BudgetError(f"{size:,} support points are too many: choose {smaller}")
     return rounding

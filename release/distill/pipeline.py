@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
-from ...common.arguments import path_from, require_kind
+from ...common.arguments import argument, path_from, require_kind
 from ...common.console import notice, progress
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.features.infinite_ntk import ReluKernel
@@ -283,8 +283,9 @@ def _calibrated(
     spent = sampled_epsilon([run], delta, adjacency=adjacency)
     if spent < 0.99 * epsilon:
         raise BudgetError(
-            f"--eps {epsilon:g} is more than {steps:,} steps at a rate of {sampling_prob:.4g} "
-            f"spend with the least noise there is, {spent:.4g}: choose that, or a higher --rate"
+            f"{argument('epsilon', epsilon, option='--eps')} is more than {steps:,} steps at a "
+            f"rate of {sampling_prob:.4g} spend with the least noise there is, {spent:.4g}: choose "
+            f"that, or a higher {argument('sampling_prob', option='--rate')}"
         )
     return run
 
@@ -325,7 +326,8 @@ def require_word(epsilon: float, *, not_private: bool) -> None:
         BudgetError: one comes without the other.
     """
     if not_private and epsilon != math.inf:
-        raise BudgetError("--not-private means something with --eps inf only")
+        infinite = argument("epsilon", math.inf, option="--eps")
+        raise BudgetError(f"{argument('not_private')} means something with {infinite} only")
     if epsilon == math.inf and not not_private:
         raise BudgetError(
             "epsilon inf adds no noise, so the file would be as sensitive as the records: choose a "
@@ -359,8 +361,8 @@ def _require_usable(source: Source) -> None:
 def _require_small(delta: float, records: int) -> None:
     if delta >= 1 / records:
         raise BudgetError(
-            f"--delta {delta:g} is not below one over the number of records: such a delta allows "
-            "publishing somebody's record as it is"
+            f"{argument('delta', delta)} is not below one over the number of records: such a delta "
+            "allows publishing somebody's record as it is"
         )
 
 
@@ -407,7 +409,7 @@ def _require_same(folder: RunFolder, plan: Mapping[str, Any], wanted: Mapping[st
     ]
     raise RunError(
         f"{folder.path}: holds the progress of another run ({', '.join(changed)} changed): repeat "
-        "its command, or add --restart to begin anew, which spends anew"
+        f"its command, or add {argument('restart')} to begin anew, which spends anew"
     )
 
 

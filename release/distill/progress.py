@@ -28,6 +28,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from ...common.arguments import argument
 from ...common.errors import RunError
 from ...common.storage.atomic import SENSITIVE_MODE, collect_stale, write_atomically, write_failures
 from ...common.storage.canonical_json import canonical_json
@@ -139,5 +140,6 @@ class RunFolder:
 
     def _damaged(self, file: Path) -> RunError:
         return RunError(
-            f"{file}: damaged; --restart begins anew, and what was spent stays in the ledger"
+            f"{file}: damaged; {argument('restart', True)} begins anew, and what was spent stays "
+            "in the ledger"
         )

@@ -8,6 +8,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.arguments import argument
 from ...common.errors import BudgetError
 from ..mechanism.subsampled_gaussian import LEAST_SAMPLING_PROB
 
@@ -46,6 +47,5 @@ def require_sampling_prob(sampling_prob: float) -> None:
         BudgetError: it is not above 0 and at most 1.
     """
     if not LEAST_SAMPLING_PROB <= sampling_prob <= 1:
-        raise BudgetError(
-            f"--rate {sampling_prob:g}: it must be above 0 and at most 1, such as 0.02"
-        )
+        rate = argument("sampling_prob", sampling_prob, option="--rate")
+        raise BudgetError(f"{rate}: it must be above 0 and at most 1, such as 0.02")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
-from ...common.arguments import require_kind
+from ...common.arguments import argument, require_kind
 from ...common.errors import BudgetError
 from ..file.distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
 from ..mechanism.subsampled_gaussian import MOST_STEPS
@@ -58,19 +58,22 @@ class Settings:
             kinds = (int, float) if kind is float else kind
             require_kind(field.name, value, kinds, wanted, refusal=BudgetError)
         require_sampling_prob(self.sampling_prob)
-        for name, value, most in (
-            ("--per-class", self.per_class, 10_000),
-            ("--steps", self.steps, MOST_STEPS),
-            ("--clip", self.clip_norm, LARGEST_CLIP),
-            ("--lr", self.learning_rate, 10),
-            ("--ridge", self.ridge, LARGEST_RIDGE),
-            ("the bias variance", self.bias_variance, LARGEST_BIAS),
-            ("--start", self.start, 2),
+        for name, most, option in (
+            ("per_class", 10_000, ""),
+            ("steps", MOST_STEPS, ""),
+            ("clip_norm", LARGEST_CLIP, "--clip"),
+            ("learning_rate", 10, "--lr"),
+            ("ridge", LARGEST_RIDGE, ""),
+            ("bias_variance", LARGEST_BIAS, ""),
+            ("start", 2, ""),
         ):
+            value = getattr(self, name)
             if not 0 < value <= most:
-                raise BudgetError(f"{name} {value}: it must be above 0 and at most {most:g}")
+                named = argument(name, value, option=option)
+                raise BudgetError(f"{named}: it must be above 0 and at most {most:g}")
         if not 0 <= self.smoothing <= 16:
-            raise BudgetError(f"--smoothing {self.smoothing:g}: it must be from 0 to 16 pixels")
+            named = argument("smoothing", self.smoothing)
+            raise BudgetError(f"{named}: it must be from 0 to 16 pixels")
         if not (0 <= self.centre <= 255 and 0 <= self.averaging < 1 and self.seed >= 0):
             raise BudgetError("centre, averaging or seed is out of range")
 

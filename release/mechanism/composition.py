@@ -112,7 +112,7 @@ def require_below_ceiling(ledger: Ledger) -> None:
             raise BudgetError(
                 f"the budget of epsilon {ceiling.epsilon:g} at delta {ceiling.delta:g}{of_part} "
                 f"does not allow this release: {rounded_up(before.epsilon)} is spent already, and "
-                f"with it the total would be {rounded_up(total.epsilon)}; choose a smaller --eps"
+                f"with it the total would be {rounded_up(total.epsilon)}; choose a smaller epsilon"
             )
 
 

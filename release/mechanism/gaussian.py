@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import argument
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, sensitivity
 from ...common.outline import Outlined
@@ -57,7 +58,8 @@ class NoiseScale:
             return np.full(rows, self.sigma)
         wide = np.hypot(self.sigma / self.factors, SMOOTHING) * (1 + 2.0**-40)
         if wide.max() > LARGEST_SIGMA:
-            raise BudgetError("noise does not fit 64 bits: embed again with a larger --capacity")
+            larger = f"a larger {argument('capacity')}"
+            raise BudgetError(f"noise does not fit 64 bits: embed again with {larger}")
         return np.ceil(wide).astype(np.int64)
 
     def of_rows(self, rows: NDArray[np.int64]) -> NoiseScale:
@@ -114,8 +116,8 @@ def calibrate(
     spent = epsilon_for(multiplier, delta)
     if spent < epsilon * (1 - _TIGHT):
         raise BudgetError(
-            f"--eps {epsilon:g} is more than the least noise there is spends, {spent:.4g}: choose "
-            "that, or less"
+            f"{argument('epsilon', epsilon, option='--eps')} is more than the least noise there "
+            f"is spends, {spent:.4g}: choose that, or less"
         )
     still = no_noise(
         feature_map,
@@ -129,7 +131,7 @@ def calibrate(
     if sigma > LARGEST_SIGMA:
         raise BudgetError(
             f"epsilon {epsilon:g} with delta {delta:g} needs more noise than 64 bits hold: "
-            "embed again with a larger --capacity, which makes the grid coarser"
+            f"embed again with a larger {argument('capacity')}, which makes the grid coarser"
         )
     return replace(still, noise_multiplier=multiplier, sigma=sigma)
 
@@ -159,10 +161,12 @@ def no_noise(
         BudgetError: the weight makes no sense.
     """
     if not 0 <= count_weight <= 1:
-        raise BudgetError(f"--count-weight {count_weight:g}: it must lie between 0 and 1")
+        named = argument("count_weight", count_weight)
+        raise BudgetError(f"{named}: it must lie between 0 and 1")
     weight = math.floor(count_weight * units_per_one)
     if count_weight and not weight:
-        raise BudgetError(f"--count-weight {count_weight:g}: too small for the embedding's grid")
+        named = argument("count_weight", count_weight)
+        raise BudgetError(f"{named}: too small for the embedding's grid")
     bound = rows_per_unit * sensitivity(feature_map, adjacency, count_weight=count_weight)
     # Floats carry 53 bits; one part in 2^40 is far above their error.
     integer_bound = math.ceil(bound * units_per_one * (1 + 2.0**-40))
@@ -228,5 +232,6 @@ def noisy_counts(counts: NDArray[np.int64], scale: NoiseScale) -> NDArray[np.int
 def _require_room(largest: int, sigma: int) -> None:
     if largest + FURTHEST * sigma + 1 >= 2**63:
         raise BudgetError(
-            "sums and noise do not fit 64 bits together: embed again with a larger --capacity"
+            "sums and noise do not fit 64 bits together: embed again with a larger "
+            f"{argument('capacity')}"
         )

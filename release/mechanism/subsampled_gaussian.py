@@ -28,6 +28,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import argument
 from ...common.errors import BudgetError
 from .accountant import require_budget
 
@@ -71,7 +72,7 @@ class SampledGaussian:
         if not SMALLEST_MULTIPLIER <= self.noise_multiplier <= LARGEST_MULTIPLIER:
             raise BudgetError(
                 f"noise of {self.noise_multiplier:g} times the clip norm: {SMALLEST_MULTIPLIER:g} "
-                f"to {LARGEST_MULTIPLIER:g} are accounted for; change --rate, --steps or --eps"
+                f"to {LARGEST_MULTIPLIER:g} are accounted for; change rate, steps or epsilon"
             )
 
     def to_json(self) -> dict[str, float]:
@@ -169,7 +170,8 @@ def sampled_multiplier(
     require_budget(epsilon, delta)
     if delta < (least := 2 * _LOST_PER_STEP * steps):
         raise BudgetError(
-            f"--delta {delta:g}: over {steps:,} steps less than {least:.2g} is lost in rounding"
+            f"{argument('delta', delta)}: over {steps:,} steps less than {least:.2g} is lost in "
+            "rounding"
         )
 
     def enough(multiplier: float, grid: float) -> bool:

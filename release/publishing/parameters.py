@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from ...common.adjacency import Adjacency
-from ...common.arguments import require_kind
+from ...common.arguments import argument, require_kind
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, share_of_exchange
 from ...common.ledger import Entry, default_delta
@@ -68,7 +68,8 @@ class PrivacyParameters:
             require_kind(name, choice, kind, wanted, refusal=BudgetError)
         if self.not_private:
             if self.epsilon != math.inf:
-                raise BudgetError("--not-private means something with --eps inf only")
+                infinite = argument("epsilon", math.inf, option="--eps")
+                raise BudgetError(f"{argument('not_private')} means something with {infinite} only")
             require_budget(1.0, delta)
         elif self.epsilon == math.inf:
             raise BudgetError(
@@ -78,7 +79,8 @@ class PrivacyParameters:
         else:
             require_budget(self.epsilon, delta)
         if not self.count_weight > 0:
-            raise BudgetError(f"--count-weight {self.count_weight:g}: it must be above 0")
+            weight = argument("count_weight", self.count_weight)
+            raise BudgetError(f"{weight}: it must be above 0")
 
     def delta_for(self, records: int) -> float:
         """The delta of a release from so many records: as given, or `ledger.default_delta`."""
@@ -112,7 +114,7 @@ def noise_for(embedding: Embedding, parameters: PrivacyParameters) -> NoiseScale
         if entry.adjacency is not parameters.adjacency:
             raise BudgetError(
                 f"the schema's bounds were found under {entry.adjacency.value}: release with "
-                f"--adjacency {entry.adjacency.value}, or find them anew"
+                f"{argument('adjacency', entry.adjacency)}, or find them anew"
             )
     return noise_on(
         embedding.feature_map,
@@ -150,7 +152,7 @@ def noise_on(
     if unit is not None and parameters.adjacency is not Adjacency.ADD_REMOVE:
         raise BudgetError(
             f"all rows of one {unit.column} are protected together, and so is how many there are: "
-            "add --adjacency add-remove"
+            f"say {argument('adjacency', Adjacency.ADD_REMOVE)}"
         )
     if parameters.not_private:
         return no_noise(
@@ -167,13 +169,13 @@ def noise_on(
         bound = f"1/n = {1 / records:.3g}" if known else "one over the number of records"
         less = f"at most {0.1 / records:.0e}" if known else "a much smaller one"
         raise BudgetError(
-            f"--delta {delta:g} is not below {bound}: such a delta allows publishing "
+            f"{argument('delta', delta)} is not below {bound}: such a delta allows publishing "
             f"somebody's record as it is; choose {less}"
         )
     if parameters.adjacency is Adjacency.ADD_REMOVE and grid.capacity == records:
         raise BudgetError(
             "the embedding's grid was chosen by the number of records, which add-remove protects: "
-            "embed again with a --capacity that does not depend on it"
+            f"embed again with a {argument('capacity')} that does not depend on it"
         )
     return calibrate(
         feature_map,

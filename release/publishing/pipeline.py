@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
-from ...common.arguments import path_from, require_kind
+from ...common.arguments import argument, path_from, require_kind
 from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
 from ...common.features.base import FeatureMap
@@ -153,7 +153,7 @@ def enter_release(
             raise BudgetError(
                 f"{what} was released before: with this release the total would be epsilon "
                 f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
-                "add --compose if that is acceptable"
+                f"add {argument('compose')} if that is acceptable"
             )
         embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))
         note(embedding, path)
@@ -180,8 +180,9 @@ def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
             require_consistent(promise, feature_map, embedding.schema)
     except FormatError as error:
         raise BudgetError(
-            f"--eps {parameters.epsilon:g} with --delta {entry.delta:g}: no reader could "
-            f"confirm such a release, {error}: choose others"
+            f"{argument('epsilon', parameters.epsilon, option='--eps')} with "
+            f"{argument('delta', entry.delta)}: no reader could confirm such a release, {error}: "
+            "choose others"
         ) from error
     return planned
 

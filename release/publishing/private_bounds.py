@@ -10,6 +10,7 @@ from typing import Final
 from scipy.special import ndtri
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import argument
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map, bounds_from
 from ...common.features.cells import MOST_CELLS
@@ -144,5 +145,6 @@ def _require_adjacency(ledger: Ledger, adjacency: Adjacency) -> None:
         if entry.adjacency is not adjacency:
             raise BudgetError(
                 f"something was spent on bounds under {entry.adjacency.value} before: find "
-                f"these with --adjacency {entry.adjacency.value} too, no release can count both"
+                f"these with {argument('adjacency', entry.adjacency)} too, no release can count "
+                "both"
             )

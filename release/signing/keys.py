@@ -93,9 +93,7 @@ def load_key(path: Path | str, ask: Callable[[], str | None] = lambda: None) -> 
         pass
     passphrase = ask()
     if passphrase is None:
-        raise SigningKeyError(
-            f"{path} has a passphrase: run on a terminal, or name another key with --key"
-        )
+        raise SigningKeyError(f"{path} has a passphrase: run on a terminal, or name another key")
     return _decode(path, content, passphrase.encode())
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
+from ...common.arguments import argument
 from ...common.errors import SignatureError, UntrustedSigner
 from .sshsig import PublicKey, Signature
 from .trust import find
 
-UNSIGNED: Final = (
-    "unsigned, so nobody knows where it comes from: ask for a signed release, or add "
-    "--allow-unsigned to inspect or use it all the same"
-)
+
+def unsigned() -> SignatureError:
+    """What to say of a release that nobody has signed."""
+    return SignatureError(
+        "unsigned, so nobody knows where it comes from: ask for a signed release, or add "
+        f"{argument('allow_unsigned', True)} to inspect or use it all the same"
+    )
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptan
     if signature is None:
         if acceptance.allow_unsigned and acceptance.signer is None:
             return SignedBy(None, None)
-        raise SignatureError(UNSIGNED)
+        raise unsigned()
     signed_by = identify(signature, signed, acceptance.signer)
     require_wanted(signed_by, signature.key, acceptance)
     return signed_by

@@ -19,6 +19,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from ...arguments import argument
 from ...errors import SchemaError
 from .layers import Activation, Affine, Convolution, Flatten, Layer, LayerNorm, Linear, Shape
 
@@ -51,12 +52,12 @@ def layers_of(arch: str, widths: Sequence[int], shape: Shape, activation: str) -
         SchemaError: there is none of that name, or it has another number of widths.
     """
     if arch not in ARCHITECTURES:
-        raise SchemaError(f"--arch {arch}: known are {', '.join(ARCHITECTURES)}")
+        raise SchemaError(f"{argument('arch', arch)}: known are {', '.join(ARCHITECTURES)}")
     if len(widths) != len(ARCHITECTURES[arch]):
         example = "_".join(map(str, ARCHITECTURES[arch]))
         raise SchemaError(
-            f"--arch {arch} has {len(ARCHITECTURES[arch])} hidden layer(s): give a width for each, "
-            f"as in --width {example}"
+            f"{argument('arch', arch)} has {len(ARCHITECTURES[arch])} hidden layer(s): give a "
+            f"width for each, as in {argument('width', example)}"
         )
     bend = Activation(activation)
     if arch == "fc_1l":
@@ -107,8 +108,8 @@ def read_widths(text: str, arch: str) -> tuple[int, ...]:
     if not text:
         return ARCHITECTURES.get(arch, ())
     if not re.fullmatch(r"[0-9]{1,6}(_[0-9]{1,6})*", text):
-        raise SchemaError(f"--width {text}: write 400, or 3000_200 for two layers")
+        raise SchemaError(f"{argument('width', text)}: write 400, or 3000_200 for two layers")
     widths = tuple(map(int, text.split("_")))
     if not all(0 < width <= _LARGEST_WIDTH for width in widths):
-        raise SchemaError(f"--width {text}: a width is from 1 to {_LARGEST_WIDTH}")
+        raise SchemaError(f"{argument('width', text)}: a width is from 1 to {_LARGEST_WIDTH}")
     return widths

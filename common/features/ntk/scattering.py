@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import argument
 from ...errors import SchemaError
 
 FILTER_GRID: Final = 2.0**-14
@@ -186,7 +187,7 @@ def make_front(kind: str, side: int, planes: int = 1) -> Front:
         return Pixels(planes * side**2)
     if kind == "scattering":
         return Scattering.standard(side, planes)
-    raise SchemaError(f"--front {kind}: known are {', '.join(FRONTS)}")
+    raise SchemaError(f"{argument('front', kind)}: known are {', '.join(FRONTS)}")
 
 
 def front_from_spec(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ...arguments import argument
 from ...errors import DataError
 from ...schema.csv_format import CsvFormat
 from ..base import reading
@@ -197,7 +198,7 @@ def _reading(path: AnyPath, form: CsvFormat) -> Iterator[None]:
 def _not_in_the_encoding(path: AnyPath, form: CsvFormat) -> DataError:
     return DataError(
         f"{path}: {_first_undecodable(path, form)}not in {form.encoding}: say in which encoding it "
-        "is, such as latin-1, with --encoding or in the schema"
+        f"is, such as latin-1, with {argument('encoding')} or in the schema"
     )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ....common.arguments import argument
 from ....common.errors import GeneratorError, SchemaError
 from ....common.schema.rules.condition import Condition
 from ....common.schema.rules.language import parse_condition
@@ -84,7 +85,7 @@ def draw_where(
             try:
                 values, repaired = make_under(condition, wanted, _seed(seed, attempt), weights)
             except GeneratorError as error:
-                raise GeneratorError(f"--where: condition {where!r}: {error}") from error
+                raise GeneratorError(f"{_condition(where)}: {error}") from error
         else:
             wanted = max(_LEAST, round(_MARGIN * (count - found) / share))
             wanted = min(wanted, _AT_ONCE, most - drawn)
@@ -96,8 +97,8 @@ def draw_where(
         rare = rare or (attempt == 1 and make_under is not None and found < RARE * drawn)
     if found < count:
         raise GeneratorError(
-            f"--where: condition {where!r}: {found:,} of {drawn:,} rows fulfil it, and {count:,} "
-            "are wanted: ask for fewer, or for what is less rare"
+            f"{_condition(where)}: {found:,} of {drawn:,} rows fulfil it, and {count:,} are "
+            "wanted: ask for fewer, or for what is less rare"
         )
     names = parts[0][0]
     joined = {name: np.concatenate([values[name] for values, _ in parts]) for name in names}
@@ -114,13 +115,18 @@ def require_condition(where: str, schema: TableSchema) -> None:
         _understood(where, schema)
 
 
+def _condition(where: str) -> str:
+    """A condition, as an error names it."""
+    return f"{argument('where')}: condition {where!r}"
+
+
 def _understood(where: str, schema: TableSchema) -> Condition:
     try:
         condition = parse_condition(where, schema.by_name)
     except SchemaError as error:
-        raise GeneratorError(f"--where: {error}") from error
+        raise GeneratorError(f"{argument('where')}: {error}") from error
     if not _classes(condition, schema).any():
-        raise GeneratorError(f"--where: condition {where!r}: no row of any class can fulfil it")
+        raise GeneratorError(f"{_condition(where)}: no row of any class can fulfil it")
     return condition
 
 

@@ -106,7 +106,7 @@ def test_nothing_that_is_no_number_is_learnt(where: str, steps: int, step: int) 
         return Loss(value, value)
 
     before = [p.detach().clone() for p in network.parameters()]
-    with pytest.raises(GeneratorError, match=f"diverged at step {bad}: lower --lr"):
+    with pytest.raises(GeneratorError, match=f"diverged at step {bad}: lower learning_rate"):
         descend(network, loss_at, lambda: 0.0, TrainingSettings(steps=steps, learning_rate=0.1))
     assert taken[-1] - bad < 20
     assert all(bool(p.isfinite().all()) for p in network.parameters())

@@ -148,7 +148,7 @@ def test_a_record_more_changes_marginals_by_no_more_than_their_weight(
     ],
 )
 def test_pairs_of_other_columns_are_refused(said: str, message: str) -> None:
-    with pytest.raises(SchemaError, match=f"--pairs {said}: .*{message}"):
+    with pytest.raises(SchemaError, match=f"pairs='{said}': .*{message}"):
         FeatureOptions(pairs=[said]).draw(PEOPLE)
 
 
@@ -159,7 +159,7 @@ def test_pairs_without_marginals_or_twice_are_refused() -> None:
         FeatureOptions(pairs=["age,pay", "pay,age"]),
         FeatureOptions(pairs=["age,pay,town", "town,pay,age"]),
     ):
-        with pytest.raises(SchemaError, match=r"--pairs|there twice"):
+        with pytest.raises(SchemaError, match=r"pairs='|there twice"):
             options.draw(PEOPLE)
 
 

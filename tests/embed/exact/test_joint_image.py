@@ -121,7 +121,7 @@ def test_pixels_go_with_images_and_a_network() -> None:
         (FeatureOptions("rff", pixels=0.5), SCHEMA),
         (FeatureOptions("hermite", pixels=0.5), SCHEMA),
     ):
-        with pytest.raises(SchemaError, match=r"--pixels 0\.5: it goes with"):
+        with pytest.raises(SchemaError, match=r"pixels=0\.5: it goes with"):
             options.draw(schema)
     for options in (FeatureOptions(pixels=0.0), FeatureOptions(front="pixels")):
         assert isinstance(options.draw(SCHEMA), TangentFeatures)

@@ -226,7 +226,7 @@ def test_all_parts_together_are_no_longer_than_one(tmp_path: Path) -> None:
 
 
 def test_too_coarse_a_grid_is_refused() -> None:
-    with pytest.raises(SchemaError, match="smaller --capacity"):
+    with pytest.raises(SchemaError, match=r"smaller capacity, or moments=0$"):
         ExactMoments(moments(), Grid.for_capacity(255, 1 << 37), CPU, 1e-6)
 
 

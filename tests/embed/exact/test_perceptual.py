@@ -370,9 +370,9 @@ def test_a_module_is_named_and_said_to_be_public(
         embed(folder, module.feature_map)
     with pytest.raises(SchemaError, match="name the module's file"):
         embed(folder, FeatureOptions("perceptual"))
-    with pytest.raises(SchemaError, match="add --module-is-public"):
+    with pytest.raises(SchemaError, match="add module_is_public=True"):
         embed(folder, FeatureOptions("perceptual", module=file))
-    with pytest.raises(SchemaError, match="it goes with --features perceptual, not ntk"):
+    with pytest.raises(SchemaError, match="it goes with kind='perceptual', not ntk"):
         embed(folder, FeatureOptions(module=file))
 
 
@@ -468,7 +468,7 @@ def test_options_that_do_not_fit_get_one_line(
     for options, message in (
         (["--features", "perceptual"], "name the module's file with --module FILE"),
         (["--features", "perceptual", "--module", file], "add --module-is-public if"),
-        (["--module", file], "it goes with --features perceptual, not ntk"),
+        (["--module", file], "it goes with kind='perceptual', not ntk"),
         (["--features", "rff", "--module-is-public"], "goes with --features perceptual, not rff"),
         ([*EMBED, file, "--width", "5"], "--width 5: it goes with --features ntk, not perceptual"),
         (["--squares", "0.5"], "--squares 0.5: it goes with --features perceptual, not ntk"),

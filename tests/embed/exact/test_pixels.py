@@ -126,7 +126,7 @@ def test_other_documents_are_refused(change: dict[str, object]) -> None:
 
 def test_they_go_with_images_and_no_network() -> None:
     assert PixelFeatures(64, 255) == PIXELS
-    with pytest.raises(SchemaError, match="--features pixels: they are for images, not for tables"):
+    with pytest.raises(SchemaError, match="kind='pixels': they are for images, not for tables"):
         FeatureOptions("pixels").draw(PEOPLE)
     for options in ({"width": 5}, {"pixels": 0.5}, {"frequencies": 3}, {"marginals": 0.5}):
         with pytest.raises(SchemaError, match=f"--{next(iter(options))} .*: it goes with"):

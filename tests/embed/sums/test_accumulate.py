@@ -195,7 +195,7 @@ def test_no_more_are_summed_at_a_time_than_double_precision_holds(
 def test_more_records_than_the_grid_holds_are_refused(feature_map: TangentFeatures) -> None:
     sums = ClassSums(feature_map, CLASSES, Grid.for_capacity(255, 100))
     sums.add(*draw_records(100))
-    with pytest.raises(SchemaError, match="--capacity"):
+    with pytest.raises(SchemaError, match="a larger capacity"):
         sums.add(*draw_records(1 + 2))
 
 

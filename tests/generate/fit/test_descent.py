@@ -67,7 +67,8 @@ def test_it_takes_all_steps_otherwise(device: torch.device) -> None:
 @every_device
 @pytest.mark.parametrize("as_near_as_noise", [False, True])
 def test_it_says_at_which_step_it_diverged(as_near_as_noise: bool, device: torch.device) -> None:
-    with pytest.raises(GeneratorError, match=r"^the training diverged at step 33: lower --lr$"):
+    said = r"^the training diverged at step 33: lower learning_rate$"
+    with pytest.raises(GeneratorError, match=said):
         down_a_square(-1.0, LONG, as_near_as_noise=as_near_as_noise, bad=33, device=device)
 
 

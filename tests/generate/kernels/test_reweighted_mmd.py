@@ -92,5 +92,5 @@ def test_weights_leave_the_noise_floor_as_it_is() -> None:
 
 def test_other_features_are_refused_in_one_line() -> None:
     release, _ = released(FeatureOptions(width=5, front="pixels"))
-    with pytest.raises(GeneratorError, match=r"--objective pearl: .* embed with --features rff"):
+    with pytest.raises(GeneratorError, match=r"objective='pearl': .* embed with kind='rff'"):
         ReweightedDistance(release, CPU)

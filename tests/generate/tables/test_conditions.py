@@ -262,5 +262,5 @@ def test_what_constraints_leave_next_to_nothing_of_is_refused() -> None:
     with pytest.raises(GeneratorError, match=r"rows fulfil it, and 2,000 are wanted"):
         draw_where(nothing, WHERE, TREES, np.ones(1), 2000, 0, broken)
     assert len(under) == 1
-    with pytest.raises(GeneratorError, match=r"--where: condition 'height >= 30': constraints: no"):
+    with pytest.raises(GeneratorError, match=r"where: condition 'height >= 30': constraints: no"):
         draw_where(nothing, WHERE, TREES, np.ones(1), 2000, 0, contradicted)

@@ -59,5 +59,5 @@ def test_the_coin_is_the_operating_systems_and_not_above_the_rate(
 
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.1, math.nan, 1e-12])
 def test_what_is_no_rate_is_refused(rate: float) -> None:
-    with pytest.raises(BudgetError, match="--rate"):
+    with pytest.raises(BudgetError, match="sampling_prob="):
         poisson_sample(4, rate)

@@ -69,7 +69,7 @@ def test_what_transforms_lose_is_never_a_gain() -> None:
 
 
 def test_a_delta_that_rounding_would_hide_is_refused() -> None:
-    with pytest.raises(BudgetError, match=r"--delta 1e-12: over 600 steps less than 1\.1e-12 is"):
+    with pytest.raises(BudgetError, match=r"delta=1e-12: over 600 steps less than 1\.1e-12 is"):
         sampled_multiplier(1.0, 1e-12, 0.1, 600)
     assert sampled_epsilon([SampledGaussian(0.1, 4000.0, 600)], 1e-13) == math.inf
 

@@ -109,7 +109,7 @@ def test_a_second_release_needs_consent_and_states_the_total(
     embedding_file: Path, tmp_path: Path
 ) -> None:
     release(embedding_file, tmp_path / "first.h5", ONE)
-    with pytest.raises(BudgetError, match="--compose"):
+    with pytest.raises(BudgetError, match="add compose if"):
         release(embedding_file, tmp_path / "second.h5", ONE)
     assert len(load_embedding(embedding_file).ledger.entries) == 1
     release(embedding_file, tmp_path / "second.h5", ONE, compose=yes)

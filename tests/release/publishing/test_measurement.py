@@ -339,7 +339,7 @@ def test_whoever_names_pairs_or_none_gets_these() -> None:
     without = replace(OPTIONS, moments=0).draw(PEOPLE)  # nothing to choose by
     assert isinstance(without, JointFeatures)
     assert not without.marginals.groups
-    with pytest.raises(SchemaError, match="--pairs none: it goes with no others"):
+    with pytest.raises(SchemaError, match="pairs='none': it goes with no others"):
         replace(OPTIONS, pairs=("none", "age,pay")).draw(PEOPLE)
 
 

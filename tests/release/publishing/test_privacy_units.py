@@ -213,7 +213,7 @@ def test_a_reader_refuses_noise_that_hides_fewer_rows() -> None:
 
 def test_an_exchange_would_change_how_many_rows_there_are() -> None:
     made = embedded(visits())
-    with pytest.raises(BudgetError, match="add --adjacency add-remove"):
+    with pytest.raises(BudgetError, match=r"say adjacency=Adjacency\.ADD_REMOVE"):
         noise_for(made, PrivacyParameters(1.0, 1e-5))
     exchanged = unrecorded_release(
         dataclasses.replace(made, schema=dataclasses.replace(SCHEMA, privacy_unit=None)),
@@ -418,5 +418,5 @@ def test_bounds_are_found_for_the_same_unit(dpntk: Command, tmp_path: Path) -> N
 
 def test_a_grid_does_not_tell_how_many_rows_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpntk.embed.pipeline.DEFAULT_CAPACITY", 50)
-    with pytest.raises(SchemaError, match="declare with --capacity"):
+    with pytest.raises(SchemaError, match="declare with capacity"):
         embedded(visits())

@@ -180,7 +180,7 @@ def test_a_reader_wants_the_weight() -> None:
 
 def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> None:
     scale = NoiseScale(1.0, 1, 2**63, 0)
-    with pytest.raises(BudgetError, match="--capacity"):
+    with pytest.raises(BudgetError, match="a larger capacity"):
         weigh(OPEN, scale, 0.05, 2)
 
 
