@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..arguments import argument
 from ..console import notice
 from ..errors import DataError
 from ..part_names import names_a_part
@@ -39,7 +40,7 @@ def part_to_read(
             raise DataError(
                 f"{folder}: {name}/ looks like a part of a data set, but {other}/ beside it does "
                 f"not: give {folder / name} to read it alone, or, if {name} is a class, name all "
-                "classes with --class-names"
+                f"classes with {argument('class_names')}"
             )
     return folder
 

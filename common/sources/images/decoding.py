@@ -16,6 +16,7 @@ from PIL import ExifTags, Image
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
+from ...arguments import argument
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.image import COLOUR, GREY
@@ -105,15 +106,15 @@ class ImageDecoder:
         if form.channels_origin is not Origin.DECLARED and channels != form.channels:
             raise SchemaError(
                 f"{where} is {_IN_WORDS[channels]} but {self.first} is "
-                f"{_IN_WORDS[form.channels]}: --grey reads every image as shades of grey, --colour "
-                "every one as colours"
+                f"{_IN_WORDS[form.channels]}: declare with "
+                f"{argument('channels', option='--grey or --colour')} how to read them all"
             )
         resized = form.side_origin is Origin.DECLARED
         if not resized and image.size != (self.width, self.height):
             raise SchemaError(
                 f"{where} is {image.height}x{image.width} pixels but {self.first} is "
-                f"{self.height}x{self.width}: --image-size {form.side} resizes every image to "
-                f"{form.side}x{form.side}"
+                f"{self.height}x{self.width}: {argument('image_size', form.side)} resizes every "
+                f"image to {form.side}x{form.side}"
             )
         with _sound(where):
             pixels, transparent = _on_white(image)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ...arguments import argument
 from ...errors import SchemaError
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
@@ -46,10 +47,10 @@ class Form:
         if side is None:
             side, side_origin = height, Origin.FORMAT
             if height != width:
+                least = min(height, width)
                 raise SchemaError(
                     f"{where}: images of {height}x{width} pixels are not square: "
-                    f"--image-size {min(height, width)} resizes every image to "
-                    f"{min(height, width)}x{min(height, width)}"
+                    f"{argument('image_size', least)} resizes every image to {least}x{least}"
                 )
         channels_origin = Origin.FORMAT if options.channels is None else Origin.DECLARED
         return cls(side, options.channels or channels, side_origin, channels_origin)
@@ -91,7 +92,8 @@ def require_public_form(source: Source) -> None:
     if {schema.side_origin, schema.channels_origin} != {Origin.DECLARED}:
         raise SchemaError(
             "there is a single image, so that its size and channels are known from nothing but "
-            "itself: declare them with --image-size, and --grey or --colour"
+            f"itself: declare them with {argument('image_size')}, and "
+            f"{argument('channels', option='--grey or --colour')}"
         )
 
 

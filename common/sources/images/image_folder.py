@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import argument
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...outline import Outlined
@@ -137,7 +138,7 @@ class ImageFolderSource:
             raise DataError(
                 f"{empty[0].folder}: a class folder without a PNG or JPEG file"
                 f"{_instead(empty[:1])}: fill it or remove it, or declare all classes with "
-                "--class-names"
+                f"{argument('class_names')}"
             )
         if not any(map(len, listings)):
             raise DataError(
@@ -211,7 +212,7 @@ def _classes(
     if count not in (None, len(names)):
         raise SchemaError(
             f"{folder}: its folders name {counted(len(names), 'class', 'classes')}, but {count} "
-            "are declared: name all of them with --class-names"
+            f"are declared: name all of them with {argument('class_names')}"
         )
     return names, Origin.FROM_DATA if declared is None else Origin.DECLARED
 

@@ -192,7 +192,7 @@ def test_a_class_named_train_with_a_folder_in_it_hides_no_other_class(tmp_path: 
     write_folder(tmp_path)
     (tmp_path / "cat").rename(tmp_path / "train")
     write_folder(tmp_path / "train" / "more")
-    with pytest.raises(DataError, match=r"train/ looks like .* but dog/ beside .*--class-names$"):
+    with pytest.raises(DataError, match=r"train/ looks like .* but dog/ beside .*class_names$"):
         open_source(tmp_path)
     declared = SourceOptions(class_names=("dog", "eel", "train"))
     records, labels = read(open_source(tmp_path, declared))
@@ -263,7 +263,7 @@ def test_classes_without_a_record_can_be_declared(tmp_path: Path, kind: str) -> 
     path = KINDS[kind](tmp_path / "data")
     if kind == "folder":
         (path / "yak").mkdir()
-        with pytest.raises(DataError, match=r"yak: a class folder without .* --class-names"):
+        with pytest.raises(DataError, match=r"yak: a class folder without .* class_names"):
             open_source(path)
         (path / "yak").rmdir()
         with pytest.raises(SchemaError, match=r"name 3 classes, but 5 are declared: .*-names"):
@@ -278,7 +278,7 @@ def test_classes_without_a_record_can_be_declared(tmp_path: Path, kind: str) -> 
     assert set(labels.tolist()) == {0, 1, 2}
     with pytest.raises((SchemaError, DataError), match=r"eel is not one of|labels of 2 classes"):
         read(open_source(path, SourceOptions(class_names=("cat", "dog"))))
-    with pytest.raises(SchemaError, match=r"--class-names names 4 classes, but --classes .* 3"):
+    with pytest.raises(SchemaError, match=r"class_names names 4 classes, but classes .* 3"):
         open_source(path, SourceOptions(class_names=names, classes=3))
 
 
@@ -305,7 +305,7 @@ def test_images_are_resized_one_by_one(tmp_path: Path, kind: str) -> None:
         large = np.repeat(np.repeat(IMAGES, 3, axis=1), 3, axis=2)
     path = KINDS[kind](tmp_path / "data", large, np.zeros_like(LABELS))
     if kind != "parquet lists":
-        with pytest.raises(SchemaError, match=r"16x24 pixels are not square: --image-size 16"):
+        with pytest.raises(SchemaError, match=r"16x24 pixels are not square: image_size=16"):
             open_source(path)
     source = open_source(path, SourceOptions(image_size=8))
     expected = [np.asarray(Image.fromarray(i).resize((8, 8), 2)).ravel() for i in large]

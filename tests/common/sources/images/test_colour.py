@@ -172,7 +172,7 @@ def test_an_opaque_layer_changes_nothing(tmp_path: Path, capfd: pytest.CaptureFi
 def test_a_mixture_is_read_if_it_is_converted(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(encoded(COLOURS[0]))
     (tmp_path / "b.png").write_bytes(encoded(IMAGES[0]))
-    with pytest.raises(SchemaError, match=r"b.png is grey but .*a.png is in colour: --grey reads"):
+    with pytest.raises(SchemaError, match=r"b.png is grey but .*a.png is in colour: declare"):
         read(open_source(tmp_path))
     assert read(open_source(tmp_path, GREY))[0].shape == (2, 8, 8)
     assert read(open_source(tmp_path, COLOUR))[0].shape == (2, 8, 8, 3)

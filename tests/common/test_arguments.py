@@ -1,0 +1,90 @@
+"""Errors name what is to be changed as whoever reads them has written it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpntk.common.adjacency import Adjacency
+from dpntk.common.arguments import argument, typed_as_options
+from dpntk.common.errors import SchemaError
+from dpntk.common.schema.image import ImageSchema
+from dpntk.common.schema.origin import Origin
+from dpntk.embed import FeatureOptions
+from tests.conftest import SIDE, Command, refused
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("common", "embed", "release", "generate", "evaluate", "dpntk")
+
+
+@pytest.mark.parametrize(
+    ("value", "in_python", "in_a_command"),
+    [
+        (None, "count_weight", "--count-weight"),
+        (0.05, "count_weight=0.05", "--count-weight 0.05"),
+        (1e-5, "count_weight=1e-05", "--count-weight 1e-05"),
+        (3, "count_weight=3", "--count-weight 3"),
+        ("a b", "count_weight='a b'", "--count-weight a b"),
+        (Path("f.pt"), "count_weight='f.pt'", "--count-weight f.pt"),
+        (True, "count_weight=True", "--count-weight"),
+        (
+            Adjacency.ADD_REMOVE,
+            "count_weight=Adjacency.ADD_REMOVE",
+            "--count-weight add-remove",
+        ),
+    ],
+)
+def test_an_argument_is_spelt_as_it_was_given(
+    value: object, in_python: str, in_a_command: str
+) -> None:
+    assert argument("count_weight", value) == in_python
+    with typed_as_options():
+        assert argument("count_weight", value) == in_a_command
+        assert argument("count_weight", option="--cw") == "--cw"
+    assert argument("count_weight", option="--cw") == "count_weight"
+
+
+def test_a_command_and_a_function_refuse_the_same_in_their_own_words(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "train.npz", x=np.zeros((3, SIDE, SIDE), np.uint8), y=np.arange(3))
+    outcome = dpntk("embed", "train.npz", "--features", "hermite", "--width", "5")
+    refused(outcome, "error: --width 5: it goes with --features ntk, not hermite")
+    schema = ImageSchema(SIDE, tuple("012"), Origin.FORMAT, Origin.FROM_DATA)
+    with pytest.raises(SchemaError) as caught:
+        FeatureOptions("hermite", width=5).draw(schema)
+    assert str(caught.value) == "width=5: it goes with kind='ntk', not hermite"
+
+
+def refusals() -> Iterator[tuple[str, str]]:
+    """Where functions that are no commands raise something, and the texts in it."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            place = path.relative_to(ROOT)
+            if {"commands", "cli"} & set(place.parts):
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Raise):
+                    for text in ast.walk(node):
+                        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                            yield f"{place}:{node.lineno}", text.value
+
+
+OF_COMMANDS = re.compile(r"'dpntk [^']*'|^--[a-z-]+( FILE|(,| or| and) --[a-z-]+)?$")
+"""Commands that are quoted, and what `argument` is told of options."""
+
+
+def test_no_function_speaks_of_options_to_those_who_typed_none() -> None:
+    wrong = [
+        f"{place}: {text}"
+        for place, text in refusals()
+        if re.search(r"(?<![\w-])--[a-z]", OF_COMMANDS.sub("", text))
+        and not place.startswith("embed/run/")  # of work folders, which commands alone have
+        and "SourceOptions(" not in text  # which says how Python spells it, too
+    ]
+    assert wrong == []
