@@ -67,11 +67,11 @@ class ReleasedSynthesizer:
             raise GeneratorError(f"{path}: of a distilled set: 'dpntk generate' writes its records")
         return cls(path, made.generator)
 
-    def sample(self, n: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
+    def sample(self, count: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
         """Draw synthetic records, in random order.
 
         Args:
-            n: how many.
+            count: how many.
             seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
@@ -79,26 +79,26 @@ class ReleasedSynthesizer:
             (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
-            GeneratorError: `n` or `seed` is out of range, or pandas is not installed.
+            GeneratorError: `count` or `seed` is out of range, or pandas is not installed.
         """
-        return self.generator.sample(n, seed)
+        return self.generator.sample(count, seed)
 
-    def generate(self, folder: Location, n: int, seed: int | None = None) -> Synthetic:
+    def generate(self, folder: Location, count: int, seed: int | None = None) -> Synthetic:
         """Draw synthetic records and write them as `dpntk generate` does.
 
         Args:
             folder: where to write; an earlier such folder is replaced.
-            n: how many.
+            count: how many.
             seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
             The folder, with its `records`.
 
         Raises:
-            GeneratorError: `n` or `seed` is out of range.
+            GeneratorError: `count` or `seed` is out of range.
             OutputError: the folder cannot be written.
         """
-        return sample_to(folder, self.generator, count=n, seed=seed)
+        return sample_to(folder, self.generator, count=count, seed=seed)
 
     def __getstate__(self) -> Never:
         raise GeneratorError(NO_PICKLE)

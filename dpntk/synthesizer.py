@@ -153,11 +153,11 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         self._remember(made.schema)
         return self
 
-    def sample(self, n: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
+    def sample(self, count: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
         """Draw synthetic records, in random order.
 
         Args:
-            n: how many.
+            count: how many.
             seed: the same one gives the same records again; if None, each call gives new ones.
 
         Returns:
@@ -165,9 +165,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
-            GeneratorError: it was not fitted, or `n` or `seed` is out of range.
+            GeneratorError: it was not fitted, or `count` or `seed` is out of range.
         """
-        return self._fitted().sample(n, seed)
+        return self._fitted().sample(count, seed)
 
     @property
     def release_path(self) -> Path:

@@ -142,7 +142,7 @@ def test_from_a_release_alone_records_are_made_and_none_are_read(
     assert list(tmp_path.glob("**/embedding.h5")) == [fitted.release_path.parent / "embedding.h5"]
     # No module that reads records is even loaded.
     program = (
-        "import sys; from dpntk.released import ReleasedSynthesizer\n"
+        "import sys; from dpntk import ReleasedSynthesizer\n"
         "from dpntk.generate import TableSettings\n"
         "brief = TableSettings(steps=2, batch=4)\n"
         f"made = ReleasedSynthesizer.train({str(elsewhere)!r}, settings=brief)\n"
