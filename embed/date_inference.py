@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..common.outline import Outlined
 from ..common.schema.column import Column
-from ..common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, Unit
+from ..common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit
 from ..common.schema.dtypes import DATE_DTYPES
 from ..common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
@@ -86,7 +86,7 @@ class SeenDates(Outlined):
         if found.lower >= found.upper:
             return None
         is_date = dtype == "date32" or (dtype not in DATE_DTYPES and text in _DATES)
-        unit = Unit.DAY if is_date else found.units[0]
+        unit = TimeUnit.DAY if is_date else found.units[0]
         return Column(
             name,
             ColumnKind.DATE if is_date else ColumnKind.DATETIME,
@@ -94,7 +94,7 @@ class SeenDates(Outlined):
             found.lower // unit.seconds,
             found.upper // unit.seconds,
             missing=Missing.INDICATOR if missing else Missing.REFUSED,
-            unit=None if unit is (Unit.DAY if is_date else Unit.SECOND) else unit,
+            unit=None if unit is (TimeUnit.DAY if is_date else TimeUnit.SECOND) else unit,
             format="" if text in (ISO_DATE, ISO_TIME) else text,
         )
 

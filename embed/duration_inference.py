@@ -9,7 +9,7 @@ import numpy as np
 
 from ..common.outline import Outlined
 from ..common.schema.column import Column
-from ..common.schema.dates import Unit
+from ..common.schema.dates import TimeUnit
 from ..common.schema.durations import LONGEST, DurationFormat
 from ..common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
@@ -88,6 +88,6 @@ class SeenDurations(Outlined):
             found.lower // unit.seconds,
             found.upper // unit.seconds,
             missing=Missing.INDICATOR if missing else Missing.REFUSED,
-            unit=None if unit is Unit.SECOND else unit,
+            unit=None if unit is TimeUnit.SECOND else unit,
             format=self.formats[0],
         )

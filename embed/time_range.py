@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.outline import Outlined
-from ..common.schema.dates import Unit
+from ..common.schema.dates import TimeUnit
 
 
 @dataclass(repr=False)
@@ -23,7 +23,7 @@ class TimeRange(Outlined):
 
     lower: int = 2**62
     upper: int = -(2**62)
-    units: list[Unit] = field(default_factory=lambda: list(Unit))
+    units: list[TimeUnit] = field(default_factory=lambda: list(TimeUnit))
 
     def look_at(self, seconds: NDArray[np.int64]) -> None:
         """Take note of some more."""

@@ -1,4 +1,4 @@
-"""The unit of exact sums: features, counts and noise are whole numbers of it, in 64 bits."""
+"""The grid unit: exact sums of features, counts and noise are whole numbers of it, in 64 bits."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import SchemaError
 from ..outline import Terse
 from .classes import MOST_CLASSES
-from .dates import ISO_DATE, ISO_TIME, DateFormat, Unit, iso_text, seconds_of
+from .dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit, iso_text, seconds_of
 from .dtypes import (
     DATE_DTYPES,
     DTYPES,
@@ -72,7 +72,7 @@ class Column(Terse):
     kind_origin: Origin = Origin.DECLARED
     step: float | None = None
     decimals: int | None = None
-    unit: Unit | None = None
+    unit: TimeUnit | None = None
     format: str = ""
 
     @classmethod
@@ -387,8 +387,8 @@ class Column(Terse):
     def seconds(self) -> int:
         """Of dates, times and durations: how many are in a step."""
         if self.kind is ColumnKind.DATE:
-            return Unit.DAY.seconds
-        return (self.unit or Unit.SECOND).seconds
+            return TimeUnit.DAY.seconds
+        return (self.unit or TimeUnit.SECOND).seconds
 
     @property
     def date_format(self) -> DateFormat:
@@ -482,7 +482,7 @@ _ENUMS: Final[dict[str, type[Enum]]] = {
     "missing": Missing,
     "origin": Origin,
     "kind_origin": Origin,
-    "unit": Unit,
+    "unit": TimeUnit,
 }
 _FIRST: Final = seconds_of("0001-01-01")
 _LAST: Final = seconds_of("9999-12-31T23:59:59")
@@ -497,9 +497,9 @@ def _read_bounds(values: dict[str, Any], where: str) -> None:
         if long
         else "a date as in 2000-01-31, or a time as in 2000-01-31T12:00:00, without a time zone"
     )
-    unit = values.get("unit", Unit.SECOND)
+    unit = values.get("unit", TimeUnit.SECOND)
     if values["kind"] is ColumnKind.DATE:
-        unit = Unit.DAY
+        unit = TimeUnit.DAY
     for entry in ("lower", "upper"):
         if entry not in values:
             continue

@@ -37,7 +37,7 @@ _NEEDS: Final = {"S": "M", "f": "S", "M": "H"}
 DAY: Final = 86_400
 
 
-class Unit(Enum):
+class TimeUnit(Enum):
     """Steps in which times are told apart."""
 
     DAY = "day"
@@ -48,7 +48,9 @@ class Unit(Enum):
     @property
     def seconds(self) -> int:
         """In a step."""
-        return {Unit.DAY: DAY, Unit.HOUR: 3600, Unit.MINUTE: 60, Unit.SECOND: 1}[self]
+        return {TimeUnit.DAY: DAY, TimeUnit.HOUR: 3600, TimeUnit.MINUTE: 60, TimeUnit.SECOND: 1}[
+            self
+        ]
 
 
 def directives(text: str) -> tuple[tuple[str, str], ...]:

@@ -92,7 +92,7 @@ class Draft(Outlined):
             self.names_confirmed or names,
         )
 
-    def with_unit(self, unit: PrivacyUnit) -> Draft:
+    def with_privacy_unit(self, unit: PrivacyUnit) -> Draft:
         """The draft with rows that are protected together; nothing is said of their column.
 
         Raises:
@@ -100,7 +100,7 @@ class Draft(Outlined):
         """
         return replace(
             self,
-            stated=self.stated.with_unit(unit),
+            stated=self.stated.with_privacy_unit(unit),
             unconfirmed=tuple(name for name in self.unconfirmed if name != unit.column),
             private=tuple(name for name in self.private if name != unit.column),
         )

@@ -110,10 +110,10 @@ class ImageSchema:
     def summary(self) -> str:
         """What the records are, in words."""
         grey = "grey " if self.channels == GREY else ""
-        return f"{grey}{self.unit} in {some_classes(self.classes)}"
+        return f"{grey}{self.noun} in {some_classes(self.classes)}"
 
     @property
-    def unit(self) -> str:
+    def noun(self) -> str:
         """What one speaks of in the plural."""
         colour = "" if self.channels == GREY else "colour "
         return f"{colour}images of {self.side}x{self.side} pixels"

@@ -256,7 +256,7 @@ class TableSchema(Terse):
             found.append("which columns are left out")
         return tuple(found)
 
-    def with_unit(self, unit: PrivacyUnit) -> TableSchema:
+    def with_privacy_unit(self, unit: PrivacyUnit) -> TableSchema:
         """The schema with rows that are protected together; their column is in no record.
 
         Raises:
@@ -302,10 +302,10 @@ class TableSchema(Terse):
     def summary(self) -> str:
         """What the records are, in words."""
         classes = "" if self.label is None else f", {self.label} in {some_classes(self.classes)}"
-        return f"{self.unit}{classes}"
+        return f"{self.noun}{classes}"
 
     @property
-    def unit(self) -> str:
+    def noun(self) -> str:
         """What one speaks of in the plural."""
         return f"rows of {counted(len(self.columns), 'column')}"
 

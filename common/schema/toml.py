@@ -42,7 +42,7 @@ def read_schema(
     """
     path = path_from("path", path, refusal=SchemaError)
     draft = read_draft(path)
-    draft = draft if unit is None else draft.with_unit(unit)
+    draft = draft if privacy_unit is None else draft.with_privacy_unit(privacy_unit)
     return draft.settled(str(path), accept_from_data=accept_from_data)
 
 

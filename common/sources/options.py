@@ -100,5 +100,5 @@ class SourceOptions:
             )
         unit = self.privacy_unit
         if not isinstance(self.schema, TableSchema):
-            return read_schema(Path(self.schema), unit=unit)
-        return self.schema if unit is None else self.schema.with_unit(unit)
+            return read_schema(Path(self.schema), privacy_unit=unit)
+        return self.schema if unit is None else self.schema.with_privacy_unit(unit)

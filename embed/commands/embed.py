@@ -197,7 +197,7 @@ def _magnitudes_of(source: SourceOptions, *, accept_from_data: bool) -> TableSch
     if not isinstance(path, Path):
         raise SchemaError("--private-bounds means nothing without --schema")
     draft = read_draft(path)
-    draft = draft if unit is None else draft.with_unit(unit)
+    draft = draft if unit is None else draft.with_privacy_unit(unit)
     return draft.approx_bounds_schema(str(path), accept_from_data=accept_from_data)
 
 
@@ -212,7 +212,7 @@ def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | Non
     schema = embedding.schema
     say_what_was_looked_up(schema)
     console.print(
-        f"embedded {embedding.records:,} {schema.unit} in "
+        f"embedded {embedding.records:,} {schema.noun} in "
         f"{counted(len(schema.classes), 'class', 'classes')} as {embedding.sums.shape[0]:,} x "
         f"{embedding.sums.shape[1]} sums"
     )

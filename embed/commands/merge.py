@@ -42,7 +42,7 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
             raise OutputError(f"{output} {lost} would be lost: choose another name with -o")
         write_embedding(whole, output)
     console.print(
-        f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.unit} in "
+        f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.noun} in "
         f"{counted(len(whole.schema.classes), 'class', 'classes')}"
     )
     if whole.ledger.all_entries:

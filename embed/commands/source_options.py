@@ -102,8 +102,9 @@ def with_schema(source: SourceOptions, *, accept_from_data: bool) -> SourceOptio
         SchemaError: it cannot be used as it is, or there is nothing to accept.
     """
     if isinstance(source.schema, Path):
-        unit = source.privacy_unit
-        schema = read_schema(source.schema, accept_from_data=accept_from_data, unit=unit)
+        schema = read_schema(
+            source.schema, accept_from_data=accept_from_data, privacy_unit=source.privacy_unit
+        )
         return replace(source, schema=schema)
     if accept_from_data:
         raise SchemaError("--accept-from-data means nothing without --schema")

@@ -1,4 +1,4 @@
-"""The unit in which class sums are counted."""
+"""The grid unit, in which class sums are counted."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _known(
         if value is not None:
             raise click.UsageError(f"{option} is for images: the schema says what a table is")
     draft = read_draft(path)
-    draft = draft if unit is None else draft.with_unit(unit)
+    draft = draft if unit is None else draft.with_privacy_unit(unit)
     if draft.private:
         features.refuse_all('the schema has bounds = "private": these are found first, without it')
         magnitudes = draft.approx_bounds_schema(str(path), accept_from_data=True)

@@ -99,7 +99,7 @@ def find_bounds(
     with locked(path):
         embedding = load_embedding(path)
         if (unit := embedding.schema.privacy_unit) is not None:
-            draft = draft.with_unit(unit)
+            draft = draft.with_privacy_unit(unit)
         schema = approx_bounds_schema(draft.stated, draft.private)
         feature_map = approx_bounds_map(schema)
         if embedding.schema != schema or embedding.feature_map != feature_map:

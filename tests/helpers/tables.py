@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.dates import Unit
+from dpntk.common.schema.dates import TimeUnit
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.table import TableSchema
@@ -84,7 +84,7 @@ def columns(draw: st.DrawFn, name: str) -> Column:
                 first,
                 first + draw(st.integers(1, 9_000)),
                 missing=missing,
-                unit=draw(st.sampled_from((None, *Unit))) if "date" not in dtypes[0] else None,
+                unit=draw(st.sampled_from((None, *TimeUnit))) if "date" not in dtypes[0] else None,
             )
         if kind is ColumnKind.INTEGER:
             low = draw(st.integers(-(2**31), 2**31 - 2))

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.dates import DateFormat, Unit
+from dpntk.common.schema.dates import DateFormat, TimeUnit
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
@@ -166,7 +166,7 @@ def test_dates_are_steps_and_come_back_as_they_were(tmp_path: Path) -> None:
     made_hours = made.column("seen").cast("int64").to_numpy() / 3600e6
     assert np.abs(made_hours - hours).max() < 8784 / 255
     assert np.array_equal(made_hours, np.rint(made_hours))
-    texts = replace(SEEN, dtype="string", unit=Unit.DAY, lower=18262, upper=18628)
+    texts = replace(SEEN, dtype="string", unit=TimeUnit.DAY, lower=18262, upper=18628)
     as_texts = to_table(
         TableSchema((texts,)), np.full((1, 21), 0, np.float32), batch.labels[:1]
     ).table
@@ -219,7 +219,7 @@ def test_the_draft_recognises_dates(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [(c.kind, c.dtype, c.format, c.unit) for c in columns[:4]] == [
         (ColumnKind.DATE, "date32", "%d.%m.%Y", None),
         (ColumnKind.DATE, "date32", "%d/%m/%Y", None),
-        (ColumnKind.DATETIME, "timestamp[ms]", "%Y-%m-%d %H:%M", Unit.MINUTE),
+        (ColumnKind.DATETIME, "timestamp[ms]", "%Y-%m-%d %H:%M", TimeUnit.MINUTE),
         (ColumnKind.DATE, "date32", "%d %b %Y", None),
     ]
     assert columns[0].to_json()["lower"] == "2001-02-01"
@@ -231,4 +231,4 @@ def test_the_draft_recognises_dates(tmp_path: Path, capsys: pytest.CaptureFixtur
     parquet.write_table(stored, tmp_path / "a.parquet")
     born, at = draft_schema(tmp_path / "a.parquet", None, CsvFormat()).schema.columns
     assert (born.dtype, born.lower, born.upper) == ("date32", 0, 9)
-    assert (at.dtype, at.unit, at.upper) == ("timestamp[ms]", Unit.HOUR, 2)
+    assert (at.dtype, at.unit, at.upper) == ("timestamp[ms]", TimeUnit.HOUR, 2)

@@ -16,7 +16,7 @@ import pytest
 
 from dpntk.common.foreign import shown
 from dpntk.common.schema.column import Column
-from dpntk.common.schema.dates import Unit
+from dpntk.common.schema.dates import TimeUnit
 from dpntk.common.schema.kinds import ColumnKind, Transform
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FeatureOptions, SourceOptions, embed
@@ -252,8 +252,8 @@ AGES = Column("age", ColumnKind.INTEGER, "int64", lower=0, upper=99)
             ["from 1970-01-01T00:00:00", "from 1970-01-01T01:00:00"],
         ),
         (
-            Column("x", ColumnKind.DURATION, "string", 0, 100, unit=Unit.DAY, format="%d days"), 9,
-            ["from 0 days", "from 10 days"],
+            Column("x", ColumnKind.DURATION, "string", 0, 100, unit=TimeUnit.DAY, format="%d days"),
+            9, ["from 0 days", "from 10 days"],
         ),
     ],
 )  # fmt: skip

@@ -292,14 +292,14 @@ def test_a_schema_says_it_too(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="it is in no record"):
         read_schema(path)
     path.write_text(UNCONFIRMED)
-    known = read_schema(path, unit=UNIT)
+    known = read_schema(path, privacy_unit=UNIT)
     assert known.privacy_unit == UNIT
     assert known.left_out == ("patient",)
     assert TableSchema.from_json(known.to_json()) == known
     with pytest.raises(SchemaError, match="another privacy unit"):
-        known.with_unit(PrivacyUnit("patient", 2))
+        known.with_privacy_unit(PrivacyUnit("patient", 2))
     with pytest.raises(SchemaError, match="does not know column 'person'"):
-        read_schema(path, accept_from_data=True, unit=PrivacyUnit("person", 2))
+        read_schema(path, accept_from_data=True, privacy_unit=PrivacyUnit("person", 2))
     for wrong in (0, -1, 10_001, 1.0, True, None, "3"):
         document = known.to_json() | {"privacy_unit": {"column": "patient", "rows": wrong}}
         with pytest.raises(SchemaError, match="a whole number"):

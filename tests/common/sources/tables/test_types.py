@@ -18,7 +18,7 @@ from pyarrow import compute
 from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.dates import Unit
+from dpntk.common.schema.dates import TimeUnit
 from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
@@ -108,11 +108,11 @@ DAYS = Column(
     "x", ColumnKind.DATE, "date32", 0, 30_000, missing=Missing.INDICATOR
 )  # fmt: skip
 TIMES = Column(
-    "x", ColumnKind.DATETIME, "timestamp[us]", 0, 50_000_000, unit=Unit.MINUTE,
+    "x", ColumnKind.DATETIME, "timestamp[us]", 0, 50_000_000, unit=TimeUnit.MINUTE,
     missing=Missing.INDICATOR,
 )  # fmt: skip
 STAYS = Column(
-    "x", ColumnKind.DURATION, "duration[us]", -10_000, 10_000, unit=Unit.SECOND,
+    "x", ColumnKind.DURATION, "duration[us]", -10_000, 10_000, unit=TimeUnit.SECOND,
     missing=Missing.INDICATOR,
 )  # fmt: skip
 NUMBERS = [
