@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,7 +29,6 @@ from ...common.features.base import FeatureMap
 from ...common.ledger import DEFAULT_DELTA, PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
-from ...common.schema.table import TableSchema
 from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
@@ -45,6 +44,8 @@ from .feature_options import feature_options
 from .source_options import say_what_was_looked_up, source_options, with_schema
 
 _MOST_RECORDS: Final = 1 << 62
+_LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
+"""Of a ceiling whose delta nobody says: how many records there are will tell."""
 
 
 @click.command("embed")
@@ -140,23 +141,17 @@ def command(
     After an interruption, the same command continues where it stopped. Several processes share the
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.
     """
-    # At which delta, if nobody says, the number of records will tell: so far, far below all others.
-    to_come = _ceiling(
-        budget_eps, budget_delta, default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
-    )
-    if data_set is not None:
-        require_name(data_set)
+    account = _Account(budget_eps, budget_delta, data_set)
+    account.require_possible()
     output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
     features = replace(
         features, seed=feature_seed, module=module, module_is_public=module_is_public
     )
-    chosen: FeatureOptions | FeatureMap = features
     source = replace(source, unit=unit, rows_per_unit=rows_per_unit)
     bounds_of = source.schema if private_bounds and isinstance(source.schema, Path) else None
+    chosen: FeatureOptions | FeatureMap = features
     if private_bounds:
-        table = _magnitudes_of(source, accept_from_data=accept_from_data)
-        features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
-        source, chosen = replace(source, schema=table), approx_bounds_map(table)
+        chosen, source = _magnitudes(features, source, accept_from_data=accept_from_data)
     else:
         source = with_schema(source, accept_from_data=accept_from_data)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
@@ -166,7 +161,8 @@ def command(
     if not work.may_be_finished:
         may_write()
     use_threads(threads)
-    require_not_raised(to_come, output)  # a ledger that is there will be taken over
+    # A ledger that is there will be taken over.
+    require_not_raised(account.ceiling(_LEAST_DELTA), output)
     with work:
         try:
             embedding = embed(
@@ -179,26 +175,83 @@ def command(
             )
         except NothingLeft as reason:
             if reason.written:
-                _require_ceiling(budget_eps, budget_delta, output)
-                if data_set is not None:
-                    declare(data_set, load_embedding(output), output)
+                account.require_kept(output)
             notice(str(reason))
             return
-        ceiling = _ceiling(budget_eps, budget_delta, _usual_delta(embedding))
+        ceiling = account.ceiling(_usual_delta(embedding))
         # A release may have been made, or a file put there, while the records were read.
         save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling, data_set=data_set)
         work.remove()
     _say_what_was_made(embedding, output, bounds_of)
 
 
-def _magnitudes_of(source: SourceOptions, *, accept_from_data: bool) -> TableSchema:
-    """The schema under which magnitudes of columns are counted, whose bounds are to be found."""
+@dataclass(frozen=True)
+class _Account:
+    """What is to be kept account of: the options of the ceiling, and the name of the records.
+
+    Attributes:
+        epsilon: of the ceiling; None for no ceiling.
+        delta: of the ceiling; None for the usual one.
+        data_set: name of the records; None if they have none.
+    """
+
+    epsilon: float | None
+    delta: float | None
+    data_set: str | None
+
+    def require_possible(self) -> None:
+        """Refuse early what there can be no ledger of.
+
+        Raises:
+            BudgetError: the ceiling makes no sense, or the records cannot have that name.
+        """
+        if self.epsilon is None and self.delta is not None:
+            raise BudgetError("--budget-delta means nothing without --budget-eps")
+        self.ceiling(_LEAST_DELTA)
+        if self.data_set is not None:
+            require_name(self.data_set)
+
+    def ceiling(self, usual: float) -> PrivacyBudget | None:
+        """The ceiling, at the delta `usual` if none is given."""
+        if self.epsilon is None:
+            return None
+        return PrivacyBudget(self.epsilon, usual if self.delta is None else self.delta)
+
+    def require_kept(self, output: Path) -> None:
+        """Check that a result which was there already has this ceiling, and name its records.
+
+        Raises:
+            BudgetError: it has another one.
+        """
+        made = load_embedding(output)
+        ceiling = self.ceiling(_usual_delta(made))
+        if ceiling and made.ledger.ceiling != ceiling:
+            raise BudgetError(
+                f"{output} holds the embedding of these records already, with another ceiling: "
+                "set it with --overwrite, on one process"
+            )
+        if self.data_set is not None:
+            declare(self.data_set, made, output)
+
+
+def _magnitudes(
+    features: FeatureOptions, source: SourceOptions, *, accept_from_data: bool
+) -> tuple[FeatureMap, SourceOptions]:
+    """The map that counts magnitudes of columns whose bounds are to be found, and their schema."""
     path, unit = source.schema, source.privacy_unit
     if not isinstance(path, Path):
         raise SchemaError("--private-bounds means nothing without --schema")
     draft = read_draft(path)
     draft = draft if unit is None else draft.with_privacy_unit(unit)
-    return draft.approx_bounds_schema(str(path), accept_from_data=accept_from_data)
+    table = draft.approx_bounds_schema(str(path), accept_from_data=accept_from_data)
+    features.refuse_all("--private-bounds counts how large numbers are, and nothing else")
+    return approx_bounds_map(table), replace(source, schema=table)
+
+
+def _usual_delta(embedding: Embedding) -> float:
+    """The delta of a ceiling if none is given: where units are protected, n is as well."""
+    alone = embedding.schema.privacy_unit is None
+    return default_delta(Adjacency.REPLACE_ONE, embedding.records) if alone else DEFAULT_DELTA
 
 
 def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | None) -> None:
@@ -235,28 +288,3 @@ def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | Non
             f"{elsewhere('release.h5', f'{output.stem}-release.h5')}",
             f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}",
         )
-
-
-def _require_ceiling(epsilon: float | None, delta: float | None, output: Path) -> None:
-    """Check that a result which was there already has the ceiling that is asked for."""
-    made = load_embedding(output)
-    ceiling = _ceiling(epsilon, delta, _usual_delta(made))
-    if ceiling and made.ledger.ceiling != ceiling:
-        raise BudgetError(
-            f"{output} holds the embedding of these records already, with another ceiling: set it "
-            "with --overwrite, on one process"
-        )
-
-
-def _usual_delta(embedding: Embedding) -> float:
-    """The delta of a ceiling if none is given: where units are protected, n is as well."""
-    alone = embedding.schema.privacy_unit is None
-    return default_delta(Adjacency.REPLACE_ONE, embedding.records) if alone else DEFAULT_DELTA
-
-
-def _ceiling(epsilon: float | None, delta: float | None, usual: float) -> PrivacyBudget | None:
-    if epsilon is None:
-        if delta is not None:
-            raise BudgetError("--budget-delta means nothing without --budget-eps")
-        return None
-    return PrivacyBudget(epsilon, usual if delta is None else delta)
