@@ -6,7 +6,7 @@ looked for whose logarithm has a coefficient for each cell, beside what other fe
 log-linear model, or Markov random field). A coefficient is held back by a ridge: the variance of
 the noise over that of how cells of its table differ from independent columns, which is what the
 released shares leave when noise is taken off (empirical Bayes). Of a table in which nothing goes
-together, so, nothing is believed, and of cells that hardly any row has, little. Tables of two
+together, so, the law takes nothing, and of cells that hardly any row has, little. Tables of two
 numbers are denoised by more: neighbouring cells are alike, as far as the two go together as
 Gaussian ones would (`copula`), and so they are held back less.
 
@@ -28,7 +28,7 @@ from ....common.schema.encoding import Block
 from .chow_liu import TableShares, chow_liu_tree
 from .count_moves import NUMBER, ColumnTables, CountPull, CountTake, RowCells
 from .table_departures import ReleasedCounts, TableDeparture, TablePlaces, shares_among
-from .table_pooling import pooled_tables
+from .table_pooling import PooledTables, pooled_tables
 from .table_posterior import Look, posterior_tables
 
 _RATE: Final = 0.2
@@ -51,53 +51,28 @@ class Counts:
     def __init__(
         self, released: ReleasedCounts, records: Tensor, others: Sequence[TableDeparture] = ()
     ) -> None:
-        own = TableDeparture.of(released, records)
-        seen = pooled_tables(own, others)
         shares_of = shares_among(records, released.levels)
-        looks = [
-            Look(table.unfolded, number < released.coarse, table.folded, shares, noise)
-            for number, (table, shares, noise) in enumerate(
-                zip(released.tables, *seen.shares(own), strict=True)
-            )
-        ]
+        own = TableDeparture.of(released, shares_of)
+        seen = pooled_tables(own, others)
+        looks = _looks(released, own, seen)
         tables, wanted = zip(*posterior_tables(looks, shares_of), strict=True)
-        self._places = TablePlaces(tables, released.levels)
-        sizes, sides = self._places.sizes, self._places.sides
+        self._places = places = TablePlaces(tables, released.levels)
+        self._strides, self._starts = places.strides.T.float(), places.starts[:, None].to(NUMBER)
+        self._tables_of = {
+            start: ColumnTables.of(torch.tensor(pairs).T, places.strides)
+            for start, pairs in places.of_columns.items()
+        }
         self._wanted = torch.cat(wanted)
-        self._expected = self._places.independent(shares_of).clamp(min=_EXACT)
+        self._expected = places.independent(shares_of).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
         # Of all pairs of numbers in few cells what is wanted has been held back: a law says it.
-        held = [1.0 if not table.of_numbers else _SMOOTH for table in tables]
+        held = [_SMOOTH if table.of_numbers else 1.0 for table in tables]
         held[: released.coarse] = [0.0] * released.coarse
         ridges = zip(held, wanted, own.tables_of(seen.ridge), strict=True)
         self._ridge = torch.cat(
             [much * ridge if much else torch.zeros_like(cells) for much, cells, ridge in ridges]
         )
-        starts = sizes.cumsum(0) - sizes
-        # By how much the cell of a table moves if that of a side does; 0 if it is not of it.
-        stride = torch.zeros(len(sides), len(tables), dtype=torch.int64)
-        for number, table in enumerate(tables):
-            step = 1
-            for side in reversed(table.sides):
-                stride[sides.index(side), number] = step
-                step *= side.dimension
         self._theta = torch.zeros_like(self._wanted)
-        believed = self._expected + (self._wanted - self._expected) / (1 + self._ridge)
-        self._tables = [
-            TableShares(table, shares.view([side.dimension for side in table.sides]), start)
-            for table, shares, start in zip(
-                tables, believed.split(sizes.tolist()), starts.tolist(), strict=True
-            )
-        ]
-        self._strides, self._starts = stride.T.float(), starts[:, None].to(NUMBER)
-        of_column: dict[int, list[tuple[int, int]]] = {}
-        for number, table in enumerate(tables):
-            for side in table.sides:
-                of_column.setdefault(side.start, []).append((sides.index(side), number))
-        self._tables_of = {
-            start: ColumnTables.of(torch.tensor(pairs).T, stride)
-            for start, pairs in of_column.items()
-        }
 
     def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
         """Put rows together as pairs along a tree say, and let the energy ask for that.
@@ -111,7 +86,7 @@ class Counts:
         """
         place_of = {start: block.place for block in blocks for start in block.starts}
         codes, sides = self.codes(records).T.numpy(), self._places.sides
-        for parent, table in chow_liu_tree(self._tables):
+        for parent, table in chow_liu_tree(self._shrunk_tables()):
             cells = slice(table.start, table.start + table.group.dimension)
             ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
             self._theta[cells] = self._scale[cells] * ratio.log()
@@ -133,6 +108,18 @@ class Counts:
                 at for at, side in enumerate(self._places.sides) if side.start == of_child.start
             ]
             codes[rows[:, None], moved] = codes[values[:, None], moved]
+
+    def _shrunk_tables(self) -> list[TableShares]:
+        """What is wanted of each table, moved towards independent columns as the ridge says."""
+        shrunk = self._expected + (self._wanted - self._expected) / (1 + self._ridge)
+        places = self._places
+        cells = shrunk.split(places.sizes.tolist())
+        return [
+            TableShares(table, shares.view([side.dimension for side in table.sides]), start)
+            for table, shares, start in zip(
+                places.tables, cells, places.starts.tolist(), strict=True
+            )
+        ]
 
     @property
     def coefficients(self) -> Tensor:
@@ -177,3 +164,12 @@ class Counts:
     def _row_cells(self, records: Tensor) -> RowCells:
         codes = self.codes(records)
         return RowCells(codes, self.cells(codes), self.coefficients, self._tables_of)
+
+
+def _looks(released: ReleasedCounts, own: TableDeparture, seen: PooledTables) -> list[Look]:
+    """What is seen of each table of a class, by what all classes say of it."""
+    shares = zip(released.tables, *seen.shares(own), strict=True)
+    return [
+        Look(table.unfolded, number < released.coarse, table.folded, cells, noise)
+        for number, (table, cells, noise) in enumerate(shares)
+    ]

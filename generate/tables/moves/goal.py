@@ -13,7 +13,7 @@ from ....common.runtime.threads import Each
 from ....common.schema.encoding import Block
 from .departures import Departure, ReleasedMoments
 from .relu_features import ReluFeatures
-from .table_departures import ReleasedCounts, TableDeparture
+from .table_departures import ReleasedCounts, TableDeparture, shares_among
 
 STRENGTH: Final = 0.01
 """How much of the variance of rows with independent columns what goes with what makes up, as far as
@@ -69,10 +69,13 @@ class Goal:
         Args:
             independent: rows with the columns of the class, each by itself, (n, record size).
         """
-        return Departures(
-            None if self.moments is None else Departure.of(self.moments, independent),
-            None if self.counts is None else TableDeparture.of(self.counts, independent),
-        )
+        products = tables = None
+        if self.moments is not None:
+            products = Departure.of(self.moments, independent)
+        if self.counts is not None:
+            shares_of = shares_among(independent, self.counts.levels)
+            tables = TableDeparture.of(self.counts, shares_of)
+        return Departures(products, tables)
 
     @property
     def floor(self) -> float:

@@ -21,6 +21,9 @@ from ....common.features.cells import MarginalColumn, MarginalGroup
 from ....common.features.joint import Parts
 from .count_moves import NUMBER
 
+SharesOf = Callable[[MarginalColumn], Tensor]
+"""How often each cell of a column is among rows, float64 (cells,)."""
+
 _EXACT: Final = 1e-9
 """Shares of cells are at least that."""
 _SAME: Final = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
@@ -90,6 +93,34 @@ class TablePlaces:
             side.merge(torch.arange(side.unmerged.dimension)).to(NUMBER) for side in self.sides
         ]
 
+    @cached_property
+    def starts(self) -> Tensor:
+        """Where the cells of each table begin among those of all, int64 (tables,)."""
+        return self.sizes.cumsum(0) - self.sizes
+
+    @cached_property
+    def strides(self) -> Tensor:
+        """How far the cell of a table moves if that of a side moves by one, int64 (sides, tables).
+
+        0 where the side is not one of the table.
+        """
+        found = torch.zeros(len(self.sides), len(self.tables), dtype=torch.int64)
+        for number, table in enumerate(self.tables):
+            step = 1
+            for side in reversed(table.sides):
+                found[self.sides.index(side), number] = step
+                step *= side.dimension
+        return found
+
+    @cached_property
+    def of_columns(self) -> dict[int, list[tuple[int, int]]]:
+        """By where a column begins in a record: as which side it is in which table."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for number, table in enumerate(self.tables):
+            for side in table.sides:
+                found.setdefault(side.start, []).append((self.sides.index(side), number))
+        return found
+
     def codes(self, records: Tensor) -> Tensor:
         """The cell of each side in rows (n, record size) of values 0..1, as they would be read.
 
@@ -101,7 +132,7 @@ class TablePlaces:
         sides = zip(self.sides, self._merging, strict=True)
         return torch.stack([merged[own[side.unmerged]] for side, merged in sides])
 
-    def independent(self, shares_of: Callable[[MarginalColumn], Tensor]) -> Tensor:
+    def independent(self, shares_of: SharesOf) -> Tensor:
         """How often each cell of all tables is if columns are independent, float64 (cells,).
 
         Args:
@@ -116,7 +147,7 @@ class TablePlaces:
         return torch.cat(found)
 
 
-def shares_among(records: Tensor, levels: int) -> Callable[[MarginalColumn], Tensor]:
+def shares_among(records: Tensor, levels: int) -> SharesOf:
     """How often each cell of a column is among rows, float64 (cells,).
 
     Args:
@@ -156,15 +187,15 @@ class TableDeparture:
     noise: Tensor
 
     @classmethod
-    def of(cls, released: ReleasedCounts, records: Tensor) -> TableDeparture:
+    def of(cls, released: ReleasedCounts, shares_of: SharesOf) -> TableDeparture:
         """That of a class.
 
         Args:
             released: of the class.
-            records: rows with its columns, each by itself, (n, record size).
+            shares_of: of rows with its columns, each by itself.
         """
         places = TablePlaces(released.tables, released.levels)
-        independent = places.independent(shares_among(records, released.levels))
+        independent = places.independent(shares_of)
         expected = independent.clamp(min=_EXACT)
         shares = torch.from_numpy(released.shares)
         cells = shares.split([table.dimension for table in released.tables])

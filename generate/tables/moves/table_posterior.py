@@ -9,7 +9,7 @@ among those of its part as that law has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from torch import Tensor
 from ....common.features.cells import MarginalColumn, MarginalGroup
 from ..copula import NoisyTable, Pair, PairLaws
 from ..denoising import table_shares
+from .table_departures import SharesOf
 
 _EXACT: Final = 1e-9
 """Shares of cells are at least that."""
@@ -30,9 +31,6 @@ _ROUGH: Final = 3
 """In so many parts of a number, what goes with what within them is a good part of all."""
 _PARTS: Final = 8
 """Into so many parts, or a few more, numbers are cut of which a table has few cells."""
-
-SharesOf = Callable[[MarginalColumn], Tensor]
-"""How often each cell of a column is among rows, float64 (cells,)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,8 @@ def counted(table: MarginalGroup, records: torch.Tensor) -> NDArray[np.float64]:
 def departure(table: MarginalGroup, noise: float, seed: int = 0) -> TableDeparture:
     random = np.random.default_rng(seed)
     shares = counted(table, rows()) + random.normal(0, noise, table.dimension)
-    return TableDeparture.of(ReleasedCounts((table,), 255, shares, np.array([noise])), rows())
+    released = ReleasedCounts((table,), 255, shares, np.array([noise]))
+    return TableDeparture.of(released, shares_among(rows(), released.levels))
 
 
 def test_a_table_lacks_what_independent_columns_do_not_have() -> None:
