@@ -36,7 +36,6 @@ from ..mechanism.composition import remaining, strictest, total_of
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from ..publishing.private_bounds import rows_to_stand_out
-from ..publishing.weighing import DIM
 from .ceiling import ceiling_remark
 from .class_counts import class_count_options
 from .forecast import forecast_document, forecasts_around, show_forecast
@@ -125,7 +124,7 @@ def command(
     if for_bounds:
         out.print(_where_bounds_are_found(planned, feature_map))
     else:
-        _say_what_noise_hides(planned, feature_map)
+        _say_what_noise_hides(planned)
     if expected is not None:
         show_forecast(expected, epsilon)
     if embedding is not None:
@@ -260,19 +259,12 @@ def _show(planned: Plan, schema: Schema) -> None:
     show(table)
 
 
-def _say_what_noise_hides(planned: Plan, feature_map: FeatureMap) -> None:
+def _say_what_noise_hides(planned: Plan) -> None:
     out.print(_where_noise_dominates(planned))
     if planned.indistinct:
         out.print(
             f"Low signal: with a blur above {INDISTINCT:g} classes can hardly be told from noise. "
             "More records, fewer classes or a larger epsilon would help."
-        )
-    protected = planned.parameters.adjacency is Adjacency.ADD_REMOVE
-    if planned.blur > DIM and protected and planned.feature_map is not feature_map:
-        out.print(
-            f"With a blur above {DIM:g} little more than the mean of each class can be learnt. "
-            "Where the number of records is protected a release cannot choose by it: embed with "
-            "--features pixels."
         )
 
 

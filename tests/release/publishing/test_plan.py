@@ -175,28 +175,24 @@ def test_a_plan_says_where_classes_can_hardly_be_told_from_noise(
     assert ("Low signal: " in said) == low
 
 
-def test_a_plan_names_the_part_that_a_release_would_be_of(dpntk: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_a_plan_names_the_part_that_a_release_would_be_of(
+    adjacency: Adjacency, dpntk: Command, tmp_path: Path
+) -> None:
+    """By the number of records, or where that is protected, by its noisy one."""
     images = np.zeros((364, 8, 8), np.uint8)
     np.savez(tmp_path / "images.npz", x=images, y=np.arange(364) % 2)
     form = ("--classes", 2, "--image-size", 8, "--width", 5)
     assert dpntk("embed", "images.npz", *form).code == 0
+    protected = ("--adjacency", adjacency.value)
+    records = ("--records", 364)
+    known = () if adjacency is Adjacency.REPLACE_ONE else records
     for epsilon, part in ((1, "pixels themselves"), (1000, "ntk features")):
         told = [
-            dpntk("plan", "--records", 364, *form, "--eps", epsilon),
-            dpntk("plan", "embedding.h5", "--eps", epsilon),
+            dpntk("plan", *records, *form, "--eps", epsilon, *protected),
+            dpntk("plan", "embedding.h5", *known, "--eps", epsilon, *protected),
         ]
         for each in told:
             assert part in " ".join(each.stdout.split()), each.stdout
-    assert dpntk("release", "embedding.h5", "--eps", 1).code == 0
+    assert dpntk("release", "embedding.h5", "--eps", 1, *protected).code == 0
     assert "pixels themselves" in " ".join(dpntk("inspect", "release.h5").stdout.split())
-
-
-def test_under_add_remove_a_plan_says_what_a_release_cannot_choose(dpntk: Command) -> None:
-    def recommended(*options: object) -> bool:
-        command = ("plan", "--classes", 10, "--eps", 1, "--adjacency", "add-remove", *options)
-        return "--features pixels" in " ".join(dpntk(*command).stdout.split())
-
-    assert recommended("--records", 900)
-    assert not recommended("--records", 900, "--features", "pixels")
-    assert not recommended("--records", 900, "--pixels", 0.9)
-    assert not recommended("--records", 10_000)
