@@ -16,6 +16,7 @@ from ..common.numbers import MOST_SEED, whole
 from ..common.schema.table import TableSchema
 from ..common.schema.toml import A_SCHEMA
 from ..common.sources.tables.frames import Frame
+from ..release.file.citation import is_private
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import Acceptance
 from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
@@ -24,7 +25,7 @@ from .images.frechet import FeatureMetric
 from .images.records import LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
 from .images.utility import LINEAR, measure
-from .provenance import confirmed, described, is_private
+from .provenance import confirmed, described
 from .report import Evaluation
 from .tables.attacks import Attackers
 from .tables.baselines import INDEPENDENT, independent_columns

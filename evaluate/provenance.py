@@ -13,7 +13,7 @@ from ..common.storage import door
 from ..common.storage.plain import parse_json
 from ..common.storage.synthetic_folder import PROVENANCE
 from ..common.text import promised
-from ..release.file.citation import citation_of, contradictions
+from ..release.file.citation import citation_of, contradictions, is_private
 from ..release.file.distilled import AnyOpened
 from ..release.file.reader import open_any
 from ..release.signing.policy import Acceptance
@@ -38,12 +38,6 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise damaged
     return document
-
-
-def is_private(provenance: Mapping[str, Any]) -> bool | None:
-    """Whether the release that the records come from had noise; None if unknown."""
-    release = provenance.get("release")
-    return release.get("private") is True if isinstance(release, dict) else None
 
 
 def is_distilled(provenance: Mapping[str, Any]) -> bool:

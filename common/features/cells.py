@@ -22,7 +22,6 @@ from ..schema.table import LEVELS
 CELLS: Final = 64
 MOST_CELLS: Final = 128
 """Integers that are no more have a cell each."""
-_PAIR: Final = 2
 
 Whole = TypeVar("Whole", Tensor, NDArray[np.int64])
 
@@ -138,7 +137,7 @@ class MarginalGroup:
     @property
     def is_pair(self) -> bool:
         """Whether they are two."""
-        return len(self.sides) == _PAIR
+        return len(self.sides) == 2
 
     @property
     def of_numbers(self) -> bool:

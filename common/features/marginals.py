@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,11 +28,7 @@ from ..schema.table import LEVELS, TableSchema
 from ..text import counted
 from .base import FEATURE_MAPS
 from .cells import CELLS, MOST_CELLS, MarginalColumn, MarginalGroup
-
-_LARGEST: Final = 1 << 24
-_PAIR: Final = 2
-_SIDES: Final = (_PAIR, 3)
-"""Columns in a group."""
+from .marginal_spec import MOST, SIDES, read_spec, rows_of, unknown_spec
 
 
 @dataclass(frozen=True)
@@ -96,11 +92,11 @@ class MarginalFeatures:
         if not (
             self.columns
             and self.levels == LEVELS
-            and 0 < self.record_size <= _LARGEST
+            and 0 < self.record_size <= MOST
             and self._groups_are_of_columns()
             and self._folded_have_few_cells()
             and self._cells_are_in_records()
-            and self.dimension <= _LARGEST
+            and self.dimension <= MOST
             and self._levels_are_of_columns()
             and self._lengths_fit()
         ):
@@ -112,7 +108,7 @@ class MarginalFeatures:
         return (
             all(len(set(kind)) == len(kind) for kind in (self.coarse, self.groups))
             and all(side.cells for group in self.coarse for side in group.sides)
-            and all(len(set(group.sides)) == len(group.sides) in _SIDES for group in several)
+            and all(len(set(group.sides)) == len(group.sides) in SIDES for group in several)
             and all(self._is_side(side) for group in several for side in group.sides)
         )
 
@@ -122,7 +118,7 @@ class MarginalFeatures:
         return (
             not any(group.folded for group in self.groups)
             and len(folded) in (0, len(self.coarse))
-            and all(side.known <= _PAIR for group in folded for side in group.sides)
+            and all(side.known <= 2 for group in folded for side in group.sides)
         )
 
     def _is_side(self, side: MarginalColumn) -> bool:
@@ -154,7 +150,7 @@ class MarginalFeatures:
         by_start = {column.start: column for column in self.columns if column.cells}
         starts = [column.start for column in self.by_level]
         return starts == [start for start in by_start if start in starts] and all(
-            column.count > _PAIR
+            column.count > 2
             and column.start + column.count <= self.record_size
             and column == by_start[column.start].by_level(column.count - 1)
             for column in self.by_level
@@ -404,8 +400,8 @@ class MarginalFeatures:
 
     def spec(self) -> dict[str, Any]:
         """All that there is to it, as plain JSON."""
-        pairs, merging = _rows_of(self.groups)
-        coarse, coarsely = _rows_of(self.coarse)
+        pairs, merging = rows_of(self.groups)
+        coarse, coarsely = rows_of(self.coarse)
         return {
             "features": "marginals",
             "inputs": self.record_size,
@@ -436,84 +432,10 @@ class MarginalFeatures:
         Raises:
             SchemaError: it does not describe such a map.
         """
-        wrong = SchemaError("feature map: not marginals that this dpntk knows")
-        rows, pairs, coarse = spec.get("columns"), spec.get("pairs", []), spec.get("coarse", [])
-        merging, coarsely = spec.get("pairs_merged", []), spec.get("coarse_merged", [])
-        inputs, levels = spec.get("inputs"), spec.get("levels")
-        if weights or not isinstance(rows, list) or type(inputs) is not int or levels != LEVELS:
-            raise wrong
-        levels_of = spec.get("by_level", [])
-        if not all(
-            isinstance(each, list) for each in (pairs, coarse, merging, coarsely, levels_of)
-        ):
-            raise wrong
-        lengths_of = [spec.get(f"{kind}_length") for kind in ("pairs", "coarse", "by_level")]
-        if not all(isinstance(length, float | None) for length in lengths_of):
-            raise wrong
-        lengths = {2 * sides for sides in _SIDES}
-        for row, known in (
-            *((row, {4}) for row in rows),
-            *((row, lengths) for row in pairs),
-            *((row, {2 * _PAIR}) for row in coarse),
-            *((row, {_PAIR}) for row in levels_of),
-            *((row, range(2, MOST_CELLS + 2)) for row in (*merging, *coarsely)),
-        ):
-            if not isinstance(row, list) or len(row) not in known:
-                raise wrong
-            if not all(type(number) is int and -1 <= number <= _LARGEST for number in row):
-                raise wrong
-        columns = tuple(MarginalColumn(*row) for row in rows)
-        bins_of = dict(levels_of)
-        rebuilt = cls(
-            columns,
-            inputs,
-            _groups_from(pairs, columns, merging),
-            group_length=lengths_of[0],
-            undecided=spec.get("pairs_undecided") is True,
-            coarse=_groups_from(
-                coarse, columns, coarsely, folded=spec.get("coarse_folded") is True
-            ),
-            coarse_length=lengths_of[1],
-            by_level=tuple(
-                column.by_level(bins_of[column.start] - 1)
-                for column in columns
-                if column.start in bins_of
-            ),
-            by_level_length=lengths_of[2],
-        )
-        if rebuilt.spec() != dict(spec):
-            raise wrong
+        rebuilt = cls(**read_spec(spec))
+        if weights or rebuilt.spec() != dict(spec):
+            raise unknown_spec()
         return rebuilt
-
-
-def _rows_of(groups: Sequence[MarginalGroup]) -> tuple[list[list[int]], list[list[int]]]:
-    """Groups in a `spec`: the sides of each, and the first cells of every side that has merged."""
-    sides = [group.sides for group in groups]
-    rows = [[number for side in each for number in (side.start, side.count)] for each in sides]
-    merged = {side.start: side.merged for each in sides for side in each}
-    return rows, [[start, *firsts] for start, firsts in sorted(merged.items()) if firsts]
-
-
-def _groups_from(
-    rows: Sequence[Sequence[int]],
-    columns: Sequence[MarginalColumn],
-    merging: Sequence[Sequence[int]],
-    *,
-    folded: bool = False,
-) -> tuple[MarginalGroup, ...]:
-    """Groups as they are in a `spec`, of columns that have cells of their own or soft bins."""
-    firsts = {start: tuple(cells) for start, *cells in merging}
-    numbers = {
-        (each.start, each.count): replace(each, merged=firsts.get(each.start, ()))
-        for each in columns
-        if each.cells
-    }
-
-    def side(start: int, count: int) -> MarginalColumn:
-        return numbers.get((start, count)) or MarginalColumn(start, count, 0, -1)
-
-    sides = (itertools.starmap(side, zip(row[::2], row[1::2], strict=True)) for row in rows)
-    return tuple(MarginalGroup(tuple(each), folded) for each in sides)
 
 
 def _shares(block: Block) -> MarginalColumn:
@@ -546,9 +468,9 @@ def _groups_of(
             raise SchemaError(f"marginals: {said} are there twice")
         found[key] = MarginalGroup(tuple(sides[number] for number in key))
     cells = sum(group.dimension for group in found.values())
-    if cells > _LARGEST:
+    if cells > MOST:
         raise SchemaError(
             f"marginals: {counted(len(found), 'group')} of columns have {cells:,} cells, and "
-            f"{_LARGEST:,} is the limit: choose fewer, or columns with fewer categories"
+            f"{MOST:,} is the limit: choose fewer, or columns with fewer categories"
         )
     return tuple(found[key] for key in sorted(found))

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import SchemaError
@@ -44,6 +46,8 @@ MOST_TIMES: Final = 5
 _TIMES: Final = 3
 """So many times larger it is, if nothing else is said. With more, all else would be lost in the
 noise, and a prediction needs that, too (benchmarks/ablations)."""
+
+Matrix = TypeVar("Matrix", Tensor, NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -290,6 +294,22 @@ class MomentFeatures:
         if rebuilt.spec() != dict(spec):
             raise wrong
         return rebuilt
+
+
+def noise_variances(covariance: Matrix) -> Matrix:
+    """Variances of A E A^T, with E the noise on products.
+
+    E is symmetric, of variance 1 off its diagonal and 2 on it.
+    With K = A A^T that of entry (i, j) is K_ii K_jj + K_ij^2.
+
+    Args:
+        covariance: K, float64 (k, k).
+
+    Returns:
+        Float64 (k, k).
+    """
+    own = covariance.diagonal()
+    return own[:, None] * own + covariance * covariance
 
 
 def _is_pair(value: object) -> bool:

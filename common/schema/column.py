@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..errors import SchemaError
 from ..outline import Terse
 from .classes import MOST_CLASSES
+from .column_entries import member_of, read_entries
 from .dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit, iso_text, seconds_of
 from .dtypes import (
     DATE_DTYPES,
@@ -23,7 +24,7 @@ from .dtypes import (
     number_of,
     range_of_integers,
 )
-from .durations import LONGEST, DurationFormat, seconds_of_duration
+from .durations import LONGEST, DurationFormat
 from .kinds import ColumnKind, Missing, Transform
 from .names import require_name
 from .origin import Origin
@@ -187,9 +188,8 @@ class Column(Terse):
         cls, kind: ColumnKind, name: str, lower: float, upper: float, dtype: str, transform: str,
         missing: bool,
     ) -> Column:  # fmt: skip
-        scale = _one_of(Transform, transform, f"column {name!r}: transform")
+        scale = member_of(Transform, transform, f"column {name!r}: transform")
         policy = Missing.INDICATOR if missing else Missing.REFUSED
-        assert isinstance(scale, Transform)
         return cls(name, kind, dtype, lower, upper, transform=scale, missing=policy)
 
     @classmethod
@@ -436,36 +436,7 @@ class Column(Terse):
         Raises:
             SchemaError: something is missing, unknown, of the wrong type, or out of range.
         """
-        if not isinstance(document, Mapping):
-            raise SchemaError("a column is described by a table of entries")
-        name = document.get("name")
-        where = f"column {name!r}" if isinstance(name, str) else "a column without a name"
-        unknown = set(document) - {entry.name for entry in fields(cls)}
-        if unknown:
-            raise SchemaError(f"{where}: unknown: {', '.join(sorted(map(str, unknown)))}")
-        values = dict(document)
-        for entry, kind in _ENUMS.items():
-            if entry in values:
-                values[entry] = _one_of(kind, values[entry], f"{where}: {entry}")
-        for entry in ("name", "kind", "dtype"):
-            if entry not in values:
-                raise SchemaError(f"{where}: {entry} is missing")
-        for entry in ("name", "dtype", "other", "format"):
-            if not isinstance(values.get(entry, ""), str):
-                raise SchemaError(f"{where}: {entry} is a text")
-        if values["kind"].timed:
-            _read_bounds(values, where)
-        for entry in ("lower", "upper", "step"):
-            bound = values.get(entry, 0)
-            if isinstance(bound, bool) or not isinstance(bound, int | float):
-                raise SchemaError(f"{where}: {entry} is a number")
-        if type(values.get("decimals", 0)) is not int:
-            raise SchemaError(f"{where}: decimals is a whole number")
-        categories = values.get("categories", [])
-        if not isinstance(categories, list) or not all(isinstance(c, str) for c in categories):
-            raise SchemaError(f'{where}: categories are a list of texts, as in ["yes", "no"]')
-        values["categories"] = tuple(categories)
-        return cls(**values)
+        return cls(**read_entries(document, {entry.name for entry in fields(cls)}))
 
 
 def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
@@ -476,43 +447,9 @@ def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-_ENUMS: Final[dict[str, type[Enum]]] = {
-    "kind": ColumnKind,
-    "transform": Transform,
-    "missing": Missing,
-    "origin": Origin,
-    "kind_origin": Origin,
-    "unit": TimeUnit,
-}
 _FIRST: Final = seconds_of("0001-01-01")
 _LAST: Final = seconds_of("9999-12-31T23:59:59")
 _LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
-
-
-def _read_bounds(values: dict[str, Any], where: str) -> None:
-    """Count steps of time in place of bounds that are texts."""
-    long = values["kind"] is ColumnKind.DURATION
-    meant = (
-        "a duration as in P60D or PT12H30M"
-        if long
-        else "a date as in 2000-01-31, or a time as in 2000-01-31T12:00:00, without a time zone"
-    )
-    unit = values.get("unit", TimeUnit.SECOND)
-    if values["kind"] is ColumnKind.DATE:
-        unit = TimeUnit.DAY
-    for entry in ("lower", "upper"):
-        if entry not in values:
-            continue
-        wrong = f"{where}: {entry} is {meant}"
-        if not isinstance(values[entry], str):
-            raise SchemaError(wrong)
-        try:
-            seconds = (seconds_of_duration if long else seconds_of)(values[entry])
-        except ValueError as error:
-            raise SchemaError(wrong) from error
-        values[entry], rest = divmod(seconds, unit.seconds)
-        if rest:
-            raise SchemaError(f"{where}: {entry} is not a whole {unit.value}")
 
 
 def granule_of(
@@ -529,11 +466,3 @@ def granule_of(
     assert isinstance(exponent, int)
     number = int("".join(map(str, digits)))
     return number * 10 ** max(0, exponent), max(0, -exponent)
-
-
-def _one_of(kind: type[Enum], value: object, where: str) -> Enum:
-    try:
-        return kind(value)
-    except ValueError as error:
-        known = ", ".join(member.value for member in kind)
-        raise SchemaError(f"{where} = {value!r}: known are {known}") from error

@@ -13,7 +13,7 @@ import torch
 from ...common.console import warning
 from ...common.features.joint import parts_of
 from ...common.text import some_of
-from ...release.file.citation import citation_of
+from ...release.file.citation import citation_of, is_private
 from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE
 from ..fit.descent import Training
@@ -100,16 +100,6 @@ def _noise_on_correlations(release: Release) -> float:
     if parts.marginals is None:
         return found
     return min(found, parts.marginals.noise_on_correlations(noise / parts.weight))
-
-
-def is_private(origin: Mapping[str, Any]) -> bool:
-    """Whether records come from a release with noise.
-
-    Args:
-        origin: as of `origin_of`, maybe from a file: what it does not say is not promised.
-    """
-    release = origin.get("release")
-    return isinstance(release, dict) and release.get("private") is True
 
 
 def warn_unless_private(origin: Mapping[str, Any], folder: Path) -> None:

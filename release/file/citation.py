@@ -42,3 +42,13 @@ def contradictions(cited: Mapping[str, Any], opened: AnyOpened) -> list[str]:
         for name in own
         if name not in _OF_THE_READER and name in cited and cited[name] != own[name]
     ]
+
+
+def is_private(provenance: Mapping[str, Any]) -> bool | None:
+    """Whether records say that they come from a release with noise; None if they do not say.
+
+    Args:
+        provenance: of the records, maybe from a file, with a citation under "release".
+    """
+    release = provenance.get("release")
+    return release.get("private") is True if isinstance(release, dict) else None

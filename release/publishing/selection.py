@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from ...common.features.cells import MarginalColumn, MarginalGroup
 from ...common.features.joint import Parts
-from ...common.features.moments import CONSTANT, INDICATOR, LEAST_DEVIATION, MomentFeatures
+from ...common.features.moments import (
+    CONSTANT,
+    INDICATOR,
+    LEAST_DEVIATION,
+    MomentFeatures,
+    noise_variances,
+)
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 
@@ -198,7 +204,7 @@ def _departures(
         centre = np.eye(k)
         centre[:, 0] -= mean / CONSTANT
         of_noise = noise / weight * (centre @ possible @ centre.T)
-        of_apart = np.outer(of_noise.diagonal(), of_noise.diagonal()) + of_noise**2
+        of_apart = noise_variances(of_noise)
         least = np.maximum(2 * np.sqrt(of_apart.diagonal()), least_deviation**2)
         deviation = np.sqrt(np.maximum(apart.diagonal(), least))
         scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)

@@ -23,6 +23,7 @@ from ....common.features.moments import (
     STEPS,
     TO_STEPS,
     MomentFeatures,
+    noise_variances,
 )
 
 EXACT: Final = 1e-12
@@ -140,7 +141,7 @@ class Departure:
         size = torch.outer(scale, scale) * weight
         lacking = (centre @ apart @ centre.T / size).clamp(-1, 1)
         of_noise = centre @ possible @ centre.T
-        left = torch.outer(of_noise.diagonal(), of_noise.diagonal()) + of_noise.square()
+        left = noise_variances(of_noise)
         longer = centre.square().sum(dim=1)
         column = released.columns()
         return cls(

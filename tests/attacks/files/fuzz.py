@@ -39,7 +39,7 @@ from dpntk.embed import Embedding, embed, load_embedding, save_embedding
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.evaluate.distilled import read_points
 from dpntk.evaluate.images.records import read_synthetic
-from dpntk.evaluate.provenance import described, is_distilled, is_private
+from dpntk.evaluate.provenance import described, is_distilled
 from dpntk.evaluate.tables.table import is_table, read_synthetic_table
 from dpntk.generate import load_generator
 from dpntk.generate.distilled import export_points
@@ -53,6 +53,7 @@ from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec
 from dpntk.generate.tables.sampling import RowModel
 from dpntk.release import Acceptance, PrivacyParameters, SignedBy, open_any
+from dpntk.release.file.citation import is_private
 from dpntk.release.file.distilled import holds_points
 from dpntk.release.file.distilled_codec import serialise_distilled
 from dpntk.release.file.model import Opened

@@ -1,0 +1,103 @@
+"""Marginals in a file: plain lists of numbers, which anybody may have written."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ..errors import SchemaError
+from ..schema.table import LEVELS
+from .cells import MOST_CELLS, MarginalColumn, MarginalGroup
+
+MOST: Final = 1 << 24
+"""Values in a record, and cells of a feature, are at most that."""
+SIDES: Final = (2, 3)
+"""Columns in a group."""
+
+
+def unknown_spec() -> SchemaError:
+    """What to say of a spec that is of no marginals."""
+    return SchemaError("feature map: not marginals that this dpntk knows")
+
+
+def rows_of(groups: Sequence[MarginalGroup]) -> tuple[list[list[int]], list[list[int]]]:
+    """Groups in a `spec`: the sides of each, and the first cells of every side that has merged."""
+    sides = [group.sides for group in groups]
+    rows = [[number for side in each for number in (side.start, side.count)] for each in sides]
+    merged = {side.start: side.merged for each in sides for side in each}
+    return rows, [[start, *firsts] for start, firsts in sorted(merged.items()) if firsts]
+
+
+def read_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what `MarginalFeatures.spec` wrote.
+
+    Returns:
+        The fields of `MarginalFeatures` by name. Whether they go together, it says itself.
+
+    Raises:
+        SchemaError: there is something else in it than lists of numbers as they have to be.
+    """
+    rows, pairs, coarse = spec.get("columns"), spec.get("pairs", []), spec.get("coarse", [])
+    merging, coarsely = spec.get("pairs_merged", []), spec.get("coarse_merged", [])
+    by_level, inputs = spec.get("by_level", []), spec.get("inputs")
+    if type(inputs) is not int or spec.get("levels") != LEVELS:
+        raise unknown_spec()
+    lists = (rows, pairs, coarse, merging, coarsely, by_level)
+    if not all(isinstance(each, list) for each in lists):
+        raise unknown_spec()
+    assert isinstance(rows, list)
+    lengths = [spec.get(f"{kind}_length") for kind in ("pairs", "coarse", "by_level")]
+    if not all(isinstance(length, float | None) for length in lengths):
+        raise unknown_spec()
+    for row, known in (
+        *((row, {4}) for row in rows),  # start, count, cells, missing
+        *((row, {2 * sides for sides in SIDES}) for row in pairs),  # start and count of each side
+        *((row, {2 * 2}) for row in coarse),  # likewise, of two
+        *((row, {2}) for row in by_level),  # start, count
+        *((row, range(2, MOST_CELLS + 2)) for row in (*merging, *coarsely)),  # start, first cells
+    ):
+        if not isinstance(row, list) or len(row) not in known:
+            raise unknown_spec()
+        if not all(type(number) is int and -1 <= number <= MOST for number in row):
+            raise unknown_spec()
+    columns = tuple(MarginalColumn(*row) for row in rows)
+    bins_of = dict(by_level)
+    return {
+        "columns": columns,
+        "record_size": inputs,
+        "groups": _groups_from(pairs, columns, merging),
+        "group_length": lengths[0],
+        "undecided": spec.get("pairs_undecided") is True,
+        "coarse": _groups_from(coarse, columns, coarsely, folded=spec.get("coarse_folded") is True),
+        "coarse_length": lengths[1],
+        "by_level": tuple(
+            column.by_level(bins_of[column.start] - 1)
+            for column in columns
+            if column.start in bins_of
+        ),
+        "by_level_length": lengths[2],
+    }
+
+
+def _groups_from(
+    rows: Sequence[Sequence[int]],
+    columns: Sequence[MarginalColumn],
+    merging: Sequence[Sequence[int]],
+    *,
+    folded: bool = False,
+) -> tuple[MarginalGroup, ...]:
+    """Groups as they are in a `spec`, of columns that have cells of their own or soft bins."""
+    firsts = {start: tuple(cells) for start, *cells in merging}
+    numbers = {
+        (each.start, each.count): replace(each, merged=firsts.get(each.start, ()))
+        for each in columns
+        if each.cells
+    }
+
+    def side(start: int, count: int) -> MarginalColumn:
+        return numbers.get((start, count)) or MarginalColumn(start, count, 0, -1)
+
+    sides = (itertools.starmap(side, zip(row[::2], row[1::2], strict=True)) for row in rows)
+    return tuple(MarginalGroup(tuple(each), folded) for each in sides)
