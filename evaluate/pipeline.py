@@ -9,10 +9,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Final, TypeVar
 
-from ..common.arguments import Location, argument, path_from, require_kind
+from ..common.arguments import MOST_SEED, Location, argument, path_from, require_kind, whole
 from ..common.console import notice, warning
 from ..common.errors import DataError, ModuleError, SchemaError
-from ..common.numbers import MOST_SEED, whole
 from ..common.schema.table import TableSchema
 from ..common.schema.toml import A_SCHEMA
 from ..common.sources.tables.frames import Frame

@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..common.arguments import Location, argument, path_from, require_kind
+from ..common.arguments import Location, argument, path_from, require_kind, whole
 from ..common.errors import GeneratorError, OutputError
-from ..common.numbers import whole
 from ..common.runtime.device import AUTO
 from ..common.schema.table import TableSchema
 from ..release.file.distilled import AnyOpened, OpenedDistilled, holds_points

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import Location, argument, path_from
+from ..common.arguments import Location, argument, path_from, seed_from, whole
 from ..common.errors import GeneratorError, OutputError
-from ..common.numbers import seed_from, whole
 from ..common.schema.table import TableSchema
 from .fit.descent import LossPoint
 from .images.export import (

@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 
 from ..address import is_address, require_local, require_plain
+from ..arguments import MOST, MOST_SEED
 from ..errors import DataError
-from ..numbers import MOST, MOST_SEED
 from ..text import typed
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]

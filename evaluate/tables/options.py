@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...common.arguments import Location
+from ...common.arguments import Location, positive, whole
 from ...common.errors import DataError
-from ...common.numbers import positive, whole
 from ...common.schema.table import TableSchema
 from ...common.sources.tables.frames import Frame
 from .task import MOST_RECORDS

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from ...common.arguments import argument
+from ...common.arguments import argument, whole
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.features.perceptual import PerceptualFeatures
-from ...common.numbers import whole
 from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from .settings import TrainingSettings

@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from ...common.arguments import MOST_SEED, positive, whole
 from ...common.errors import GeneratorError
-from ...common.numbers import MOST_SEED, positive, whole
 from ...common.outline import Terse
 
 MARGINALS_LOSS: Final = 30.0

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ...common.arguments import seed_from, whole
 from ...common.errors import GeneratorError
-from ...common.numbers import seed_from, whole
 from ...common.outline import Outlined
 from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
 from ..output import generator_file

@@ -18,12 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.arguments import argument
+from ...common.arguments import MOST_SEED, argument, positive, whole
 from ...common.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets
-from ...common.numbers import MOST_SEED, positive, whole
 from ...common.schema.image import pictures
 from ..fit.descent import require_finite
 from .generators import ImageGenerator

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.arguments import argument
+from ...common.arguments import argument, seed_from, whole
 from ...common.errors import GeneratorError
-from ...common.numbers import seed_from, whole
 from ...common.outline import Outlined
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, PARQUET
