@@ -57,7 +57,7 @@ class Look:
         return self.coarse and max(side.known for side in self.table.sides) <= _ROUGH
 
     @property
-    def is_drowned(self) -> bool:
+    def has_low_signal(self) -> bool:
         """Whether there is more noise on a cell than it has, so that none says anything."""
         return self.noise * len(self.shares) > 1
 
@@ -87,7 +87,7 @@ def posterior_tables(
         if laws is not None and _goes_by_law(table, shares_of):
             law = _by_law(laws, look, table, shares_of)
         shares = law
-        if law is None or not (look.folded or look.is_drowned):
+        if law is None or not (look.folded or look.has_low_signal):
             shares = table_shares(look.shares, look.noise, None if law is None else law.ravel())
         wanted = _fitted(torch.from_numpy(shares), [shares_of(side) for side in table.sides])
         if laws is not None and law is not None and look.is_rough:

@@ -74,7 +74,7 @@ def test_cells_that_are_drowned_are_as_the_halves_have_them() -> None:
     noisy = shares(many, records) + np.random.default_rng(0).normal(0, noise, many.dimension)
     halves = Look(HALVES, True, True, shares(HALVES, records), 1e-3)
     drowned = Look(many, False, False, noisy, noise)
-    assert drowned.is_drowned
+    assert drowned.has_low_signal
     _, (table, found) = posterior_tables([halves, drowned], shares_among(records, 255))
     assert table == many
     assert float((found - torch.from_numpy(shares(many, records))).abs().sum()) < 0.2
