@@ -29,7 +29,7 @@ _KEYS: Final[dict[type[TangentFeatures | RandomFourierFeatures], str]] = {
 """What psi is called in `spec`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Parts:
     """A feature map of a table as what it is beside marginals, and marginals.
 
@@ -42,10 +42,10 @@ class Parts:
         moment_weight: what they are multiplied by.
     """
 
-    main: FeatureMap | None
-    main_weight: float
-    marginals: MarginalFeatures | None
-    weight: float
+    main: FeatureMap | None = None
+    main_weight: float = 1.0
+    marginals: MarginalFeatures | None = None
+    weight: float = 1.0
     moments: MomentFeatures | None = None
     moment_weight: float = 0.0
 
@@ -96,16 +96,16 @@ def parts_of(feature_map: FeatureMap) -> Parts:
     """The parts of any feature map."""
     if isinstance(feature_map, JointFeatures):
         return Parts(
-            feature_map.main,
-            feature_map.main_weight,
-            feature_map.marginals,
-            feature_map.weight,
-            feature_map.moments,
-            feature_map.moment_weight,
+            main=feature_map.main,
+            main_weight=feature_map.main_weight,
+            marginals=feature_map.marginals,
+            weight=feature_map.weight,
+            moments=feature_map.moments,
+            moment_weight=feature_map.moment_weight,
         )
     if isinstance(feature_map, MarginalFeatures):
-        return Parts(None, 1.0, feature_map, 1.0)
-    return Parts(feature_map, 1.0, None, 1.0)
+        return Parts(marginals=feature_map)
+    return Parts(main=feature_map)
 
 
 @FEATURE_MAPS.add("joint")
