@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -105,11 +105,12 @@ class MarginalFeatures:
     def _groups_are_of_columns(self) -> bool:
         """Whether no group is there twice, and each is of two or three of the columns."""
         several = (*self.coarse, *self.groups)
+        columns = frozenset(self.columns)
         return (
             all(len(set(kind)) == len(kind) for kind in (self.coarse, self.groups))
             and all(side.cells for group in self.coarse for side in group.sides)
             and all(len(set(group.sides)) == len(group.sides) in SIDES for group in several)
-            and all(self._is_side(side) for group in several for side in group.sides)
+            and all(_is_side(side, columns) for group in several for side in group.sides)
         )
 
     def _folded_have_few_cells(self) -> bool:
@@ -119,15 +120,6 @@ class MarginalFeatures:
             not any(group.folded for group in self.groups)
             and len(folded) in (0, len(self.coarse))
             and all(side.known <= 2 for group in folded for side in group.sides)
-        )
-
-    def _is_side(self, side: MarginalColumn) -> bool:
-        """Whether a number in a group is one of the columns, its merged cells in order."""
-        firsts = side.merged
-        return (
-            (not side.cells or side.unmerged in self.columns)
-            and (not firsts or (firsts[0] == 0 and firsts[-1] < side.cells))
-            and all(before < after for before, after in itertools.pairwise(firsts))
         )
 
     def _cells_are_in_records(self) -> bool:
@@ -474,3 +466,13 @@ def _groups_of(
             f"{MOST:,} is the limit: choose fewer, or columns with fewer categories"
         )
     return tuple(found[key] for key in sorted(found))
+
+
+def _is_side(side: MarginalColumn, columns: Collection[MarginalColumn]) -> bool:
+    """Whether a number in a group is one of the columns, its merged cells in order."""
+    firsts = side.merged
+    return (
+        (not side.cells or side.unmerged in columns)
+        and (not firsts or (firsts[0] == 0 and firsts[-1] < side.cells))
+        and all(before < after for before, after in itertools.pairwise(firsts))
+    )
