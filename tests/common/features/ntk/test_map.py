@@ -151,7 +151,7 @@ def test_networks_of_the_paper_have_their_names_and_sizes() -> None:
 @pytest.mark.parametrize(
     ("arch", "text", "message"),
     [
-        ("fc_2l", "400", r"two layers|give a width for each, as in --width 400_100"),
+        ("fc_2l", "400", r"two layers|give a width for each, as in width='400_100'"),
         ("fc_1l", "400_100", "has 1 hidden layer"),
         ("fc_1l", "0", "from 1 to"),
         ("fc_1l", "-3", "write 400"),
