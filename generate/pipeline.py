@@ -96,7 +96,7 @@ def generate(
     module = None if module is None else path_from("module", module, refusal=GeneratorError)
     opened = _opened(release)
     if holds_points(opened):
-        wanted = {"settings": settings, "records": count, "points": points, "module": module}
+        wanted = {"settings": settings, "count": count, "points": points, "module": module}
         require_nothing_to_train(wanted)
         return _as_it_is(opened, folder, where=where, safe_csv=safe_csv)
     _require_fitting(opened, points, module, where, safe_csv=safe_csv)
@@ -184,14 +184,15 @@ def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
     """Refuse what is of no use for a distilled set.
 
     Args:
-        wanted: name of an option to what was given for it; None if nothing was.
+        wanted: name of an argument to what was given for it; None if nothing was.
 
     Raises:
         GeneratorError: something was.
     """
-    for option, value in wanted.items():
+    for name, value in wanted.items():
         if value is not None:
-            raise GeneratorError(f"--{option}: the release is of a distilled set: nothing to train")
+            said = argument(name, option="--records" if name == "count" else "")
+            raise GeneratorError(f"{said}: the release is of a distilled set: nothing to train")
 
 
 def _opened(release: AnyOpened | Location) -> AnyOpened:

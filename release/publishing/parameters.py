@@ -152,7 +152,7 @@ def noise_on(
     if unit is not None and parameters.adjacency is not Adjacency.ADD_REMOVE:
         raise BudgetError(
             f"all rows of one {unit.column} are protected together, and so is how many there are: "
-            f"say {argument('adjacency', Adjacency.ADD_REMOVE)}"
+            f"add {argument('adjacency', Adjacency.ADD_REMOVE)}"
         )
     if parameters.not_private:
         return no_noise(

@@ -83,7 +83,7 @@ def test_no_function_speaks_of_options_to_those_who_typed_none() -> None:
     wrong = [
         f"{place}: {text}"
         for place, text in refusals()
-        if re.search(r"(?<![\w-])--[a-z]", OF_COMMANDS.sub("", text))
+        if re.search(r"(?<![\w-])--([a-z]|$)", OF_COMMANDS.sub("", text))
         and not place.startswith("embed/run/")  # of work folders, which commands alone have
         and "SourceOptions(" not in text  # which says how Python spells it, too
     ]

@@ -183,14 +183,14 @@ REFUSED: dict[str, list[tuple[dict[str, object], str]]] = {
     ],
     "table": [
         ({"settings": TrainingSettings()}, "of a table, which takes TableSettings"),
-        ({"points": PointSettings(1)}, "--points: the release is of a table"),
-        ({"module": "m.pt"}, "--module m.pt: the release is of a table"),
+        ({"points": PointSettings(1)}, "points: the release is of a table"),
+        ({"module": "m.pt"}, "module='m.pt': the release is of a table"),
     ],
     "distilled set": [
-        ({"settings": TrainingSettings()}, "--settings: .* nothing to train"),
-        ({"count": 3}, "--records: .* nothing to train"),
-        ({"points": PointSettings(1)}, "--points: .* nothing to train"),
-        ({"module": "m.pt"}, "--module: .* nothing to train"),
+        ({"settings": TrainingSettings()}, "settings: .* nothing to train"),
+        ({"count": 3}, "count: .* nothing to train"),
+        ({"points": PointSettings(1)}, "points: .* nothing to train"),
+        ({"module": "m.pt"}, "module: .* nothing to train"),
     ],
 }
 

@@ -266,7 +266,7 @@ def test_classes_without_a_record_can_be_declared(tmp_path: Path, kind: str) -> 
         with pytest.raises(DataError, match=r"yak: a class folder without .* class_names"):
             open_source(path)
         (path / "yak").rmdir()
-        with pytest.raises(SchemaError, match=r"name 3 classes, but 5 are declared: .*-names"):
+        with pytest.raises(SchemaError, match=r"name 3 classes, but 5 are declared: .*_names"):
             open_source(path, SourceOptions(classes=5))
         (path / "yak").mkdir()
     with_it = open_source(path, SourceOptions(class_names=names))

@@ -468,7 +468,7 @@ def test_options_that_do_not_fit_get_one_line(
     for options, message in (
         (["--features", "perceptual"], "name the module's file with --module FILE"),
         (["--features", "perceptual", "--module", file], "add --module-is-public if"),
-        (["--module", file], "it goes with kind='perceptual', not ntk"),
+        (["--module", file], "it goes with --features perceptual, not ntk"),
         (["--features", "rff", "--module-is-public"], "goes with --features perceptual, not rff"),
         ([*EMBED, file, "--width", "5"], "--width 5: it goes with --features ntk, not perceptual"),
         (["--squares", "0.5"], "--squares 0.5: it goes with --features perceptual, not ntk"),

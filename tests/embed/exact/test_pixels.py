@@ -129,5 +129,5 @@ def test_they_go_with_images_and_no_network() -> None:
     with pytest.raises(SchemaError, match="kind='pixels': they are for images, not for tables"):
         FeatureOptions("pixels").draw(PEOPLE)
     for options in ({"width": 5}, {"pixels": 0.5}, {"frequencies": 3}, {"marginals": 0.5}):
-        with pytest.raises(SchemaError, match=f"--{next(iter(options))} .*: it goes with"):
+        with pytest.raises(SchemaError, match=f"{next(iter(options))}=.*: it goes with"):
             FeatureOptions("pixels", **options).draw(SCHEMA)

@@ -93,8 +93,8 @@ def test_points_as_images_are_rounded_and_cut() -> None:
 @pytest.mark.parametrize(
     ("classes", "per_class", "message"),
     [
-        (1, 2, r"--points: all records are of one class"),
-        (10, 501, r"--points 501: 5,010 in all classes; at most 5,000"),
+        (1, 2, r"points: all records are of one class"),
+        (10, 501, r"per_class=501: 5,010 in all classes; at most 5,000"),
     ],
 )
 def test_points_that_there_cannot_be(classes: int, per_class: int, message: str) -> None:

@@ -213,7 +213,7 @@ def test_a_reader_refuses_noise_that_hides_fewer_rows() -> None:
 
 def test_an_exchange_would_change_how_many_rows_there_are() -> None:
     made = embedded(visits())
-    with pytest.raises(BudgetError, match=r"say adjacency=Adjacency\.ADD_REMOVE"):
+    with pytest.raises(BudgetError, match=r"add adjacency=Adjacency\.ADD_REMOVE"):
         noise_for(made, PrivacyParameters(1.0, 1e-5))
     exchanged = unrecorded_release(
         dataclasses.replace(made, schema=dataclasses.replace(SCHEMA, privacy_unit=None)),
