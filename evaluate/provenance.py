@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..common.console import console
 from ..common.errors import DataError
+from ..common.schema.image import ImageSchema
 from ..common.storage import door
 from ..common.storage.plain import parse_json
 from ..common.storage.synthetic_folder import PROVENANCE
@@ -98,6 +99,9 @@ def confirmed_by(
     wrong = contradictions(cited, opened)
     if classes != schema.classes or provenance.get("schema", schema.to_json()) != schema.to_json():
         wrong.append("schema")
+    prepared = schema.preparation.to_json() if isinstance(schema, ImageSchema) else {}
+    if provenance.get("preparation", {}) != prepared:
+        wrong.append("preparation")
     if wrong:
         raise DataError(
             f"what the synthetic records say of {opened.path} is not true of it: {', '.join(wrong)}"

@@ -11,7 +11,7 @@ import numpy as np
 from ..common.schema.image import ImageSchema, pictures
 from ..release.file.citation import citation_of
 from ..release.file.distilled import VALUE_LEVELS, OpenedDistilled
-from .images.export import write_images, write_points
+from .images.export import images_described, write_images, write_points
 from .output.folder import results
 from .output.provenance import warn_unless_private
 from .tables.export import write_rows
@@ -41,7 +41,8 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
     with results(folder, provenance) as temporary:
         write_points(temporary, release.points, labels)
         if isinstance(schema, ImageSchema):
-            images = pictures(values.astype(np.uint8), schema.channels)
+            pixels = schema.preparation.turned_back(values.astype(np.uint8))
+            images = pictures(pixels, schema.channels)
             write_images(temporary, images, labels, len(schema.classes))
         else:
             drawn = to_table(schema, (values / schema.levels).astype(np.float32), labels)
@@ -50,7 +51,10 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
 
 def _provenance(opened: OpenedDistilled) -> dict[str, Any]:
     release, schema = opened.release, opened.release.schema
-    is_images = isinstance(schema, ImageSchema)
+    if isinstance(schema, ImageSchema):
+        known = images_described(schema.classes, schema.preparation)
+    else:
+        known = {"schema": schema.to_json()}
     return {
         "release": citation_of(opened),
         "kernel": {
@@ -61,5 +65,5 @@ def _provenance(opened: OpenedDistilled) -> dict[str, Any]:
         },
         "settings": dict(release.settings),
         "versions": {"dpntk": version("dpntk")},
-        **({"classes": list(schema.classes)} if is_images else {"schema": schema.to_json()}),
+        **known,
     }

@@ -20,6 +20,7 @@ from ..errors import SchemaError
 from ..ledger import Entry
 from .classes import MOST_CLASSES, some_classes
 from .origin import Origin
+from .preparation import AS_STORED, Preparation
 
 SMALLEST_SIDE = 8
 LARGEST_SIDE = 64
@@ -44,6 +45,7 @@ class ImageSchema:
         classes_origin: where `classes` came from.
         channels: 1 of grey images, 3 of images in colour.
         channels_origin: where `channels` came from.
+        preparation: what else is done to every image, as declared.
     """
 
     side: int
@@ -52,12 +54,14 @@ class ImageSchema:
     classes_origin: Origin
     channels: int = GREY
     channels_origin: Origin = Origin.FORMAT
+    preparation: Preparation = AS_STORED
 
     def __post_init__(self) -> None:
         if not SMALLEST_SIDE <= self.side <= LARGEST_SIDE:
             raise SchemaError(
                 f"images of {self.side}x{self.side} pixels: a side of {SMALLEST_SIDE} to "
-                f"{LARGEST_SIDE} is supported; resize with {argument('image_size')}"
+                f"{LARGEST_SIDE} is supported: "
+                f"{argument('image_size', nearest_side(self.side))} resizes them"
             )
         if self.channels not in (GREY, COLOUR):
             raise SchemaError(f"images of {self.channels} channels: 1 and 3 are supported")
@@ -104,13 +108,15 @@ class ImageSchema:
     def known(self) -> tuple[str, ...]:
         """What is taken as public, in words."""
         form = "image size" if self.channels == GREY else "image size and channels"
-        return form, "number and names of the classes"
+        ranged = () if self.preparation.value_range is None else ("range of values",)
+        return form, *ranged, "number and names of the classes"
 
     @property
     def summary(self) -> str:
         """What the records are, in words."""
         grey = "grey " if self.channels == GREY else ""
-        return f"{grey}{self.noun} in {some_classes(self.classes)}"
+        prepared = f" ({how})" if (how := self.preparation.in_words) else ""
+        return f"{grey}{self.noun}{prepared} in {some_classes(self.classes)}"
 
     @property
     def noun(self) -> str:
@@ -132,7 +138,7 @@ class ImageSchema:
         }
         if self.channels_origin is not Origin.FORMAT:
             document["channels_origin"] = self.channels_origin.value
-        return document
+        return document | self.preparation.to_json()
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ImageSchema:
@@ -149,12 +155,18 @@ class ImageSchema:
                 classes_origin=Origin(document["classes_origin"]),
                 channels=_integer(document["channels"]),
                 channels_origin=Origin(document.get("channels_origin", "format")),
+                preparation=Preparation.from_json(document),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SchemaError(f"not a schema that this dpntk reads: {error!r}") from error
         if schema.to_json() != dict(document):
             raise SchemaError("not a schema that this dpntk reads: unknown entries")
         return schema
+
+
+def nearest_side(pixels: int) -> int:
+    """The side nearest to a number of pixels that images may have."""
+    return min(max(pixels, SMALLEST_SIDE), LARGEST_SIDE)
 
 
 def pictures(records: NDArray[Value], channels: int) -> NDArray[Value]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 
 from ..arguments import argument, require_kind
 from ..errors import SchemaError
 from ..schema.image import COLOUR, GREY
+from ..schema.preparation import Fit, Preparation
 from ..schema.privacy_unit import PrivacyUnit, declared_unit
 from ..schema.table import TableSchema
 from ..schema.toml import A_SCHEMA, read_schema
@@ -33,6 +35,11 @@ class SourceOptions:
         unit: for a table: the column that tells whose a row is. All rows with the same value are
             protected together; the column is in no record.
         rows_per_unit: how many rows with the same value count: the first ones in the data.
+        fit: how images become squares of `image_size`: "stretch", "crop" or "pad".
+        value_range: which stored values of images are black and white, such as (0, 4095); what is
+            beyond is cut to these. If None, 0 and 255, or 0 and 1 of floats.
+        invert: embed negatives of images, for what is dark on a bright ground. Images that are
+            generated are turned back.
 
     Raises:
         SchemaError: one of them is of another type than it has to be.
@@ -46,6 +53,9 @@ class SourceOptions:
     channels: int | None = None
     unit: str | None = None
     rows_per_unit: int | None = None
+    fit: str | None = None
+    value_range: tuple[float, float] | None = None
+    invert: bool = False
 
     def __post_init__(self) -> None:
         for name, value, kind, wanted in (
@@ -53,6 +63,7 @@ class SourceOptions:
             ("image_size", self.image_size, (int, type(None)), "a number of pixels, such as 28"),
             ("classes", self.classes, (int, type(None)), "a number of classes, such as 10"),
             ("class_names", self.class_names, (tuple, type(None)), "a tuple: ('cat', 'dog')"),
+            ("invert", self.invert, bool, "True or False"),
             ("unit", self.unit, (str, type(None)), "a column's name"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
@@ -62,6 +73,16 @@ class SourceOptions:
             raise SchemaError("channels: 1 for grey images, 3 for colour")
         if self.split not in ("train", "test"):
             raise SchemaError("split: it is 'train' or 'test'")
+        if self.fit is not None and self.fit not in [fit.value for fit in Fit]:
+            raise SchemaError("fit: it is 'stretch', 'crop' or 'pad'")
+        if self.value_range is not None and not _is_range(self.value_range):
+            raise SchemaError("value_range: two numbers, black and white, such as (0, 4095)")
+        if self.fit is not None and self.image_size is None:
+            size = argument("image_size")
+            raise SchemaError(
+                f"{argument('fit')} says how images become squares of {size}: give both"
+            )
+        _ = self.preparation  # refuses a range that is none
         if self.privacy_unit is not None and self.schema is None:
             raise SchemaError(
                 f"{argument('unit')} is for tables: say with {argument('schema')} what is known "
@@ -77,6 +98,20 @@ class SourceOptions:
         """
         return declared_unit(self.unit, self.rows_per_unit)
 
+    @property
+    def preparation(self) -> Preparation:
+        """What is done to every image, as far as these options say.
+
+        Raises:
+            SchemaError: the range of values is none.
+        """
+        value_range = None
+        if self.value_range is not None:
+            low, high = self.value_range
+            value_range = float(low), float(high)
+        fit = Fit.STRETCH if self.fit is None else Fit(self.fit)
+        return Preparation(fit, value_range, self.invert)
+
     def table(self) -> TableSchema | None:
         """The schema; None if the data are images.
 
@@ -91,14 +126,27 @@ class SourceOptions:
                     f"but {argument('classes')} declares {classes}: leave out {argument('classes')}"
                 )
             return None
-        of_images = (self.image_size, self.classes, self.class_names, self.channels)
+        of_images = (
+            self.image_size, self.classes, self.class_names, self.channels, self.fit,
+            self.value_range, self.invert or None,
+        )  # fmt: skip
         if any(value is not None for value in of_images):
             channels = argument("channels", option="--grey, --colour")
             raise SchemaError(
-                f"{argument('image_size')}, {channels}, {argument('classes')} and "
+                f"{argument('image_size')}, {argument('fit')}, {argument('value_range')}, "
+                f"{argument('invert')}, {channels}, {argument('classes')} and "
                 f"{argument('class_names')} are for images: for a table the schema says all"
             )
         unit = self.privacy_unit
         if not isinstance(self.schema, TableSchema):
             return read_schema(Path(self.schema), privacy_unit=unit)
         return self.schema if unit is None else self.schema.with_privacy_unit(unit)
+
+
+def _is_range(value: object) -> bool:
+    """Whether something is a pair of numbers."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(isinstance(end, Real) and not isinstance(end, bool) for end in value)
+    )

@@ -131,12 +131,12 @@ def command(
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
-    DATA is a folder with one folder of PNG or JPEG files for each class, MNIST-style IDX files
-    (gzipped or not, also in shards), arrays x.npy and y.npy, train.npz, CIFAR-10's binary files,
-    Parquet files or tar shards of images; or one .npz, .parquet or .tar file. A folder of images or
-    an array alone, without labels, is one class. With --schema, DATA is a table: one CSV (.csv,
-    .csv.gz) or Parquet file, or a folder of such files. It may lie in object storage, as in
-    s3://bucket/folder; credentials come from the environment.
+    DATA is a folder with one folder of PNG, JPEG, TIFF, BMP or WebP files for each class,
+    MNIST-style IDX files (gzipped or not, also in shards), arrays x.npy and y.npy, train.npz,
+    CIFAR-10's binary files, Parquet files or tar shards of images; or one .npz, .parquet or .tar
+    file. A folder of images or an array alone, without labels, is one class. With --schema, DATA is
+    a table: one CSV (.csv, .csv.gz) or Parquet file, or a folder of such files. It may lie in
+    object storage, as in s3://bucket/folder; credentials come from the environment.
 
     After an interruption, the same command continues where it stopped. Several processes share the
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.

@@ -16,7 +16,8 @@ from ...common.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
-from ...common.schema.image import COLOUR, GREY, ImageSchema
+from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE, ImageSchema
+from ...common.schema.preparation import Fit
 from ...common.schema.toml import read_schema
 from ...common.sources.options import SourceOptions
 
@@ -37,14 +38,43 @@ def _names(
     return tuple(names)
 
 
+def _range(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[float, float] | None:
+    """The two numbers in LOW,HIGH."""
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError as error:
+        raise click.BadParameter("write it as in 0,4095: black, and then white") from error
+    return low, high
+
+
 _OPTIONS: Final = (
     click.option(
         "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
         help="Which part to read, if the data have both.",
     ),
     click.option(
-        "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
-        help="Resize every image to this many pixels a side.",
+        "--image-size", type=click.IntRange(SMALLEST_SIDE, LARGEST_SIDE), metavar="PIXELS",
+        help="Resize every image, of whatever size, to a square of this many pixels a side.",
+    ),
+    click.option(
+        "--fit", type=click.Choice([fit.value for fit in Fit]),
+        help="With --image-size: how an image that is not square becomes one: stretched, cropped "
+        "to its middle, or padded with black [default: stretch]",
+    ),
+    click.option(
+        "--value-range", metavar="LOW,HIGH", callback=_range,
+        help="Declare which stored values are black and white, such as 0,4095 or -1000,400; values "
+        "beyond are cut to these. Needed for more than 8 bits a pixel, and for floats beyond 0 to "
+        "1. Do not derive it from the records.",
+    ),
+    click.option(
+        "--invert", is_flag=True,
+        help="Embed negatives of images, for what is dark on a bright ground, such as ink on "
+        "paper: they take less noise. Images that are generated are turned back.",
     ),
     click.option(
         "--grey", "channels", type=int, flag_value=GREY,
@@ -82,11 +112,15 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_options(
-        split: str, image_size: int | None, channels: int | None, classes: int | None,
-        class_names: tuple[str, ...] | None, schema: Path | None,
+        split: str, image_size: int | None, fit: str | None,
+        value_range: tuple[float, float] | None, invert: bool, channels: int | None,
+        classes: int | None, class_names: tuple[str, ...] | None, schema: Path | None,
         **given: Any,  # noqa: ANN401 - handed on
     ) -> None:  # fmt: skip
-        source = SourceOptions(schema, split, image_size, classes, class_names, channels)
+        source = SourceOptions(
+            schema, split, image_size, classes, class_names, channels,
+            fit=fit, value_range=value_range, invert=invert,
+        )  # fmt: skip
         command(source=source, **given)
 
     whole: Callable[..., None] = with_options

@@ -42,7 +42,7 @@ def kernel_regression(
     points: SupportSet, train: LabelledImages, test: LabelledImages, seed: int
 ) -> float:
     """Kernel ridge regression from the points as they are, with the kernel of the release."""
-    return float((points.outputs(test.pixels).argmax(axis=1) == test.labels).mean())
+    return float((points.outputs(test.records).argmax(axis=1) == test.labels).mean())
 
 
 def convnet(train: LabelledImages, test: LabelledImages, seed: int) -> float:

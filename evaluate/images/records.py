@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.errors import DataError
+from ...common.errors import DataError, SchemaError
 from ...common.outline import Outlined
 from ...common.schema.classes import numbered
 from ...common.schema.image import GREY, ImageSchema
+from ...common.schema.preparation import AS_STORED, Preparation
 from ...common.sources import Source, SourceOptions, open_source
 from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
 from ..provenance import read_provenance
@@ -32,6 +33,7 @@ class LabelledImages(Outlined):
         class_names: the name of every class.
         provenance: where synthetic records come from; empty for real ones.
         channels: 1 of grey images, 3 of images in colour.
+        preparation: what was done to the real images that synthetic ones are like.
     """
 
     pixels: NDArray[np.uint8]
@@ -39,6 +41,7 @@ class LabelledImages(Outlined):
     class_names: tuple[str, ...]
     provenance: dict[str, Any]
     channels: int = GREY
+    preparation: Preparation = AS_STORED
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -57,6 +60,11 @@ class LabelledImages(Outlined):
     def shape(self) -> tuple[int, int, int]:
         """Of an image: (channels, side, side)."""
         return self.channels, self.side, self.side
+
+    @property
+    def records(self) -> NDArray[np.uint8]:
+        """What a feature map saw of them, uint8 (n, channels * side * side)."""
+        return self.preparation.turned_back(self.pixels)
 
     def images(self, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Pixels as values 0..1, float32 (n, channels * side * side), of some records or of all."""
@@ -78,14 +86,16 @@ def read_synthetic(path: Path) -> LabelledImages:
         raise DataError(f"{path}: there is no {IMAGES} in it; 'dpntk generate' writes one")
     provenance = read_provenance(path) if path.is_dir() else {}
     names: tuple[str, ...] | None = None
+    preparation = AS_STORED
     if provenance:
         try:
             names = tuple(map(str, provenance.pop("classes")))
-        except (KeyError, TypeError) as error:
+            preparation = Preparation.from_json(provenance.get("preparation", {}))
+        except (KeyError, TypeError, ValueError, AttributeError, SchemaError) as error:
             raise DataError(f"{path / PROVENANCE}: damaged; generate the records again") from error
     source = open_source(images, SourceOptions(classes=len(names) if names else None))
     require_plausible(images, len(source) * source.schema.record_size)
-    records = _collect(source, names, provenance)
+    records = replace(_collect(source, names, provenance), preparation=preparation)
     if records.classes > 1 and len(np.unique(records.labels)) < 2:
         raise DataError(f"{path}: all records are of one class, so there is nothing to classify")
     return records
@@ -100,12 +110,23 @@ def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
         DataError: they cannot be read.
         SchemaError: they do not fit.
     """
-    known = SourceOptions(split=split, image_size=like.side, channels=like.channels)
+    preparation = like.preparation
+    known = SourceOptions(
+        split=split,
+        image_size=like.side,
+        channels=like.channels,
+        fit=preparation.fit.value,
+        value_range=preparation.value_range,
+        invert=preparation.inverted,
+    )
     if like.class_names == numbered(1):
         records = _collect(open_source(path, known), None, {})
-        return replace(records, labels=np.zeros_like(records.labels), class_names=like.class_names)
-    known = replace(known, classes=like.classes, class_names=like.class_names)
-    return _collect(open_source(path, known), like.class_names, {})
+        records = replace(records, labels=np.zeros_like(records.labels), class_names=numbered(1))
+    else:
+        known = replace(known, classes=like.classes, class_names=like.class_names)
+        records = _collect(open_source(path, known), like.class_names, {})
+    pixels = preparation.turned_back(records.pixels)
+    return replace(records, pixels=pixels, preparation=preparation)
 
 
 def _collect(

@@ -16,6 +16,7 @@ from PIL import Image
 from ...common.arguments import seed_from, whole
 from ...common.errors import GeneratorError
 from ...common.outline import Outlined
+from ...common.schema.preparation import AS_STORED, Preparation
 from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
 from ..output import generator_file
 from ..output.folder import results
@@ -39,12 +40,14 @@ class SavedImageGenerator(Outlined):
         classes: name of each class.
         class_weights: released share of each class, float64 (c,).
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
+        preparation: what was done to the real images.
     """
 
     generator: ImageGenerator
     classes: tuple[str, ...]
     class_weights: NDArray[np.float64]
     origin: dict[str, Any]
+    preparation: Preparation = AS_STORED
 
     def sample(
         self, count: int, seed: int | None = None
@@ -66,7 +69,8 @@ class SavedImageGenerator(Outlined):
 
     def draw(self, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """What `sample` gives, of a seed that is known."""
-        return sample(self.generator, count, self.class_weights, seed)
+        images, labels = sample(self.generator, count, self.class_weights, seed)
+        return self.preparation.turned_back(images), labels
 
 
 def write_synthetic(
@@ -105,7 +109,7 @@ def write_found_points(folder: Path, saved: SavedImageGenerator, points: Inducin
     """
     more = {"kernel": points.kernel, "points": points.settings.to_json()}
     with _with_generator(folder, saved, more) as temporary:
-        images = points.images(saved.generator.spec.channels)
+        images = saved.preparation.turned_back(points.images(saved.generator.spec.channels))
         write_images(temporary, images, points.labels, len(saved.classes))
         write_points(temporary, points.values, points.labels)
 
@@ -115,9 +119,16 @@ def _with_generator(
     folder: Path, saved: SavedImageGenerator, more: dict[str, Any]
 ) -> Iterator[Path]:
     """A folder of results with the generator and its origin in it."""
-    with results(folder, {**saved.origin, "classes": list(saved.classes), **more}) as temporary:
+    of_images = images_described(saved.classes, saved.preparation)
+    with results(folder, {**saved.origin, **of_images, **more}) as temporary:
         yield temporary
         (temporary / GENERATOR).write_bytes(_serialise(saved))
+
+
+def images_described(classes: tuple[str, ...], preparation: Preparation) -> dict[str, Any]:
+    """What a folder's provenance says of its images, as plain JSON."""
+    prepared = preparation.to_json()
+    return {"classes": list(classes), **({"preparation": prepared} if prepared else {})}
 
 
 def write_images(
@@ -160,13 +171,15 @@ def understand_image_generator(
     if len(classes) != count:
         raise GeneratorError("its classes and weights contradict each other")
     generator = generator_file.restored(make, weights)
-    return SavedImageGenerator(generator, classes, class_weights, dict(description["origin"]))
+    preparation = Preparation.from_json(description.get("preparation", {}))
+    origin = dict(description["origin"])
+    return SavedImageGenerator(generator, classes, class_weights, origin, preparation)
 
 
 def _serialise(saved: SavedImageGenerator) -> bytes:
     description = {
         **described(saved.generator),
-        "classes": list(saved.classes),
+        **images_described(saved.classes, saved.preparation),
         "class_weights": saved.class_weights.tolist(),
         "origin": saved.origin,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...common.runtime.device import AUTO
+from ...common.schema.image import ImageSchema
 from ...release.file.model import OpenedRelease
 from ..fit.descent import Training
 from ..fit.recipe import ComposedSettings
@@ -41,6 +42,7 @@ def fit_images(
         DeviceError: there is no such device here.
     """
     release = opened.release
+    assert isinstance(release.schema, ImageSchema)
     training: Training[ImageGenerator]
     if isinstance(settings, ComposedSettings):
         training = train_composed(release, settings, module=module, device=device)
@@ -51,5 +53,6 @@ def fit_images(
         classes=release.schema.classes,
         class_weights=shrunk_shares(release),
         origin=origin_of(opened, settings, training, training.generator.spec),
+        preparation=release.schema.preparation,
     )
     return training, saved

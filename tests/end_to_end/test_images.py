@@ -33,7 +33,7 @@ def test_classes_are_looked_up_and_said_or_declared(dpntk: Command, folder: Path
     assert dpntk("release", "seen.h5", "--eps", 1, "--delta", 1e-3, "-o", "1.h5").code == 0
     assert "Looked up in the records: number and names of the classes." in statement(dpntk, "1.h5")
     (folder / "d, e").mkdir()
-    refused(dpntk("embed", folder, "--width", 5), "without a PNG or JPEG file", "--class-names")
+    refused(dpntk("embed", folder, "--width", 5), "without an image", "--class-names")
     odd = dpntk("embed", folder, "--width", 5, "--class-names", "a,,b")
     refused(odd, "--class-names", "a class without a name")
     declared = dpntk("embed", folder, "--width", 5, "--class-names", 'c, b,"d, e",a')

@@ -260,6 +260,11 @@ def of_ways() -> Iterator[Case]:
     for at, which in ((0, "first"), (7, "another")):
         pair = neighbours(write_tar_of_sizes, data_sets.IMAGES, at, large)
         yield Case(f"tar, resized: {which} image of another size", resized, pair)
+    for fit in ("crop", "pad"):
+        options = f"--image-size 8 --fit {fit} --value-range 20,190 --invert --classes 1"
+        pair = neighbours(write_tar_of_sizes, data_sets.IMAGES, 7, large)
+        name = f"tar, {options}: an image of another size, beyond the range"
+        yield Case(name, embedded(options), pair, watched=fit == "pad")
     red = np.zeros((SIDE, SIDE, 3), np.uint8)
     red[..., 0] = 255
     for known in ("--grey", "--colour"):

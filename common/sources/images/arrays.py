@@ -11,13 +11,13 @@ import contextlib
 import math
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import DataError
-from ...schema.image import PIXEL_LEVELS, ImageSchema
+from ...schema.image import ImageSchema
 from ..base import (
     Batch,
     files_fingerprint,
@@ -34,6 +34,7 @@ from .held import HeldArray
 from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
 from .numbers import no_labels, numbered_classes, one_class
+from .pixels import require_pixels
 
 _LABEL_PIECE: Final = 1 << 16
 
@@ -125,8 +126,7 @@ class ArraySource:
     @classmethod
     def _open(cls, x: Array, y: Array | None, options: SourceOptions) -> ArraySource:
         where = x.where
-        if x.dtype.kind != "f" and x.dtype != np.uint8:
-            raise DataError(f"{where} is {x.dtype}: store pixels as uint8, or as floats in [0, 1]")
+        require_pixels(x.dtype, where, options)
         if y is not None:
             _require_labels_of(x, y)
         require_records(len(x), where)
@@ -166,7 +166,7 @@ class ArraySource:
             contextlib.closing(self._labels(size, start, stop)) as label_pieces,
         ):
             for (first, raw), labels in zip(image_pieces, label_pieces, strict=True):
-                yield Batch(self.layout.records(to_pixels(raw, first, self.x.where)), labels)
+                yield Batch(self.layout.records(raw, first, self.x.where), labels)
 
     def _labels(
         self, size: int, start: int, stop: int | None
@@ -218,29 +218,3 @@ def _require_labels_of(x: Array, y: Array) -> None:
             f"{x.where} holds {len(x)} images but {y.name} holds {len(y)} labels: they do not "
             "belong together"
         )
-
-
-def to_pixels(raw: NDArray[Any], first: int, where: str) -> NDArray[np.uint8]:
-    """Values as they are stored, uint8 or floats in [0, 1], as pixels 0..255.
-
-    Args:
-        raw: (b, ...).
-        first: number of the record that `raw[0]` belongs to, from 0.
-        where: the file, for the message.
-
-    Raises:
-        DataError: a value is outside [0, 1], or no number.
-    """
-    if raw.dtype == np.uint8:
-        return raw
-    flat = raw.reshape(len(raw), -1)
-    wrong = np.flatnonzero(~((flat >= 0) & (flat <= 1)).all(axis=1))
-    if wrong.size:
-        raise DataError(
-            f"{where}: record {first + int(wrong[0])} has a value outside [0, 1]: "
-            "store pixels as uint8 in 0..255, or as floats in [0, 1]"
-        )
-    # In one type: products of short floats are rounded elsewhere, and an array's type may be due
-    # to other records.
-    pixels: NDArray[np.uint8] = np.rint(raw.astype(np.float64) * PIXEL_LEVELS).astype(np.uint8)
-    return pixels

@@ -109,7 +109,7 @@ class CifarSource:
                 for first, part in parts:
                     labels = part[:, 0].astype(np.int64)
                     require_labels(labels, len(self.schema.classes), first, str(file))
-                    yield Batch(self.layout.records(part[:, 1:]), labels)
+                    yield Batch(self.layout.records(part[:, 1:], first, str(file)), labels)
 
 
 def _files(folder: AnyPath, split: str) -> list[AnyPath]:

@@ -1,40 +1,28 @@
-"""Decoding PNG and JPEG images, wherever their bytes come from."""
+"""Decoding image files, wherever their bytes come from."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import struct
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
-from PIL.JpegImagePlugin import JpegImageFile
-from PIL.PngImagePlugin import PngImageFile
+from PIL.TiffImagePlugin import TiffImageFile
 
 from ...arguments import argument
-from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.image import COLOUR, GREY
 from ...schema.origin import Origin
 from ..options import SourceOptions
-from .form import Form, require_image
+from .encoded import CHANNELS, DEEP, FAILURES, opened
+from .form import Form
+from .pixels import DECLARE, to_pixels
+from .squares import square
 
-# Pillow warns of what it finds odd in a file, and quotes it: what the file holds is its owner's.
-warnings.filterwarnings("ignore", module=r"PIL\.")
-
-SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg"})
-MOST_BYTES: Final = 1 << 26
-
-_CHANNELS: Final = {
-    "1": GREY, "L": GREY, "LA": GREY,
-    "P": COLOUR, "PA": COLOUR, "RGB": COLOUR, "RGBA": COLOUR,
-}  # fmt: skip
-"""Channels of an image by what Pillow calls the kind of its pixels."""
 _MODES: Final = {GREY: "L", COLOUR: "RGB"}
 _IN_WORDS: Final = {GREY: "grey", COLOUR: "in colour"}
 _TURNS: Final = {
@@ -47,12 +35,6 @@ _TURNS: Final = {
     8: Image.Transpose.ROTATE_90,
 }
 """What sets an image upright, by its orientation (Exif 2.3, tag 0x0112); 1 is upright."""
-_PNG_START: Final = b"\x89PNG\r\n\x1a\n"
-_PNG_END: Final = b"IEND\xaeB`\x82"
-_JPEG_START: Final = b"\xff\xd8\xff"
-_PNG_DEPTH: Final = 24
-"""Where a PNG file says how many bits a channel has."""
-_FAILURES: Final = (OSError, ValueError, SyntaxError, LookupError, TypeError, EOFError)
 
 
 @dataclass(frozen=True)
@@ -64,13 +46,14 @@ class ImageDecoder:
         height: of the data set's first image before resizing.
         width: of the same.
         first: what that image is called in messages.
+        deep: whether its pixels have more than 8 bits.
     """
 
     form: Form
     height: int
     width: int
     first: str
-    _said: set[str] = field(default_factory=set, repr=False, compare=False)
+    deep: bool
 
     @classmethod
     def of_first(cls, content: bytes, where: str, options: SourceOptions) -> ImageDecoder:
@@ -82,18 +65,25 @@ class ImageDecoder:
             options: the size and the channels that are wanted.
 
         Raises:
-            DataError: it is no image, or not a whole one.
+            DataError: it is no image, or not a whole one; or it has more than 8 bits a pixel, and
+                nobody said which values are black and white.
             SchemaError: it is not square and would not be resized.
         """
         image, _ = _upright(content, where)
-        form = Form.of(image.height, image.width, _CHANNELS[image.mode], options, where)
-        return cls(form, image.height, image.width, where)
+        deep = image.mode in DEEP
+        if deep and options.value_range is None:
+            raise DataError(
+                f"{where}: more than 8 bits a pixel: {DECLARE} 0,65535 (16 bits) or 0,4095 (12 "
+                "bits); or save it with 8"
+            )
+        form = Form.of(image.height, image.width, CHANNELS[image.mode], options, where)
+        return cls(form, image.height, image.width, where, deep)
 
     def decode(self, content: bytes, where: str) -> NDArray[np.uint8]:
         """Pixels uint8 (channels * side * side,) of one encoded image.
 
         Args:
-            content: the bytes of a PNG or JPEG file.
+            content: the bytes of an image file.
             where: what to call it in messages.
 
         Raises:
@@ -102,12 +92,17 @@ class ImageDecoder:
                 changed.
         """
         image, turned = _upright(content, where)
-        form, channels = self.form, _CHANNELS[image.mode]
+        form, channels = self.form, CHANNELS[image.mode]
         if form.channels_origin is not Origin.DECLARED and channels != form.channels:
             raise SchemaError(
                 f"{where} is {_IN_WORDS[channels]} but {self.first} is "
                 f"{_IN_WORDS[form.channels]}: declare with "
                 f"{argument('channels', option='--grey or --colour')} how to read them all"
+            )
+        if (image.mode in DEEP) != self.deep:
+            raise SchemaError(
+                f"{where} has {'8 bits' if self.deep else 'more than 8 bits'} a pixel, unlike "
+                f"{self.first}: save all of them alike, so that one range of values is true of all"
             )
         resized = form.side_origin is Origin.DECLARED
         if not resized and image.size != (self.width, self.height):
@@ -117,64 +112,24 @@ class ImageDecoder:
                 f"image to {form.side}x{form.side}"
             )
         with _sound(where):
-            pixels, transparent = _on_white(image)
-            pixels = pixels.convert(_MODES[form.channels])
+            image, transparent = _on_white(image)
+            pixels = self._pixels(image, where).convert(_MODES[form.channels])
             if resized:
-                pixels = pixels.resize((form.side, form.side), Image.Resampling.BILINEAR)
+                pixels = square(pixels, form)
         if turned:
-            self._say_once(where, "marked as turned: such images are set upright")
+            form.say_once(where, "is marked as turned: such images are set upright")
         if transparent:
-            self._say_once(where, "transparent in places: such images are laid on white")
+            form.say_once(where, "is transparent in places: such images are laid on white")
         values = np.frombuffer(pixels.tobytes(), dtype=np.uint8)
         return values.reshape(-1, form.channels).T.ravel()
 
-    def _say_once(self, where: str, what: str) -> None:
-        """Say something of the first image that it is true of."""
-        if what not in self._said:
-            self._said.add(what)
-            notice(f"{where} is {what}")
-
-
-def require_size(size: int, where: str) -> None:
-    """Refuse an encoded image before so much is read into memory.
-
-    Raises:
-        DataError: it is empty, or larger than any image that dpntk reads.
-    """
-    if size > MOST_BYTES:
-        raise DataError(f"{where}: {size} bytes: an image of at most {MOST_BYTES} bytes is read")
-
-
-def _opened(content: bytes, where: str) -> PngImageFile | JpegImageFile:
-    """Read an image's header.
-
-    The decoders are called by name, because `Image.open` also looks for several images in a JPEG
-    file, and prints a warning for large ones.
-
-    Raises:
-        DataError: no image, cut short, or one of a kind that is not supported.
-    """
-    require_size(len(content), where)
-    png = content.startswith(_PNG_START)
-    try:
-        if not png and not content.startswith(_JPEG_START):
-            raise SyntaxError
-        image = PngImageFile(io.BytesIO(content)) if png else JpegImageFile(io.BytesIO(content))
-    except _FAILURES as error:
-        raise DataError(f"{where}: not a whole PNG or JPEG image; replace or remove it") from error
-    # The decoder is content once it has all pixels, whether or not the file goes on as it should.
-    if png and _PNG_END not in content:
-        raise DataError(f"{where}: damaged: cut short; replace or remove it")
-    if png and content[_PNG_DEPTH] > 8:
-        raise DataError(f"{where}: {content[_PNG_DEPTH]} bits a channel: save it with 8")
-    if image.mode not in _CHANNELS:
-        raise DataError(
-            f"{where}: pixels of kind {image.mode}: save it as RGB, or as shades of grey"
-        )
-    if getattr(image, "is_animated", False):
-        raise DataError(f"{where}: animated: a record is one image: save its pictures one by one")
-    require_image(image.height, image.width, where)  # a small file can claim to be large
-    return image
+    def _pixels(self, image: Image.Image, where: str) -> Image.Image:
+        """An image of 8 bits a channel, with the values that are declared."""
+        if self.form.preparation.keeps_values:
+            return image
+        if not self.deep:
+            image = image.convert(_MODES[CHANNELS[image.mode]])
+        return Image.fromarray(to_pixels(np.asarray(image)[None], where, self.form)[0])
 
 
 def _upright(content: bytes, where: str) -> tuple[Image.Image, bool]:
@@ -183,14 +138,19 @@ def _upright(content: bytes, where: str) -> tuple[Image.Image, bool]:
     Raises:
         DataError: no image, damaged, cut short, or one of a kind that is not supported.
     """
-    image = _opened(content, where)
+    image = opened(content, where)
+    if isinstance(image, TiffImageFile):  # which Pillow turns itself
+        turned = image.tag_v2.get(ExifTags.Base.Orientation, 1) in _TURNS
+        with _sound(where):
+            image.load()
+        return image, turned
     with _sound(where):
         image.load()
     if "exif" not in image.info:  # looking for it takes as long as all the rest
         return image, False
     try:
         turn = _TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
-    except (*_FAILURES, struct.error):  # marks that cannot be read mark nothing
+    except (*FAILURES, struct.error):  # marks that cannot be read mark nothing
         turn = None
     return (image, False) if turn is None else (image.transpose(turn), True)
 
@@ -210,6 +170,6 @@ def _sound(where: str) -> Iterator[None]:
     """Turn the decoder's refusals into one clear line."""
     try:
         yield
-    except _FAILURES as error:
+    except FAILURES as error:
         reason = " ".join(str(error).split())
         raise DataError(f"{where}: damaged: {reason}; replace or remove it") from error

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
 from ...arguments import argument
+from ...console import notice
 from ...errors import SchemaError
-from ...schema.image import ImageSchema
+from ...schema.image import ImageSchema, nearest_side
 from ...schema.origin import Origin
+from ...schema.preparation import AS_STORED, Fit, Preparation
 from ..base import Source
 from ..options import SourceOptions
 
@@ -29,12 +27,15 @@ class Form:
         channels: 1 or 3.
         side_origin: where `side` came from; images are resized where it is declared.
         channels_origin: where `channels` came from; images are converted where it is declared.
+        preparation: what else is done to every image.
     """
 
     side: int
     channels: int
     side_origin: Origin
     channels_origin: Origin
+    preparation: Preparation = AS_STORED
+    _said: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @classmethod
     def of(cls, height: int, width: int, channels: int, options: SourceOptions, where: str) -> Form:
@@ -47,13 +48,17 @@ class Form:
         if side is None:
             side, side_origin = height, Origin.FORMAT
             if height != width:
-                least = min(height, width)
+                square = nearest_side(min(height, width))
+                fit = " or ".join(argument("fit", each) for each in (Fit.CROP.value, Fit.PAD.value))
                 raise SchemaError(
                     f"{where}: images of {height}x{width} pixels are not square: "
-                    f"{argument('image_size', least)} resizes every image to {least}x{least}"
+                    f"{argument('image_size', square)} resizes every image to {square}x{square}, "
+                    f"{fit} beside it keeps proportions"
                 )
         channels_origin = Origin.FORMAT if options.channels is None else Origin.DECLARED
-        return cls(side, options.channels or channels, side_origin, channels_origin)
+        return cls(
+            side, options.channels or channels, side_origin, channels_origin, options.preparation
+        )
 
     def schema(self, classes: tuple[str, ...], origin: Origin) -> ImageSchema:
         """What is known of such records of some classes.
@@ -63,19 +68,25 @@ class Form:
             origin: where these came from.
         """
         return ImageSchema(
-            self.side, classes, self.side_origin, origin, self.channels, self.channels_origin
+            self.side,
+            classes,
+            self.side_origin,
+            origin,
+            self.channels,
+            self.channels_origin,
+            self.preparation,
         )
 
+    def say_once(self, where: str, what: str) -> None:
+        """Say something of the first image that it is true of.
 
-def resize(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    """Resize images (b, height, width) to (b, side, side), one by one, each from itself alone."""
-    if images.shape[1:] == (side, side):
-        return images
-    resized = [
-        np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BILINEAR))
-        for image in images
-    ]
-    return np.stack(resized) if resized else np.empty((0, side, side), dtype=np.uint8)
+        Args:
+            where: what to call the image in messages.
+            what: is said behind that.
+        """
+        if what not in self._said:
+            self._said.add(what)
+            notice(f"{where} {what}")
 
 
 def require_public_form(source: Source) -> None:

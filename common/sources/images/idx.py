@@ -189,8 +189,8 @@ class IdxSource:
                 contextlib.closing(_read(images_file, _IMAGES, size, begin, end)) as image_pieces,
                 contextlib.closing(self._labels(labels_file, size, begin, end)) as label_pieces,
             ):
-                for (_, images), labels in zip(image_pieces, label_pieces, strict=True):
-                    yield Batch(self.layout.records(images), labels)
+                for (first, images), labels in zip(image_pieces, label_pieces, strict=True):
+                    yield Batch(self.layout.records(images, first, str(images_file)), labels)
 
     def _labels(
         self, file: AnyPath | None, size: int, begin: int, end: int

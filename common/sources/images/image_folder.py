@@ -1,4 +1,4 @@
-"""PNG or JPEG files: in one folder for each class, or side by side if they have no labels."""
+"""Image files: in one folder for each class, or side by side if they have no labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from ..options import SourceOptions
 from ..paths import AnyPath, read
 from ..remote import RemotePath
 from ..shards import pieces
-from .decoding import MOST_BYTES, SUFFIXES, ImageDecoder
+from .decoding import ImageDecoder
+from .encoded import MOST_BYTES, READ, SUFFIXES
 from .numbers import one_class
 
 _PIECE: Final = 64
@@ -44,6 +45,7 @@ class _FolderListing(Outlined):
         label: index of their class.
         names: one after another, each followed by a NUL, which no file's name holds.
         ends: int64 (n + 1,), where each name begins, and at last where they all end.
+        kinds: of image files, by the ends of their names.
         others: of what else is there: how much, and the name of one, but for what programs that
             show folders put there.
     """
@@ -52,17 +54,21 @@ class _FolderListing(Outlined):
     label: int
     names: bytes
     ends: NDArray[np.int64]
+    kinds: frozenset[str]
     others: tuple[int, str]
 
     @classmethod
     def of(cls, folder: AnyPath, label: int) -> _FolderListing:
         """List a folder once."""
         names: list[bytes] = []
+        kinds: set[str] = set()
         others, other = 0, ""
         with reading(folder), _entries(folder) as entries:
             for entry in entries:
-                if os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                kind = SUFFIXES.get(os.path.splitext(entry.name)[1].lower())
+                if kind is not None:
                     names.append(os.fsencode(entry.name))
+                    kinds.add(kind)
                     if not (entry.is_file() or entry.is_dir() or entry.is_symlink()):
                         raise DataError(f"{folder}/{entry.name}: not a file: replace or remove it")
                 elif entry.name[0] != "." and entry.name.lower() not in _BY_THEMSELVES:
@@ -70,7 +76,8 @@ class _FolderListing(Outlined):
         names.sort()
         ends = np.zeros(len(names) + 1, dtype=np.int64)
         np.cumsum(np.fromiter((len(name) + 1 for name in names), np.int64), out=ends[1:])
-        return cls(folder, label, _NUL.join(names) + _NUL, ends, (others, other))
+        joined = _NUL.join(names) + _NUL
+        return cls(folder, label, joined, ends, frozenset(kinds), (others, other))
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -136,14 +143,12 @@ class ImageFolderSource:
         empty = [listing for listing in listings if not len(listing)]
         if empty and origin is not Origin.DECLARED:
             raise DataError(
-                f"{empty[0].folder}: a class folder without a PNG or JPEG file"
+                f"{empty[0].folder}: a class folder without an image"
                 f"{_instead(empty[:1])}: fill it or remove it, or declare all classes with "
                 f"{argument('class_names')}"
             )
         if not any(map(len, listings)):
-            raise DataError(
-                f"{folder}: no class folder holds a PNG or JPEG file{_instead(listings)}"
-            )
+            raise DataError(f"{folder}: no class folder holds an image{_instead(listings)}")
         return cls._of(folder, listings, options, names, origin)
 
     @classmethod
@@ -218,16 +223,21 @@ def _classes(
 
 
 def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
-    """Say what is passed over, for it may be records: in a format that is not read, or deeper."""
+    """Say what is passed over, for it may be records: in a format that is not read, or deeper.
+
+    And that several kinds of files are read: some may hold the same pictures, or masks.
+    """
     many, one = _others(listings)
     if many:
-        notice(f"passed over {many} beside the images, such as {one}: PNG and JPEG are read")
+        notice(f"passed over {many} beside the images, such as {one}: {READ} are read")
+    if len(kinds := sorted(set().union(*(listing.kinds for listing in listings)))) > 1:
+        notice(f"read {' and '.join(kinds)} files: each of them is a record")
 
 
 def _instead(listings: Iterable[_FolderListing]) -> str:
     """What there is in folders without an image, behind the word that they have none."""
     many, one = _others(listings)
-    return f" (but {many}, such as {one})" if many else ""
+    return f" (but {many}, such as {one}; {READ} are read)" if many else ""
 
 
 def _others(listings: Iterable[_FolderListing]) -> tuple[str, str]:

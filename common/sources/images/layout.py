@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from ...errors import SchemaError
 from ...schema.image import COLOUR, GREY
 from ..options import SourceOptions
-from .form import Form, require_image, resize
+from .form import Form, require_image
+from .pixels import to_pixels
+from .squares import squares
 
 _LUMA: Final = np.array([19595, 38470, 7471], dtype=np.uint32)
 """Shares of red, green and blue in brightness, in 2^-16 (ITU-R BT.601), as Pillow has them."""
@@ -73,12 +75,18 @@ class PixelLayout:
         """Number of values of an image as it is stored."""
         return self.stored * self.height * self.width
 
-    def records(self, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def records(self, stored: NDArray[Any], first: int, where: str) -> NDArray[np.uint8]:
         """Records uint8 (b, channels * side * side) of as many images, each from itself alone.
 
         Args:
-            images: uint8 (b, ...), in this layout.
+            stored: values (b, ...), in this layout.
+            first: number of the record that `stored[0]` belongs to, from 0.
+            where: the file, for messages.
+
+        Raises:
+            DataError: a value is none of a pixel.
         """
+        images = to_pixels(stored, where, self.form, first)
         if self.last:
             pixels = images.reshape(-1, self.height, self.width, self.stored)
             planes = pixels.transpose(0, 3, 1, 2)
@@ -88,7 +96,7 @@ class PixelLayout:
             planes = shades_of_grey(planes)
         elif (self.stored, self.form.channels) == (GREY, COLOUR):
             planes = planes.repeat(COLOUR, axis=1)
-        resized = resize(planes.reshape(-1, self.height, self.width), self.form.side)
+        resized = squares(planes.reshape(-1, self.height, self.width), self.form)
         return resized.reshape(len(images), -1)
 
 

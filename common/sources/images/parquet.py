@@ -1,9 +1,10 @@
 """Images in Parquet files: a column of images, and a column of labels if they have some.
 
-An image is the bytes of a PNG or JPEG file, alone or as the `bytes` of a struct (the common form
-of published image data sets), or values, uint8 or floats in [0, 1]: a flat list of height * width
-of them, or lists in lists, (height, width) or (height, width, 3). Labels are integers from 0; their
-names are read if the file says what they are, and are the records' unless they are declared.
+An image is the bytes of an image file such as PNG, alone or as the `bytes` of a struct (the common
+form of published image data sets), or values, uint8, floats in [0, 1], or others of a declared
+range: a flat list of height * width of them, or lists in lists, (height, width) or (height, width,
+3). Labels are integers from 0; their names are read if the file says what they are, and are the
+records' unless they are declared.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from ..parquet import opened, read_rows, reading_parquet
 from ..paths import AnyPath
 from ..prefetch import read_ahead
 from ..shards import overlaps
-from .arrays import to_pixels
 from .decoding import ImageDecoder
 from .form import Form
 from .layout import PixelLayout
 from .numbers import numbered_classes, one_class
+from .pixels import require_pixels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +52,7 @@ class _Columns:
     Attributes:
         image: name of the column of images, or of the bytes in it.
         label: name of the column of labels; None if there is none.
-        encoded: whether images are PNG or JPEG bytes; otherwise they are lists of values.
+        encoded: whether images are bytes of image files; otherwise they are lists of values.
     """
 
     image: str
@@ -74,7 +75,8 @@ class _ValueDecoder:
     @classmethod
     def of_first(cls, column: pa.Array, where: str, options: SourceOptions) -> _ValueDecoder:
         """A decoder for lists as long as the first one."""
-        _, shape = _values(column, (), 0, where)
+        values, shape = _values(column, (), 0, where)
+        require_pixels(values.dtype, where, options)
         if len(shape) == 1 and math.isqrt(shape[0]) ** 2 != shape[0]:
             raise SchemaError(
                 f"{where}: a list of {shape[0]} values is no square image of one channel: store "
@@ -90,8 +92,7 @@ class _ValueDecoder:
     def decode(self, column: pa.Array, first: int, where: str) -> NDArray[np.uint8]:
         """Pixels uint8 (b, channels * side * side) of a column of lists."""
         values, _ = _values(column, self.shape, first, where)
-        pixels = to_pixels(values.reshape(len(column), -1), first, where)
-        return self.layout.records(pixels)
+        return self.layout.records(values.reshape(len(column), -1), first, where)
 
 
 @dataclass(frozen=True)
@@ -221,6 +222,7 @@ def _find_columns(schema: pa.Schema, where: str) -> _Columns:
         return bool(types.is_binary(kind) or types.is_large_binary(kind))
 
     paths: dict[str, tuple[str, bool]] = {}
+    whole: dict[str, tuple[str, bool]] = {}
     for column in schema:
         kind = column.type
         if is_bytes(kind):
@@ -233,7 +235,12 @@ def _find_columns(schema: pa.Schema, where: str) -> _Columns:
                 kind = kind.value_type
             if types.is_uint8(kind) or types.is_floating(kind):
                 paths[column.name] = column.name, False
-    image = _choose(paths, _IMAGE_NAMES, "images (PNG or JPEG bytes, or lists of uint8)", where)
+            elif types.is_integer(kind):
+                whole[column.name] = column.name, False
+    # Lists of other whole numbers may be anything: images only where nothing else is, or by name.
+    paths |= {name: path for name, path in whole.items() if not paths or name in _IMAGE_NAMES}
+    what = "images (bytes of image files, or lists of numbers)"
+    image = _choose(paths, _IMAGE_NAMES, what, where)
     integers = [column.name for column in schema if types.is_integer(column.type)]
     stray = next((n for n in _LABEL_NAMES if n in schema.names and n not in integers), None)
     if stray is not None and not integers and stray != image:

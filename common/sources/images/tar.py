@@ -1,4 +1,4 @@
-"""Tar shards as WebDataset writes them: images `KEY.png` or `KEY.jpg`, each with its label.
+"""Tar shards as WebDataset writes them: images such as `KEY.png`, each with its label.
 
 The label is in `KEY.cls` (a number in digits) or in `KEY.json` (`{"label": 3}`), beside the image.
 Images without any label are of one class.
@@ -31,7 +31,8 @@ from ..base import Batch, decoded, files_fingerprint, require_labels
 from ..options import SourceOptions
 from ..paths import AnyPath, opened, size_of
 from ..shards import pieces
-from .decoding import SUFFIXES, ImageDecoder, require_size
+from .decoding import ImageDecoder
+from .encoded import SUFFIXES, require_size
 from .numbers import numbered_classes, one_class
 
 _PIECE: Final = 64
@@ -113,7 +114,7 @@ class TarImageSource:
                 advance(size_of(file), file.name)
         if not any(map(len, shards)):
             raise DataError(
-                f"{files[0]}: there are no records in it: KEY.png or KEY.jpg, and beside it "
+                f"{files[0]}: there are no records in it: KEY.png, or another image, and beside it "
                 "KEY.cls or KEY.json"
             )
         first = next(shard for shard in shards if len(shard))
@@ -217,7 +218,7 @@ class _ShardListing:
         if record.number is None and record.document is not None:
             record.number = _number_in(record.document, f"{where}.json")
         if record.image is None:
-            raise DataError(f"{where}: a label without a PNG or JPEG image beside it")
+            raise DataError(f"{where}: a label without an image beside it")
         if record.number is None:
             self._unlabelled = self._unlabelled or record.key
         self._offsets.append(record.image[0])

@@ -573,7 +573,7 @@ def bad_tar_without_label(folder: Path) -> Path:
 
 
 def bad_tar_without_image(folder: Path) -> Path:
-    return tar(folder, ("last.webp", PNGS[0]), ("last.cls", b"1"))
+    return tar(folder, ("last.gif", PNGS[0]), ("last.cls", b"1"))
 
 
 def bad_tar_two_images(folder: Path) -> Path:
@@ -643,13 +643,16 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_cifar_cut, "data_batch_1.bin: cut short, .* it ends within record 1"),
         (bad_cifar_missing, "data_batch_2.bin is missing"),
         (bad_cifar_split, r"there is no data_batch\*.bin in it"),
-        (bad_class_folder, "fox: a class folder without a PNG or JPEG file"),
+        (bad_class_folder, "fox: a class folder without an image: fill it or remove it"),
         (bad_png_cut, "99.png: damaged"),
         (bad_png_cut_early, "99.png: damaged"),
         (bad_jpeg_cut, "99.jpg: damaged"),
-        (bad_png_text, "00a.png: not a whole PNG or JPEG image"),
+        (bad_png_text, "00a.png: not a whole image: PNG, JPEG, TIFF, BMP and WebP are read"),
         (bad_png_size, r"99.png is 8x9 pixels but .* is 8x8: --image-size 8 resizes every image"),
-        (bad_png_depth, "99.png: 16 bits a channel: save it with 8"),
+        (
+            bad_png_depth,
+            r"99.png has more than 8 bits a pixel, unlike .*02.PNG: save all of them alike",
+        ),
         (bad_idx_cut, "ends after 18 of 20 items"),
         (bad_gzip_cut, "cut short"),
         (bad_gzip_damaged, "damaged"),
@@ -690,7 +693,10 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_npy_objects, "y.npy: y holds Python objects, which dpntk never loads"),
         (bad_npy_cut, "x.npy: x is cut short: it ends after 17 of 20 records"),
         (bad_npy_text, "x.npy: not a whole .npy file"),
-        (bad_npy_integers, "x.npy is int64: store pixels as uint8"),
+        (
+            bad_npy_integers,
+            "x.npy is int64: say with --value-range which values .* or store pixels as uint8",
+        ),
         (bad_npy_scalar, "y is a single number"),
         (bad_parquet_text, "data.parquet: not a whole Parquet file"),
         (bad_parquet_cut, "data.parquet: not a whole Parquet file"),
@@ -699,7 +705,10 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_parquet_path_alone, r"data.parquet: record 8 has no image \(null\)"),
         (bad_parquet_null_label, r"data.parquet: record 19 has no label \(null\)"),
         (bad_parquet_text_label, "the column label is string: store labels as integers"),
-        (bad_parquet_no_picture, "record 13: not a whole PNG or JPEG image"),
+        (
+            bad_parquet_no_picture,
+            "record 13: not a whole image: PNG, JPEG, TIFF, BMP and WebP are read",
+        ),
         (bad_parquet_size, r"record 19 is 9x8 pixels but .*record 0 is 8x8: --image-size 8"),
         (bad_parquet_list_length, "record 17 has 63 values but the first one 64"),
         (bad_parquet_list_null, r"record 3 lacks a value of its image \(null\)"),
@@ -709,7 +718,7 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_parquet_rows_empty, "images of 0x0 pixels"),
         (bad_parquet_four_channels, r"images of the shape \(8, 8, 4\): .*width, 3\) in colour"),
         (bad_parquet_list_range, r"record 12 has a value outside \[0, 1\]"),
-        (bad_parquet_integers, "there is no column of images"),
+        (bad_parquet_integers, "data.parquet: record 0 is int64: say with --value-range which"),
         (bad_parquet_columns, "images .* in any of the columns front, back: name the right one im"),
         (bad_parquet_labels, "labels .* in any of the columns age, sex: name the right one label"),
         (bad_parquet_empty, "no records"),
@@ -723,7 +732,7 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_tar_damaged_header, r"data.tar: damaged at byte \d+"),
         (bad_tar_joined, "data.tar: goes on after its end mark"),
         (bad_tar_without_label, "data.tar: last: an image without a label: put last.cls beside"),
-        (bad_tar_without_image, "data.tar: last: a label without a PNG or JPEG image"),
+        (bad_tar_without_image, "data.tar: last: a label without an image"),
         (bad_tar_two_images, "data.tar: z.jpg: a second image of the same name"),
         (bad_tar_label, r"data.tar: z.cls: it holds no label"),
         (bad_tar_negative_label, "data.tar: z.json: its label is no whole number from 0"),

@@ -123,30 +123,35 @@ def test_what_is_passed_over_in_class_folders_is_said(
     open_source(folder)
     assert "passed over" not in capsys.readouterr().err
     (folder / "cat" / "patient 7").mkdir()
-    (folder / "dog" / "a.bmp").write_bytes(b"")
+    (folder / "dog" / "a.gif").write_bytes(b"")
     open_source(folder)
     said = capsys.readouterr().err
     assert "passed over 2 other files or folders beside the images, such as " in said
-    assert f"{folder}/cat/patient 7: PNG and JPEG are read" in said
+    assert f"{folder}/cat/patient 7: PNG, JPEG, TIFF, BMP and WebP are read" in said
 
 
 def test_what_folders_hold_instead_of_images_is_said(tmp_path: Path) -> None:
     """Pictures in another format, or a folder deeper: nobody would call that an empty folder."""
     (tmp_path / "data" / "cat" / "left").mkdir(parents=True)
     folder = tmp_path / "data"
-    for name in ("a.bmp", "b.tiff", "c.webp"):
+    for name in ("a.gif", "b.dcm", "c.heic"):
         (folder / "cat" / name).write_bytes(b"")
-    held = f" (but 4 other files or folders, such as {folder}/cat/left)"
+    held = (
+        f" (but 4 other files or folders, such as {folder}/cat/left; PNG, JPEG, "
+        "TIFF, BMP and WebP are read)"
+    )
     for options, begins in (
-        (SourceOptions(), f"{folder}/cat: a class folder without a PNG or JPEG file"),
-        (SourceOptions(class_names=("cat",)), f"{folder}: no class folder holds a PNG or JPEG"),
+        (SourceOptions(), f"{folder}/cat: a class folder without an image"),
+        (SourceOptions(class_names=("cat",)), f"{folder}: no class folder holds an image"),
     ):
         with pytest.raises(DataError) as refusal:
             open_source(folder, options)
         assert str(refusal.value).startswith(begins)
         assert held in str(refusal.value)
     (folder / "cat" / "left").rmdir()
-    with pytest.raises(DataError, match=r"nothing to read \(but 3 other .*, such as .*c\.webp\)"):
+    with pytest.raises(
+        DataError, match=r"nothing to read \(but 3 other .*, such as .*c\.heic; PNG"
+    ):
         open_source(folder / "cat")
 
 
@@ -294,7 +299,7 @@ def test_numbered_class_folders_are_declared_by_their_number(tmp_path: Path) -> 
 
 def test_class_folders_need_an_image_somewhere(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
-    with pytest.raises(DataError, match="no class folder holds a PNG or JPEG file"):
+    with pytest.raises(DataError, match="no class folder holds an image"):
         open_source(tmp_path, SourceOptions(class_names=("cat", "dog")))
 
 
