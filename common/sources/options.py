@@ -27,8 +27,9 @@ class SourceOptions:
         image_size: resize every image to this many pixels a side.
         classes: declared number of classes of images; if the format names classes, how many to
             expect.
-        class_names: declared names of all classes of images, also of classes without a record; in
-            the order of their numbers, if the format only numbers them. Without `classes` or
+        class_names: declared names of all classes of images, also of classes without a record: the
+            labels, if these are texts, or if all names are numbers; otherwise in the order of the
+            labels' numbers. Without `classes` or
             `class_names` classes are looked up in the data, and every release says so.
         channels: 1 reads every image as shades of grey, 3 every image as colours. If None, all
             images have to be like the first one.

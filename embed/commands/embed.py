@@ -29,6 +29,7 @@ from ...common.features.base import FeatureMap
 from ...common.ledger import DEFAULT_DELTA, PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
+from ...common.schema.classes import numbered
 from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
@@ -270,9 +271,11 @@ def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | Non
         f"{embedding.sums.shape[1]} sums"
     )
     if empty := int((embedding.counts == 0).sum()):
+        gaps = "; labels that begin at 1, or have gaps, can be named: --class-names 1,2,3"
         warning(
             f"no record is of {counted(empty, 'class', 'classes')} of {len(schema.classes)}: "
             "what a release shows of such a class is noise alone"
+            f"{gaps if schema.classes == numbered(len(schema.classes)) else ''}"
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     adjacency = "" if schema.privacy_unit is None else " --adjacency add-remove"

@@ -92,8 +92,9 @@ _OPTIONS: Final = (
     click.option(
         "--class-names", metavar="NAME,NAME,...", callback=_names,
         help="Declare the names of all classes of images, also of classes without a record; "
-        "otherwise they are looked up in the folders, or are numbers. Put a name with a comma in "
-        "double quotes.",
+        "otherwise they are looked up in the folders or labels. Labels that are texts are names, "
+        "and numbers are where all names are numbers (1,2,3); other numbers name classes in this "
+        "order. Put a name with a comma in double quotes.",
     ),
     schema_option(
         "DATA is a table, and this says what is publicly known about it; 'dpntk schema' drafts it."

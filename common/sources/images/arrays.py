@@ -24,16 +24,15 @@ from ..base import (
     records_at_a_time,
     records_fingerprint,
     regrouped,
-    require_labels,
     require_records,
 )
 from ..options import SourceOptions
 from ..paths import AnyPath
 from ..prefetch import read_ahead
 from .held import HeldArray
+from .labels import Classes, labelled_classes, no_labels, one_class
 from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
-from .numbers import no_labels, numbered_classes, one_class
 from .pixels import require_pixels
 
 _LABEL_PIECE: Final = 1 << 16
@@ -49,12 +48,14 @@ class ArraySource:
         x: the images.
         y: the labels; None if there are none.
         layout: how the images are stored.
+        classes: which labels stand for them.
         schema: what is publicly known of the records.
     """
 
     x: Array
     y: Array | None
     layout: PixelLayout
+    classes: Classes
     schema: ImageSchema
 
     @classmethod
@@ -132,12 +133,13 @@ class ArraySource:
         require_records(len(x), where)
         layout = PixelLayout.of(x.shape[1:], options, where)
         if y is None:
-            named = one_class(options, where)
+            classes = one_class(options, where)
         else:
-            pieces = (labels.reshape(-1).astype(np.int64) for _, labels in y.read(_LABEL_PIECE))
-            named = numbered_classes(options, pieces, y.where)
-        schema = layout.form.schema(*named)
-        return cls(x, y, layout, schema)
+            pieces = (labels.reshape(-1) for _, labels in y.read(_LABEL_PIECE))
+            texts = y.dtype.kind == "U"
+            classes = labelled_classes(options, pieces, y.where, texts=texts)
+        schema = layout.form.schema(classes.names, classes.origin)
+        return cls(x, y, layout, classes, schema)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -176,9 +178,7 @@ class ArraySource:
             yield from no_labels(size, wanted.start, wanted.stop)
             return
         for first, raw in self.y.read(size, start, stop):
-            labels = raw.reshape(-1).astype(np.int64)
-            require_labels(labels, len(self.schema.classes), first, self.y.where)
-            yield labels
+            yield self.classes.indices(raw.reshape(-1), first, self.y.where)
 
 
 def holds_npy_files(folder: AnyPath) -> bool:
@@ -206,11 +206,11 @@ def _require_labels_of(x: Array, y: Array) -> None:
     """Refuse what are no labels of some images.
 
     Raises:
-        DataError: they are no whole numbers, or not as many.
+        DataError: they are neither numbers nor texts, or not as many.
     """
     where = y.where
-    if y.dtype.kind not in "iu":
-        raise DataError(f"{where} is {y.dtype}: store labels as integers from 0")
+    if y.dtype.kind not in "iubfU":
+        raise DataError(f"{where} is {y.dtype}: store labels as whole numbers or texts")
     if math.prod(y.shape[1:]) != 1:
         raise DataError(f"{where} has shape {y.shape}: store one label a record")
     if len(x) != len(y):

@@ -23,15 +23,14 @@ from ..base import (
     files_fingerprint,
     records_at_a_time,
     regrouped,
-    require_labels,
     require_records,
 )
 from ..options import SourceOptions
 from ..paths import AnyPath, opened, size_of
 from ..prefetch import read_ahead
 from ..shards import overlaps
+from .labels import Classes, labelled_classes
 from .layout import PixelLayout
-from .numbers import numbered_classes
 
 _SHAPE: Final = (COLOUR, 32, 32)
 _RECORD: Final = 1 + 3 * 32 * 32
@@ -53,12 +52,14 @@ class CifarSource:
         files: of one split.
         counts: how many records each of them holds.
         layout: how the images are stored.
+        classes: which labels stand for them.
         schema: what is publicly known of the records.
     """
 
     files: tuple[AnyPath, ...]
     counts: tuple[int, ...]
     layout: PixelLayout
+    classes: Classes
     schema: ImageSchema
 
     @classmethod
@@ -81,12 +82,13 @@ class CifarSource:
         require_records(sum(counts), str(files[0]))
         layout = PixelLayout.of(_SHAPE, options, str(files[0]))
         pieces = (
-            part[:, 0].astype(np.int64)
+            part[:, 0]
             for file, count in zip(files, counts, strict=True)
             for _, part in _read(file, _PIECE, 0, count)
         )
-        schema = layout.form.schema(*numbered_classes(options, pieces, str(folder)))
-        return cls(files, tuple(counts), layout, schema)
+        classes = labelled_classes(options, pieces, str(folder))
+        schema = layout.form.schema(classes.names, classes.origin)
+        return cls(files, tuple(counts), layout, classes, schema)
 
     def __len__(self) -> int:
         return sum(self.counts)
@@ -107,8 +109,7 @@ class CifarSource:
             file = self.files[index]
             with contextlib.closing(_read(file, size, begin, end)) as parts:
                 for first, part in parts:
-                    labels = part[:, 0].astype(np.int64)
-                    require_labels(labels, len(self.schema.classes), first, str(file))
+                    labels = self.classes.indices(part[:, 0], first, str(file))
                     yield Batch(self.layout.records(part[:, 1:], first, str(file)), labels)
 
 

@@ -47,6 +47,8 @@ class HeldArray(Outlined):
                 f"{name}: its items have several types, {' and '.join(sorted(kinds))}: make one "
                 "array of them, of the type that is meant"
             )
+        if array.dtype == object and all(isinstance(item, str) for item in array.flat):
+            array = array.astype(np.str_)  # as columns of texts in a data frame are
         if not array.shape:
             raise DataError(f"{name} is a single value: store one item a record")
         return cls(name, array)

@@ -28,15 +28,14 @@ from ..base import (
     files_fingerprint,
     records_at_a_time,
     regrouped,
-    require_labels,
     require_records,
 )
 from ..options import SourceOptions
 from ..paths import AnyPath, opened
 from ..prefetch import read_ahead
 from ..shards import overlaps, require_all
+from .labels import Classes, labelled_classes, no_labels, one_class
 from .layout import PixelLayout
-from .numbers import no_labels, numbered_classes, one_class
 
 _NAME: Final = re.compile(
     r"(?P<split>train|t10k|test)([-_.](?P<before>\d+)(-of-\d+)?)?"
@@ -116,12 +115,14 @@ class IdxSource:
         pairs: the files of images and of labels of each shard; no shard may have labels.
         counts: how many records each shard holds.
         layout: how the images are stored.
+        classes: which labels stand for them.
         schema: what is publicly known of the records.
     """
 
     pairs: tuple[tuple[AnyPath, AnyPath | None], ...]
     counts: tuple[int, ...]
     layout: PixelLayout
+    classes: Classes
     schema: ImageSchema
 
     @classmethod
@@ -158,14 +159,13 @@ class IdxSource:
         files = [labels for _, labels in pairs if labels is not None]
         if files:
             pieces = (
-                piece.astype(np.int64)
-                for labels in files
-                for _, piece in _read(labels, _LABELS, _LABEL_PIECE)
+                piece for labels in files for _, piece in _read(labels, _LABELS, _LABEL_PIECE)
             )
-            named = numbered_classes(options, pieces, str(first.parent))
+            classes = labelled_classes(options, pieces, str(first.parent))
         else:
-            named = one_class(options, str(first.parent))
-        return cls(pairs, tuple(counts), layout, layout.form.schema(*named))
+            classes = one_class(options, str(first.parent))
+        schema = layout.form.schema(classes.names, classes.origin)
+        return cls(pairs, tuple(counts), layout, classes, schema)
 
     def __len__(self) -> int:
         return sum(self.counts)
@@ -199,9 +199,7 @@ class IdxSource:
             yield from no_labels(size, begin, end)
             return
         for first, raw in _read(file, _LABELS, size, begin, end):
-            labels = raw.astype(np.int64)
-            require_labels(labels, len(self.schema.classes), first, str(file))
-            yield labels
+            yield self.classes.indices(raw, first, str(file))
 
 
 @contextlib.contextmanager

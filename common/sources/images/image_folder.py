@@ -26,7 +26,7 @@ from ..remote import RemotePath
 from ..shards import pieces
 from .decoding import ImageDecoder
 from .encoded import MOST_BYTES, READ, SUFFIXES
-from .numbers import one_class
+from .labels import one_class
 
 _PIECE: Final = 64
 _NAMED: Final = 20
@@ -128,8 +128,8 @@ class ImageFolderSource:
                 "tar shards"
             )
         if not classes:
-            names, origin = one_class(options, str(folder))
-            return cls._of(folder, (loose,), options, names, origin)
+            only = one_class(options, str(folder))
+            return cls._of(folder, (loose,), options, only.names, only.origin)
         if len(loose):
             notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
         found = [entry.name for entry in classes]

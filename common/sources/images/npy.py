@@ -169,7 +169,10 @@ def _header(
     except (tokenize.TokenError, SyntaxError) as error:  # the header is written like Python
         raise ValueError(f"{name} has a header that cannot be read") from error
     if dtype.hasobject:
-        raise DataError(f"{path}: {name} holds Python objects, which dpntk never loads")
+        raise DataError(
+            f"{path}: {name} holds Python objects, which dpntk never loads: save numbers, "
+            "or of texts astype(str)"
+        )
     if not shape:
         raise DataError(f"{path}: {name} is a single number: store one item a record")
     if min(shape) < 0:

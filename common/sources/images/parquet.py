@@ -3,8 +3,8 @@
 An image is the bytes of an image file such as PNG, alone or as the `bytes` of a struct (the common
 form of published image data sets), or values, uint8, floats in [0, 1], or others of a declared
 range: a flat list of height * width of them, or lists in lists, (height, width) or (height, width,
-3). Labels are integers from 0; their names are read if the file says what they are, and are the
-records' unless they are declared.
+3). Labels are numbers or texts; names of numbers are read if the file says what they are, and are
+the records' unless they are declared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...errors import DataError, SchemaError
 from ...schema.classes import numbered
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
-from ..base import Batch, decoded, files_fingerprint, require_labels, require_records
+from ..base import Batch, decoded, files_fingerprint, require_records
 from ..options import SourceOptions
 from ..parquet import opened, read_rows, reading_parquet
 from ..paths import AnyPath
@@ -31,8 +31,8 @@ from ..prefetch import read_ahead
 from ..shards import overlaps
 from .decoding import ImageDecoder
 from .form import Form
+from .labels import Classes, labelled_classes, one_class
 from .layout import PixelLayout
-from .numbers import numbered_classes, one_class
 from .pixels import require_pixels
 
 if TYPE_CHECKING:
@@ -52,11 +52,13 @@ class _Columns:
     Attributes:
         image: name of the column of images, or of the bytes in it.
         label: name of the column of labels; None if there is none.
+        texts: whether labels are texts.
         encoded: whether images are bytes of image files; otherwise they are lists of values.
     """
 
     image: str
     label: str | None
+    texts: bool
     encoded: bool
 
 
@@ -104,6 +106,7 @@ class ParquetImageSource:
         counts: how many records each file holds.
         columns: which columns hold what.
         decoder: turns the images into pixels.
+        classes: which labels stand for them.
         schema: what is publicly known of the records.
     """
 
@@ -111,6 +114,7 @@ class ParquetImageSource:
     counts: tuple[int, ...]
     columns: _Columns
     decoder: ImageDecoder | _ValueDecoder
+    classes: Classes
     schema: ImageSchema
 
     @classmethod
@@ -143,15 +147,16 @@ class ParquetImageSource:
             next(f for f, count in zip(files, counts, strict=True) if count), columns, options
         )
         if columns.label is None:
-            classes, classes_origin = one_class(options, str(files[0].parent))
-        elif named is None:
+            classes = one_class(options, str(files[0].parent))
+        elif named is None or columns.texts:
             labels = _all_labels(files, columns.label)
-            classes, classes_origin = numbered_classes(options, labels, str(files[0].parent))
+            where = str(files[0].parent)
+            classes = labelled_classes(options, labels, where, texts=columns.texts)
         else:
             _require_classes(named, options.classes, options.class_names, str(files[0]))
-            classes, classes_origin = named, _origin(named, options)
-        schema = decoder.form.schema(classes, classes_origin)
-        return cls(files, tuple(counts), columns, decoder, schema)
+            classes = Classes(named, _origin(named, options))
+        schema = decoder.form.schema(classes.names, classes.origin)
+        return cls(files, tuple(counts), columns, decoder, classes, schema)
 
     def __len__(self) -> int:
         return sum(self.counts)
@@ -186,8 +191,7 @@ class ParquetImageSource:
             if self.columns.label is None:
                 labels = np.zeros(len(batch), dtype=np.int64)
             else:
-                labels = _labels(batch.column(1), first, where)
-                require_labels(labels, len(self.schema.classes), first, where)
+                labels = self.classes.indices(_labels(batch.column(1), first, where), first, where)
             if isinstance(self.decoder, _ValueDecoder):
                 return Batch(self.decoder.decode(batch.column(0), first, where), labels)
             images = _encoded(batch.column(0), first, where)
@@ -241,18 +245,44 @@ def _find_columns(schema: pa.Schema, where: str) -> _Columns:
     paths |= {name: path for name, path in whole.items() if not paths or name in _IMAGE_NAMES}
     what = "images (bytes of image files, or lists of numbers)"
     image = _choose(paths, _IMAGE_NAMES, what, where)
-    integers = [column.name for column in schema if types.is_integer(column.type)]
-    stray = next((n for n in _LABEL_NAMES if n in schema.names and n not in integers), None)
-    if stray is not None and not integers and stray != image:
-        raise DataError(
-            f"{where}: the column {stray} is {schema.field(stray).type}: store labels as integers "
-            "from 0"
-        )
-    label = None
-    if integers:
-        label = _choose(integers, _LABEL_NAMES, "labels (integers from 0)", where)
     path, encoded = paths[image]
-    return _Columns(path, label, encoded)
+    label = _label_column(schema, image, where)
+    texts = label is not None and _holds_texts(schema.field(label).type)
+    return _Columns(path, label, texts, encoded)
+
+
+def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
+    """The column of labels: one of a usual name, or else the only one of integers.
+
+    Raises:
+        DataError: one of a usual name holds no labels, or several could be meant.
+    """
+    from pyarrow import types
+
+    integers = [column.name for column in schema if types.is_integer(column.type)]
+    for name in (name for name in _LABEL_NAMES if name in schema.names and name != image):
+        kind = schema.field(name).type
+        if name in integers or _holds_texts(kind) or _holds_numbers(kind):
+            return name
+        if not integers:
+            raise DataError(
+                f"{where}: the column {name} is {kind}: store labels as whole numbers or texts"
+            )
+    return _choose(integers, _LABEL_NAMES, "labels (whole numbers)", where) if integers else None
+
+
+def _holds_texts(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _holds_numbers(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_boolean(kind) or types.is_floating(kind))
 
 
 def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str) -> str:
@@ -306,17 +336,17 @@ def _require_classes(
         raise SchemaError(f"{where}: its classes are {', '.join(named)}, not {', '.join(expected)}")
 
 
-def _all_labels(files: tuple[AnyPath, ...], label: str) -> Iterator[NDArray[np.int64]]:
+def _all_labels(files: tuple[AnyPath, ...], label: str) -> Iterator[NDArray[Any]]:
     for file in files:
         with contextlib.closing(read_rows(file, [label], _LABEL_PIECE)) as batches:
             for first, batch in batches:
                 yield _labels(batch.column(0), first, str(file))
 
 
-def _labels(column: pa.Array, first: int, where: str) -> NDArray[np.int64]:
+def _labels(column: pa.Array, first: int, where: str) -> NDArray[Any]:
     _require_all_there(column, first, where, "label")
-    labels: NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64)
-    return labels
+    labels: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return labels.astype(np.str_) if _holds_texts(column.type) else labels
 
 
 def _encoded(column: pa.Array, first: int, where: str) -> list[bytes]:

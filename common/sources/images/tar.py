@@ -27,13 +27,13 @@ from ...console import progress
 from ...errors import DataError
 from ...outline import Outlined
 from ...schema.image import ImageSchema
-from ..base import Batch, decoded, files_fingerprint, require_labels
+from ..base import Batch, decoded, files_fingerprint
 from ..options import SourceOptions
 from ..paths import AnyPath, opened, size_of
 from ..shards import pieces
 from .decoding import ImageDecoder
 from .encoded import SUFFIXES, require_size
-from .numbers import numbered_classes, one_class
+from .labels import labelled_classes, one_class
 
 _PIECE: Final = 64
 _NAME: Final = re.compile(r"(?P<key>(?:.*/)?[^./][^./]*)\.(?P<kind>[^/]*)", re.DOTALL)
@@ -124,13 +124,15 @@ class TarImageSource:
         if any((shard.labels >= 0).any() for shard in shards):
             _require_every_label(shards)
             labels = (shard.labels for shard in shards)
-            named = numbered_classes(options, labels, str(files[0].parent))
+            classes = labelled_classes(options, labels, str(files[0].parent))
+            shards = [
+                replace(shard, labels=classes.indices(shard.labels, 0, str(shard.path)))
+                for shard in shards
+            ]
         else:
-            named = one_class(options, str(files[0].parent))
+            classes = one_class(options, str(files[0].parent))
             shards = [replace(shard, labels=np.zeros_like(shard.labels)) for shard in shards]
-        schema = decoder.form.schema(*named)
-        for shard in shards:
-            require_labels(shard.labels, len(schema.classes), 0, str(shard.path))
+        schema = decoder.form.schema(classes.names, classes.origin)
         return cls(tuple(shards), decoder, schema)
 
     def __len__(self) -> int:

@@ -216,7 +216,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a list": (lambda: embed([IMAGES, LABELS]), "not of type list"),  # type: ignore[arg-type]
     "too few labels": (lambda: embed((IMAGES, LABELS[:3])), "holds 20 images but labels holds 3"),
     "large numbers": (lambda: embed((IMAGES.astype(np.int64), LABELS)), "images is int64"),
-    "labels as texts": (lambda: embed((IMAGES, ["a"] * 20)), "store labels as integers from 0"),
+    "labels of any kind": (
+        lambda: embed((IMAGES, np.array(["a", None] * 10))), "labels is object: store labels as",
+    ),
     "a negative label": (
         lambda: embed((IMAGES, LABELS - 1), source=SourceOptions(classes=3)), "labels: record ",
     ),

@@ -1,0 +1,185 @@
+"""Classes of images whose labels are numbers or texts, or of which there is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...console import notice
+from ...errors import DataError, SchemaError
+from ...schema.classes import MOST_CLASSES, numbered
+from ...schema.origin import Origin
+from ...text import some_of
+from ..base import require_labels
+from ..options import SourceOptions
+
+_WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_NAMED: Final = 20
+"""Classes are named one by one up to here, where a label is of another."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a source, and which labels stand for them.
+
+    Attributes:
+        names: of all classes.
+        origin: where these came from.
+        labels: that stand for the classes, whole numbers or texts; None if labels are the numbers
+            of classes, in their order from 0.
+    """
+
+    names: tuple[str, ...]
+    origin: Origin
+    labels: tuple[int, ...] | tuple[str, ...] | None = None
+
+    def indices(self, labels: NDArray[Any], first: int, where: str) -> NDArray[np.int64]:
+        """Which class each label stands for, int64 (b,).
+
+        Args:
+            labels: (b,), as they are stored.
+            first: number of the record that `labels[0]` belongs to, from 0.
+            where: the file, for messages.
+
+        Raises:
+            DataError: a label is no whole number.
+            SchemaError: it stands for no class.
+        """
+        labels = _plain(labels, first, where)
+        if self.labels is None:
+            require_labels(labels, len(self.names), first, where)
+            return labels
+        known = np.array(self.labels)
+        order = np.argsort(known)
+        places = np.searchsorted(known[order], labels).clip(max=len(known) - 1)
+        wrong = np.flatnonzero(known[order][places] != labels)
+        if wrong.size:
+            raise SchemaError(
+                f"{where}: record {first + int(wrong[0])} has a label that is none of the classes "
+                f"{some_of(self.names, _NAMED)}: correct it, or name its class with --class-names",
+                str(labels[wrong[0]]),
+            )
+        indices: NDArray[np.int64] = order[places].astype(np.int64)
+        return indices
+
+
+def labelled_classes(
+    options: SourceOptions, labels: Iterable[NDArray[Any]], where: str, *, texts: bool = False
+) -> Classes:
+    """The classes of a source that has a label for each record.
+
+    Labels that are texts are the names of classes. So are numbers where all declared names are
+    numbers: 1 to 26, or 3, 5 and 7. Otherwise they number the classes, from 0.
+
+    Args:
+        options: what is declared.
+        labels: all labels, in pieces; read only where nothing is declared.
+        where: the data, for messages.
+        texts: whether labels are texts.
+
+    Raises:
+        DataError: a label is no whole number.
+        SchemaError: there are more classes than are supported, or the number that is declared does
+            not say which texts they are.
+    """
+    declared = _declared(options)
+    if texts:
+        return _named_by_texts(options, declared, labels, where)
+    if declared is not None:
+        names_numbers = all(map(_WHOLE.fullmatch, declared)) and declared != numbered(len(declared))
+        values = tuple(map(int, declared)) if names_numbers else None
+        return Classes(declared, Origin.DECLARED, values)
+    largest = max((int(_plain(piece, 0, where).max()) for piece in labels if piece.size), default=0)
+    if largest >= MOST_CLASSES:
+        raise SchemaError(
+            f"{where}: there is a label that is too large: labels are 0 to {MOST_CLASSES - 1} at "
+            "most; if they have gaps, name them with --class-names",
+            str(largest),
+        )
+    return Classes(numbered(largest + 1), Origin.FROM_DATA)
+
+
+def one_class(options: SourceOptions, where: str) -> Classes:
+    """The class of images without labels.
+
+    Args:
+        options: what is declared.
+        where: the data, for the message.
+
+    Raises:
+        SchemaError: several are declared.
+    """
+    declared = _declared(options)
+    if declared is None:
+        notice(f"{where}: images without labels: all are taken to be of one class")
+        return Classes(numbered(1), Origin.FORMAT)
+    if len(declared) > 1:
+        raise SchemaError(
+            f"{where}: images without labels are all of one class, but {len(declared)} classes are "
+            "declared: give the images labels, or declare one class"
+        )
+    return Classes(declared, Origin.DECLARED)
+
+
+def no_labels(size: int, start: int, stop: int) -> Iterator[NDArray[np.int64]]:
+    """The class of records start..stop-1, which have no labels, `size` of them at a time."""
+    for first in range(start, stop, size):
+        yield np.zeros(min(size, stop - first), dtype=np.int64)
+
+
+def _named_by_texts(
+    options: SourceOptions,
+    declared: tuple[str, ...] | None,
+    labels: Iterable[NDArray[Any]],
+    where: str,
+) -> Classes:
+    if options.class_names is not None:
+        return Classes(options.class_names, Origin.DECLARED, options.class_names)
+    found: set[str] = set()
+    for piece in labels:
+        found.update(np.unique(piece).tolist())
+        if len(found) > MOST_CLASSES:
+            raise SchemaError(
+                f"{where}: labels are more than {MOST_CLASSES} different texts: is it the column "
+                "of labels?"
+            )
+    if declared is not None and found <= set(declared):
+        return Classes(declared, Origin.DECLARED, declared)
+    if declared is not None:
+        raise SchemaError(
+            f"{where}: labels are texts, and --classes {options.classes} does not say which: name "
+            "all classes with --class-names"
+        )
+    names = tuple(sorted(found))
+    return Classes(names, Origin.FROM_DATA, names)
+
+
+def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
+    """Labels as int64, or as the texts that they are.
+
+    Raises:
+        DataError: one is a number that is not whole.
+    """
+    if labels.dtype.kind == "U":
+        return labels
+    if labels.dtype.kind == "f":
+        wrong = np.flatnonzero(~(np.isfinite(labels) & (labels == np.rint(labels))))
+        if wrong.size:
+            raise DataError(
+                f"{where}: record {first + int(wrong[0])} has a label that is no whole number: "
+                "correct it",
+                str(labels[wrong[0]]),
+            )
+    return labels.astype(np.int64)
+
+
+def _declared(options: SourceOptions) -> tuple[str, ...] | None:
+    """The names that are declared for numbers; None if nothing is."""
+    if options.class_names is None and options.classes is not None:
+        return numbered(options.classes)
+    return options.class_names
