@@ -238,8 +238,8 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
                 "below 0, but labels are numbers from 0: correct it"
                 if labels[index] < 0
                 else f"that is too large, for the labels of {classes} classes are 0 to "
-                f"{classes - 1}: correct it, declare more with {argument('classes')}, or name labels "
-                f"that do not begin at 0, as in {argument('class_names', '1,2,3')}"
+                f"{classes - 1}: correct it, declare more with {argument('classes')}, or name "
+                f"labels that do not begin at 0, as in {argument('class_names', '1,2,3')}"
             ),
             str(labels[index]),
         )

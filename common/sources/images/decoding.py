@@ -20,7 +20,7 @@ from ...schema.origin import Origin
 from ..options import SourceOptions
 from .encoded import CHANNELS, DEEP, FAILURES, opened
 from .form import Form
-from .pixels import DECLARE, to_pixels
+from .pixels import declare_range, to_pixels
 from .squares import square
 
 _MODES: Final = {GREY: "L", COLOUR: "RGB"}
@@ -73,8 +73,8 @@ class ImageDecoder:
         deep = image.mode in DEEP
         if deep and options.value_range is None:
             raise DataError(
-                f"{where}: more than 8 bits a pixel: {DECLARE} 0,65535 (16 bits) or 0,4095 (12 "
-                "bits); or save it with 8"
+                f"{where}: more than 8 bits a pixel: {declare_range()} 0,65535 (16 bits) or "
+                "0,4095 (12 bits); or save it with 8"
             )
         form = Form.of(image.height, image.width, CHANNELS[image.mode], options, where)
         return cls(form, image.height, image.width, where, deep)

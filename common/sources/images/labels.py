@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import argument
 from ...console import notice
 from ...errors import DataError, SchemaError
 from ...schema.classes import MOST_CLASSES, numbered
@@ -61,7 +62,8 @@ class Classes:
         if wrong.size:
             raise SchemaError(
                 f"{where}: record {first + int(wrong[0])} has a label that is none of the classes "
-                f"{some_of(self.names, _NAMED)}: correct it, or name its class with --class-names",
+                f"{some_of(self.names, _NAMED)}: correct it, or name its class with "
+                f"{argument('class_names')}",
                 str(labels[wrong[0]]),
             )
         indices: NDArray[np.int64] = order[places].astype(np.int64)
@@ -98,7 +100,7 @@ def labelled_classes(
     if largest >= MOST_CLASSES:
         raise SchemaError(
             f"{where}: there is a label that is too large: labels are 0 to {MOST_CLASSES - 1} at "
-            "most; if they have gaps, name them with --class-names",
+            f"most; if they have gaps, name them with {argument('class_names')}",
             str(largest),
         )
     return Classes(numbered(largest + 1), Origin.FROM_DATA)
@@ -152,8 +154,8 @@ def _named_by_texts(
         return Classes(declared, Origin.DECLARED, declared)
     if declared is not None:
         raise SchemaError(
-            f"{where}: labels are texts, and --classes {options.classes} does not say which: name "
-            "all classes with --class-names"
+            f"{where}: labels are texts, and {argument('classes', options.classes)} does not say "
+            f"which: name all classes with {argument('class_names')}"
         )
     names = tuple(sorted(found))
     return Classes(names, Origin.FROM_DATA, names)

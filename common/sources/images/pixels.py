@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import argument
 from ...errors import DataError
 from ...schema.image import PIXEL_LEVELS
 from ..options import SourceOptions
 from .form import Form
 
-DECLARE = "say with --value-range which values are black and white, such as"
 _OR_STORE = "or store pixels as uint8 in 0..255, or as floats in [0, 1]"
+
+
+def declare_range() -> str:
+    """What an error asks for where nobody can know which values are black and white."""
+    return f"say with {argument('value_range')} which values are black and white, such as"
 
 
 def require_pixels(dtype: np.dtype[Any], where: str, options: SourceOptions) -> None:
@@ -31,7 +36,7 @@ def require_pixels(dtype: np.dtype[Any], where: str, options: SourceOptions) -> 
     if dtype.kind not in "iuf":
         raise DataError(f"{where} is {dtype}: store pixels as uint8, or as floats in [0, 1]")
     if options.value_range is None and dtype.kind != "f" and dtype != np.uint8:
-        raise DataError(f"{where} is {dtype}: {DECLARE} 0,4095; {_OR_STORE}")
+        raise DataError(f"{where} is {dtype}: {declare_range()} 0,4095; {_OR_STORE}")
 
 
 def to_pixels(
@@ -61,7 +66,7 @@ def to_pixels(
     beyond = _first(~((values >= low) & (values <= high)))
     if beyond is not None and value_range is None:
         raise DataError(
-            f"{record(beyond)} has a value outside [0, 1]: {DECLARE} 0,255; {_OR_STORE}"
+            f"{record(beyond)} has a value outside [0, 1]: {declare_range()} 0,255; {_OR_STORE}"
         )
     if beyond is not None:
         if (none := _first(np.isnan(values))) is not None:

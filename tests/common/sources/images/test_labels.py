@@ -75,7 +75,7 @@ def test_texts_that_are_of_no_class_are_named_without_their_value(tmp_path: Path
     )
     assert "eel" not in str(refusal.value)
     assert refusal.value.value == "eel"
-    with pytest.raises(SchemaError, match="--classes 3 does not say which: name all classes with"):
+    with pytest.raises(SchemaError, match="classes=3 does not say which: name all classes with"):
         open_source(data, SourceOptions(classes=3))
 
 

@@ -96,9 +96,9 @@ def test_sizes_for_which_nothing_was_asked_are_one_line_with_a_size_that_is_poss
     tmp_path: Path,
 ) -> None:
     for size, advice in (
-        ((100, 80), "not square: --image-size 64 resizes every image to 64x64, --fit crop"),
-        ((28, 6), "not square: --image-size 8 resizes"),
-        ((96, 96), "a side of 8 to 64 is supported: --image-size 64 resizes"),
+        ((100, 80), "not square: image_size=64 resizes every image to 64x64, fit='crop'"),
+        ((28, 6), "not square: image_size=8 resizes"),
+        ((96, 96), "a side of 8 to 64 is supported: image_size=64 resizes"),
     ):
         image = np.zeros(size, dtype=np.uint8)
         with pytest.raises(SchemaError, match=advice):
@@ -133,7 +133,7 @@ def test_black_is_padded_to_negatives(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["png", "tiff"])
 def test_more_than_8_bits_need_a_declared_range(tmp_path: Path, suffix: str) -> None:
     path = saved(tmp_path / "data", *SCANS, suffix=suffix)
-    with pytest.raises(DataError, match=r"00\.\w+: more than 8 bits a pixel: say with --value-ra"):
+    with pytest.raises(DataError, match=r"00\.\w+: more than 8 bits a pixel: say with value_ra"):
         open_source(path)
     expected = np.rint(SCANS / 4095 * 255).astype(np.uint8)
     assert np.array_equal(read(path, TWELVE_BITS), expected)
@@ -156,7 +156,7 @@ def test_the_same_values_are_the_same_records_in_arrays_and_files_of_any_type(
         paths.append(saved(tmp_path / "files", *values, suffix="tiff"))
     for path in paths:
         assert np.array_equal(read(path, TWELVE_BITS), expected), path
-        with pytest.raises(DataError, match="say with --value-range which values are black and"):
+        with pytest.raises(DataError, match="say with value_range which values are black and"):
             read(path, SourceOptions())
 
 
@@ -285,7 +285,7 @@ def test_lists_of_other_whole_numbers_are_no_images_beside_images(tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"fit": "crop"}, "--fit says how images become squares of --image-size: give both"),
+        ({"fit": "crop"}, "fit says how images become squares of image_size: give both"),
         ({"fit": "zoom", "image_size": 8}, "fit: it is 'stretch', 'crop' or 'pad'"),
         ({"value_range": (5, 5)}, "a range of values from 5 to 5: give the value that is black"),
         ({"value_range": (0, float("inf"))}, "a range of values from 0 to inf"),
