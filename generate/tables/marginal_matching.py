@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.numerics.simplex import to_simplex
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
 from ...common.schema.kinds import ColumnKind
 from ...common.schema.table import TableSchema
@@ -140,17 +141,6 @@ def james_stein(
     size = float(np.square(difference).sum())
     kept = 0.0 if size == 0 else max(0.0, 1 - len(difference) * noise**2 / size)
     return made + kept * (to_simplex(noisy) - made)
-
-
-def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest vector of shares (Duchi et al. 2008, "Efficient projections ... l1-ball")."""
-    values = values - values.max()  # the same shares, however large the values are
-    ordered = np.sort(values)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
-    kept = np.flatnonzero(ordered > excess)[-1]
-    shares = np.maximum(values - excess[kept], 0)
-    projected: NDArray[np.float64] = shares / shares.sum()
-    return projected
 
 
 def _quantile_map(

@@ -19,7 +19,7 @@ from ...common.features.joint import parts_of
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise, noisy_counts
-from .merging import first_parts, merged_cells
+from .merging import first_parts, merged_cells, possible_sums
 from .selection import dependences, select_pairs
 from .weighing import (
     CHOSEN,
@@ -123,7 +123,8 @@ def _with_pairs(
     noisy = _noisy(embedding, first, private=private)
     products = _within(first, parts.moment_place)
     noise = float(first.noise()[products].max()) if private else 0.0
-    shares = noisy[_within(first, parts.marginal_place)].sum(axis=1)
+    of_columns = noisy[_within(first, parts.marginal_place)].sum(axis=1)
+    shares = possible_sums(marginals, of_columns)
     pairs, merging = released.pairs, merged_cells(marginals, shares)
     assert pairs is not None
     coarse, together = None, {}

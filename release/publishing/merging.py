@@ -17,9 +17,40 @@ from numpy.typing import NDArray
 
 from ...common.features.cells import MarginalColumn
 from ...common.features.marginals import MarginalFeatures
+from ...common.numerics.simplex import to_simplex
 
 MOST: Final = 16
 """A merged cell has at most one in so many records, unless it is one cell."""
+
+
+def possible_sums(marginals: MarginalFeatures, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many records each cell has, as near to noisy sums as those of records can be.
+
+    No cell has fewer than none, and each column's together have all records. If what noise leaves
+    below 0 were set to 0 alone, what it leaves above would count: of a skewed number between wide
+    bounds more than the records do, so that halves were cut where noise has its middle.
+
+    Guarantee:
+        A function of its arguments, of which `noisy` has its noise already.
+        (docs/privacy/proofs.md, statement 23.)
+
+    Args:
+        marginals: of an embedding's map.
+        noisy: see `merged_cells`.
+
+    Returns:
+        The same with cells of columns that are possible, in the same unit.
+    """
+    places = marginals.places[: len(marginals.columns)]
+    sums = [int(noisy[place].sum()) for place in places]
+    # Each column's cells add up to the records, with as much more noise as there are cells.
+    precisions = [1 / (place.stop - place.start) for place in places]
+    records = np.average(sums, weights=precisions)
+    found = noisy.copy()
+    if records > 0:
+        for place in places:
+            found[place] = np.rint(records * to_simplex(noisy[place] / records))
+    return found
 
 
 def merged_cells(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from dpntk.common.numerics.simplex import to_simplex
 from dpntk.generate.tables.denoising import Shares, category_shares, number_shares, table_shares
-from dpntk.generate.tables.marginal_matching import to_simplex
 
 GRID = np.geomspace(1e-10, 2, 20_001)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from dpntk.common.numerics.simplex import to_simplex
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.kinds import ColumnKind
@@ -15,18 +16,11 @@ from dpntk.generate.tables.marginal_matching import (
     match_marginals,
     round_to_steps,
     spread,
-    to_simplex,
 )
 from dpntk.generate.tables.marginals import ColumnMarginal
 from tests.helpers.tables import PEOPLE, random_generator, random_marginals
 
 BLOCKS = blocks_of(PEOPLE)
-
-
-def test_projection_is_the_nearest_point_of_the_simplex() -> None:
-    assert to_simplex(np.array([0.5, 0.3, 0.2])) == pytest.approx([0.5, 0.3, 0.2])
-    assert to_simplex(np.array([1.2, 0.0, -0.5])) == pytest.approx([1.0, 0.0, 0.0])
-    assert to_simplex(np.array([0.7, 0.5, -0.9])) == pytest.approx([0.6, 0.4, 0.0])
 
 
 def test_what_the_noise_may_explain_is_left_alone() -> None:

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
-from dpntk.release.publishing.merging import MOST, first_parts, merged_cells
+from dpntk.release.publishing.merging import MOST, first_parts, merged_cells, possible_sums
 
 NUMBER = MarginalColumn(0, 1, 64, -1)
 OTHER = MarginalColumn(1, 1, 30, 5)
@@ -125,6 +125,33 @@ def test_few_cells_hold_equal_parts_as_nearly_as_cells_allow(parts: int) -> None
     so_far = np.concatenate([[0], held.cumsum()]) / held.sum()
     for number, first in enumerate(found):
         assert np.abs(so_far[first] - number / parts) == np.abs(so_far - number / parts).min()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_does_not_move_halves_of_a_skewed_number_to_the_middle(seed: int) -> None:
+    """Noise on a cell is a twentieth of all: above 0 it adds up to more than there are records."""
+    shares = np.exp(-np.arange(64) / 3)
+    exact = np.concatenate([shares / shares.sum(), np.full(31, 1 / 31), np.full(3, 1 / 3)])
+    noisy = exact + np.random.default_rng(seed).normal(0, 0.05, len(exact))
+    likely = possible_sums(MARGINALS, np.rint(1e9 * noisy).astype(np.int64))
+    median = merged_cells(MARGINALS, likely, 2)[NUMBER].merged[1]
+    assert 0.25 < exact[:median].sum() < 0.8
+
+
+def test_possible_sums_are_those_of_records() -> None:
+    """None below 0, as many in each column, and what is possible already stays."""
+    exact = np.concatenate([np.full(64, 1 / 64), np.full(31, 1 / 31), np.full(3, 1 / 3)])
+    noise = np.random.default_rng(0).normal(0, 0.03, len(exact))
+    found = possible_sums(MARGINALS, np.rint(1e9 * (exact + noise)).astype(np.int64))
+    assert (found >= 0).all()
+    sums = [found[place].sum() for place in MARGINALS.places]
+    assert max(sums) - min(sums) < 100
+    # What there are of the few cells counts for most.
+    assert sums[0] / 1e9 == pytest.approx(1 + noise[-3:].sum(), abs=0.03)
+    whole = np.rint(1e9 * exact).astype(np.int64)
+    assert np.abs(possible_sums(MARGINALS, whole) - whole).max() <= 1
+    nothing = -whole
+    assert (possible_sums(MARGINALS, nothing) == nothing).all()
 
 
 def test_what_most_have_in_common_leaves_fewer_cells() -> None:

@@ -1,0 +1,17 @@
+"""Shares that are as near to given numbers as shares can be."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest vector of shares (Duchi et al. 2008, "Efficient projections ... l1-ball")."""
+    values = values - values.max()  # the same shares, however large the values are
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
+    kept = np.flatnonzero(ordered > excess)[-1]
+    shares = np.maximum(values - excess[kept], 0)
+    projected: NDArray[np.float64] = shares / shares.sum()
+    return projected
