@@ -37,6 +37,9 @@ _CODE: Final = re.compile(r"\+|-?0[0-9]")
 _WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
+_CHANCE: Final = 100
+"""Numbers are said to be multiples of more than their last digit if those with that digit would all
+be so by chance less than one in so many times."""
 _SPREAD: Final = 20
 _LARGE: Final = 20
 """Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
@@ -79,6 +82,8 @@ class SeenColumn(Outlined):
     """How many digits behind the point all numbers have at the most; too many stand for any."""
     fraction: int = 0
     """The greatest common divisor of numbers and 1, in units of the last of `_MOST_DECIMALS`."""
+    with_last_digit: int = 0
+    """How many numbers have as many digits behind the point as `decimals`."""
 
     def look_at(self, column: pa.Array) -> None:
         """Take note of some more values."""
@@ -145,10 +150,13 @@ class SeenColumn(Outlined):
         self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
         if self.whole and max(-self.lower, self.upper) <= LARGEST:
             self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
-        while (
-            self.decimals <= _MOST_DECIMALS and (np.round(numbers, self.decimals) != numbers).any()
-        ):
+        before = self.decimals
+        while self.decimals <= _MOST_DECIMALS and _longer(numbers, self.decimals):
             self.decimals += 1
+        if self.decimals > before:
+            self.with_last_digit = 0
+        if 0 < self.decimals <= _MOST_DECIMALS:
+            self.with_last_digit += _longer(numbers, self.decimals - 1)
         if self.decimals <= _MOST_DECIMALS and self._are_exact(_MOST_DECIMALS):
             units = np.rint(numbers * _ONE).astype(np.int64)
             self.fraction = int(np.gcd.reduce(units, initial=self.fraction or _ONE))
@@ -302,7 +310,8 @@ class SeenColumn(Outlined):
             return self.divisor if self.divisor > 1 else None
         coarser = self._decimals() is not None and self._are_exact(_MOST_DECIMALS)
         digit = 10 ** max(0, _MOST_DECIMALS - self.decimals)
-        return self.fraction / _ONE if coarser and self.fraction > digit else None
+        by_chance = (digit / self.fraction) ** self.with_last_digit if coarser else 1.0
+        return self.fraction / _ONE if by_chance * _CHANCE < 1 else None
 
     def _decimals(self) -> int | None:
         if self.whole or self.decimals > _MOST_DECIMALS or not self._are_exact(self.decimals):
@@ -325,6 +334,11 @@ def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
         return None
     found: NDArray[np.float64] = np.unique(numbers)
     return found if len(found) == len(numbers) else None
+
+
+def _longer(numbers: NDArray[np.float64], digits: int) -> int:
+    """How many numbers have more digits behind the point."""
+    return int(np.count_nonzero(np.round(numbers, digits) != numbers))
 
 
 def _is_number(text: str) -> bool:

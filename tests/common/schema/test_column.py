@@ -132,6 +132,19 @@ def test_one_number_beside_all_steps_is_enough(at: int) -> None:
     assert (pay.step, pay.decimals) == (None, 1)
 
 
+@pytest.mark.parametrize("last", [0, 20_000])
+def test_few_even_last_digits_are_no_step(last: int) -> None:
+    """As of shares with three digits that count: the small ones have four behind the point."""
+    numbers = np.arange(40_000) % 997 / 1000
+    numbers[last : last + 3] = 0.0324, 0.0418, 0.0736
+    (share,) = draft_schema(pa.table({"share": numbers})).schema.columns
+    assert (share.step, share.decimals) == (None, 4)
+    numbers[last : last + 12] = np.arange(24, 48, 2) / 10_000
+    numbers[np.round(numbers, 3) == numbers] *= 2
+    (share,) = draft_schema(pa.table({"share": numbers})).schema.columns
+    assert (share.step, share.decimals) == (0.0002, None)
+
+
 def test_private_bounds_go_out_to_the_next_steps() -> None:
     marked = (
         Draft(replace(SCHEMA, columns=(LIMIT, COST)))
