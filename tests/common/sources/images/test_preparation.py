@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ def test_what_is_cropped_padded_or_stretched(tmp_path: Path, stored: str, turned
         np.save(path, np.stack([image, image]))
 
     def first(fit: str, side: int) -> NDArray[np.uint8]:
-        made = read(path, SourceOptions(image_size=side, fit=fit))[0]
+        made: NDArray[np.uint8] = read(path, SourceOptions(image_size=side, fit=fit))[0]
         return made.T if turned else made
 
     assert (first("crop", 12) == 255).all()
@@ -191,7 +192,7 @@ def test_other_kinds_of_files(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "data"
     path.mkdir()
     for number, image in enumerate(colours):
-        options = {"lossless": True} if suffix == "webp" else {}
+        options: dict[str, Any] = {"lossless": True} if suffix == "webp" else {}
         Image.fromarray(image).save(path / f"{number}.{suffix}", **options)
     source = open_source(path)
     assert source.schema.record_size == 3 * 64
