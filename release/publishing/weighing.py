@@ -42,6 +42,9 @@ _LENGTH: Final = 0.3
 numbers in few cells, of which more is to be seen there."""
 _SHORT_LENGTH: Final = 0.15
 """Length of the part that is of all pairs of numbers, up to `FAINT`."""
+_MOST_LENGTH: Final = 0.6
+"""So long that part may be, where numbers are many or records few: it is as long as it takes for
+tables of halves to have `_FOLDED_CLEARLY` as much as their noise."""
 _FAINT_LENGTH: Final = 0.1
 """Length of the part that is of chosen pairs, beyond it."""
 _FOLDED: Final = 2
@@ -58,6 +61,8 @@ _FEW_ABOVE_NOISE: Final = 5.0
 """The same for so few parts: what they say adds up over the cells of a table."""
 _FOLDED_ABOVE_NOISE: Final = 3.0
 """The same of a quarter of all records, where tables are folded."""
+_FOLDED_CLEARLY: Final = 4.0
+"""The same where the part of such pairs is longer for that."""
 _LEVELS_LENGTH: Final = 0.15
 """Length of the part that is of numbers by their levels."""
 _STANDS_OUT: Final = 1 / 32
@@ -232,7 +237,8 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
     """How pairs of columns are there.
 
     Numbers are cut into the more parts the less noise there is: more is seen of how two go
-    together, and there is more noise in all.
+    together, and there is more noise in all. Where there is so much noise that halves say little,
+    the part of such pairs is longer.
 
     Args:
         marginals: of an embedding's map, which leaves pairs undecided.
@@ -246,8 +252,9 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
         return None
     fine, coarse = (_LENGTH, _SHORT_LENGTH) if blur <= FAINT else (_FAINT_LENGTH, _LENGTH)
     # What is seen of all classes together says most of each.
-    noise = blur / math.sqrt(classes) * math.sqrt(len(marginals.pairs_of_numbers)) / coarse
-    parts = _parts_of_numbers(noise) if marginals.pairs_of_numbers else 0
+    noise = blur / math.sqrt(classes) * math.sqrt(len(marginals.pairs_of_numbers))
+    coarse = max(coarse, min(_FOLDED**2 * _FOLDED_CLEARLY * noise, _MOST_LENGTH))
+    parts = _parts_of_numbers(noise / coarse) if marginals.pairs_of_numbers else 0
     return PairLengths(fine, coarse, parts) if parts or blur <= FAINT else None
 
 

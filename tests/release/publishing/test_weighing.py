@@ -187,7 +187,7 @@ def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> No
 def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None:
     """Each of their cells has ten times the noise on it, at least, and no more parts would.
 
-    Few parts need less: what they say adds up.
+    Few parts need less: what they say adds up. A longer part makes it four times of halves.
     """
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
     words = MarginalColumn(6, 3, 0, -1)
@@ -195,13 +195,16 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
     words_too = [MarginalGroup((words, columns[0]))]
     marginals = MarginalFeatures((*columns, words), 9, (*pairs, *words_too), undecided=True)
     assert marginals.pairs_of_numbers == list(range(15))
-    seen = set()
+    seen, lengths = set(), set()
     for blur in np.geomspace(1e-5, 0.006, 100):
         each = lengths_of_pairs(marginals, blur, 1)
         assert each is not None
         seen.add(each.parts)
         noise = blur * 15**0.5 / each.coarse
-        assert (each.fine, each.coarse) == ((0.3, 0.15) if blur <= FAINT else (0.1, 0.3))
+        fine, usual = (0.3, 0.15) if blur <= FAINT else (0.1, 0.3)
+        assert each.fine == fine
+        assert each.coarse == pytest.approx(max(usual, min(16 * blur * 15**0.5, 0.6)))
+        lengths.add(each.coarse > usual)
         if each.parts == 3:
             assert 5 * noise <= 1 / 9
             assert 10 * noise > 1 / 16
@@ -209,10 +212,10 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
             assert 10 * noise <= each.parts**-2
             assert each.parts == 8 or (each.parts + 1) ** -2 < 10 * noise
         else:
-            assert 3 * noise <= 1 / 4
+            assert 4 * noise <= 1.000001 / 4
             assert 5 * noise > 1 / 9
     assert seen == {2, 3, 4, 5, 6, 7, 8}
-    assert lengths_of_pairs(marginals, 0.0065, 1) is None
+    assert lengths == {False, True}
     few = replace(marginals, groups=tuple(pairs[:3]))
     assert lengths_of_pairs(few, 0.99 * FAINTEST, 1) == PairLengths(0.1, 0.3, 2)
     assert lengths_of_pairs(few, 1.01 * FAINTEST, 1) is None
@@ -222,6 +225,21 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
     assert lengths_of_pairs(without, 1.01 * FAINT, 1) is None
 
 
+def test_many_numbers_of_few_records_are_halved_in_a_longer_part() -> None:
+    """Until halves would have less than three times their noise in a part of length .6."""
+    columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(20))
+    pairs = [MarginalGroup((columns[a], columns[b])) for a in range(20) for b in range(a)]
+    marginals = MarginalFeatures(columns, 20, tuple(pairs), undecided=True)
+    most = 0.6 / 12 / 190**0.5
+    assert FAINT < most < FAINTEST
+    assert lengths_of_pairs(marginals, 0.99 * most, 1) == PairLengths(0.1, 0.6, 2)
+    assert lengths_of_pairs(marginals, 1.01 * most, 1) is None
+    less = lengths_of_pairs(marginals, FAINT / 2, 1)
+    assert less is not None
+    assert less.coarse == pytest.approx(16 * FAINT / 2 * 190**0.5)
+    assert less.fine**2 + less.coarse**2 < 1
+
+
 def test_classes_tell_together_how_numbers_go_together() -> None:
     """So four of them are cut as one is that has half of the noise."""
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
@@ -229,5 +247,8 @@ def test_classes_tell_together_how_numbers_go_together() -> None:
     marginals = MarginalFeatures(columns, 9, tuple(pairs), undecided=True)
     for blur in np.geomspace(1e-5, FAINT, 20):
         assert lengths_of_pairs(marginals, blur, 4) == lengths_of_pairs(marginals, blur / 2, 1)
-    assert lengths_of_pairs(marginals, 0.012, 4) == PairLengths(0.1, 0.3, 2)
+    of_four = lengths_of_pairs(marginals, 0.012, 4)
+    assert of_four is not None
+    assert (of_four.fine, of_four.parts) == (0.1, 2)
+    assert of_four.coarse == pytest.approx(16 * 0.006 * 15**0.5)
     assert lengths_of_pairs(marginals, 0.012, 1) is None
