@@ -186,6 +186,13 @@ class SeenColumn(Outlined):
         return "int64" if integral else "float64"
 
     @property
+    def all_differ(self) -> bool:
+        """Whether no two rows have the same value, as far as that was looked at."""
+        if self.numeric:
+            return self.different is not None
+        return len(self.values) == self.texts
+
+    @property
     def name_may_be_a_value(self) -> bool:
         """Whether the name could be a value of the column: then it may be a record's.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Collection, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
 ANY_MISSING: Final = CsvFormat(missing=MISSING_TEXTS)
 _ROWS: Final = 1 << 14
+_WHOSE: Final = re.compile(r"(^|.*[^a-zA-Z])id|.*[a-z]I[dD]|ID|Id|.*[^a-zA-Z]ID")
+"""Names of columns that may say whose a row is, such as patient_id."""
 
 
 def draft_schema(
@@ -82,6 +85,8 @@ def draft_schema(
         raise SchemaError(
             f"{where}: no column has numbers, dates, durations, or texts that are few"
         )
+    if not doubtful:
+        _say_whose_rows_are_protected(seen)
     if "" in unread:
         notice("left out: what has no name (R writes its row names so, and pandas its index)")
     left_out = tuple(name for name, column in described.items() if column is None)
@@ -200,6 +205,16 @@ def _say_how_missing_is_written(columns: Iterable[SeenColumn], form: CsvFormat) 
             f"generated files: draft with --missing {' --missing '.join(texts)}, or change what "
             "is first under [csv], if that is publicly known"
         )
+
+
+def _say_whose_rows_are_protected(seen: Mapping[str, SeenColumn]) -> None:
+    """Say how all rows of a person are protected, if a column is called so, and not all differ."""
+    for name, column in seen.items():
+        if _WHOSE.fullmatch(name) and not column.all_differ:
+            notice(
+                f"{name}: if several rows are of one person, and this says of whom: each row is "
+                f"protected by itself, unless 'dpntk embed --unit {name}' protects them together"
+            )
 
 
 def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:

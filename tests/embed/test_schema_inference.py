@@ -83,6 +83,28 @@ def test_what_may_be_an_identifier_is_said(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("patient_id", [1, 2, 2, 3], True),
+        ("id", [10, 20, 10, 30] * 100, True),
+        ("patientID", [*map(str, range(600)), "7"], True),
+        ("Tuna.id", [None, 1, 1, 2], True),
+        ("patient_id", [1, 2, 3, 4], False),
+        ("id", ["a", "b", "c", "d"], False),
+        ("paid", [1, 2, 2, 3], False),
+        ("idle", [1, 2, 2, 3], False),
+    ],
+)
+def test_rows_of_one_person_are_said_to_need_a_unit(
+    capsys: pytest.CaptureFixture[str], name: str, values: list[object], said: bool
+) -> None:
+    draft_schema(pa.table({"pay": np.arange(len(values)) % 3, name: values}))
+    assert (
+        f"'dpntk embed --unit {name}' protects them together" in capsys.readouterr().err
+    ) == said
+
+
+@pytest.mark.parametrize(
     ("classes", "rows", "said"),
     [
         (15, 1_499, "x: 15 classes for 1,499 rows: rare ones will be noise"),
