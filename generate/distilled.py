@@ -43,7 +43,7 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
         if isinstance(schema, ImageSchema):
             pixels = schema.preparation.turned_back(values.astype(np.uint8))
             images = pictures(pixels, schema.channels)
-            write_images(temporary, images, labels, len(schema.classes))
+            write_images(temporary, images, labels, schema.classes)
         else:
             drawn = to_table(schema, (values / schema.levels).astype(np.float32), labels)
             write_rows(temporary, drawn.table, schema, safe_csv=safe_csv)

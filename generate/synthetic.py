@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from ..common.arguments import Location, argument, path_from, seed_from, whole
 from ..common.errors import GeneratorError, OutputError
 from ..common.schema.table import TableSchema
+from ..common.storage.atomic import write_atomically
+from ..common.storage.synthetic_folder import IMAGES, PICTURES
 from .fit.descent import LossPoint
 from .images.export import (
     SavedImageGenerator,
@@ -17,11 +20,12 @@ from .images.export import (
     write_synthetic,
 )
 from .images.inducing_points import PointSettings, find_points
+from .images.pictures import pictures
 from .output import generator_file
 from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
-from .output.records import read_images, read_rows
+from .output.records import read_classes, read_images, read_rows
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
 from .tables.rows.dataframe import to_dataframe
 
@@ -70,6 +74,23 @@ class Synthetic:
         if self.schema is None:
             return read_images(self.path)
         return to_dataframe(read_rows(self.path), self.schema)
+
+    def save_pictures(self) -> Path:
+        """Write `pictures.zip` into the folder: each image as a PNG file in a folder of its class.
+
+        Returns:
+            The archive.
+
+        Raises:
+            GeneratorError: the records are of a table, or not there any more.
+            OutputError: the archive cannot be written.
+        """
+        require_pictures(True, is_table=self.schema is not None)
+        archive, beside = self.path / PICTURES, self.path / IMAGES
+        content = pictures(*read_images(self.path), read_classes(self.path))
+        mode = stat.S_IMODE(beside.stat().st_mode)  # whoever may read the ones may read the others
+        write_atomically(archive, content, mode=mode)
+        return archive
 
     def sample(self, count: int, seed: int | None = None, where: str = "") -> Any:  # noqa: ANN401 - of two kinds
         """Draw more records, in memory and in random order.
@@ -206,6 +227,16 @@ def require_csv(safe_csv: bool, *, is_table: bool) -> None:
     if safe_csv and not is_table:
         safely = argument("safe_csv")
         raise GeneratorError(f"{safely}: the release is of images, of which no CSV is written")
+
+
+def require_pictures(wanted: bool, *, is_table: bool) -> None:
+    """Refuse pictures of rows.
+
+    Raises:
+        GeneratorError: some are wanted.
+    """
+    if wanted and is_table:
+        raise GeneratorError("--pictures: the release is of a table: they are made of images")
 
 
 def require_no_condition(where: str) -> None:

@@ -7,6 +7,8 @@ from typing import Final
 PROVENANCE: Final = "provenance.json"
 IMAGES: Final = "images.npz"
 PREVIEW: Final = "preview.png"
+PICTURES: Final = "pictures.zip"
+"""Each image as a PNG file, if that was asked for."""
 CSV: Final = "table.csv"
 PARQUET: Final = "table.parquet"
 POINTS: Final = "points.npz"

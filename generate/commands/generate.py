@@ -50,7 +50,14 @@ from ..pipeline import (
     generate,
     require_nothing_to_train,
 )
-from ..synthetic import Synthetic, load_generator, points_to, require_csv, sample_to
+from ..synthetic import (
+    Synthetic,
+    load_generator,
+    points_to,
+    require_csv,
+    require_pictures,
+    sample_to,
+)
 from ..tables.export import SavedTableGenerator
 
 _ENOUGH_IMAGES = 10_000
@@ -142,6 +149,11 @@ _FOR_TABLES = TableSettings()
     help="For tables: in table.csv, put a single quote before texts that a spreadsheet would take "
     "for formulas. This changes the texts; table.parquet keeps them as they are.",
 )  # fmt: skip
+@click.option(
+    "--pictures", is_flag=True,
+    help="For images: also write pictures.zip, with a PNG file for each image in a folder of its "
+    "class.",
+)  # fmt: skip
 @acceptance_options
 @device_option
 @output_option(
@@ -164,6 +176,7 @@ def command(
     seed: int | None,
     module: Path | None,
     safe_csv: bool,
+    pictures: bool,
     acceptance: Acceptance,
     device: str,
     output: Path,
@@ -173,8 +186,9 @@ def command(
     A distilled set is written as it is: there is nothing to train.
 
     This costs no privacy, however often it is done, and needs no access to the records. It writes
-    images.npz (x, y) and preview.png, or table.csv and table.parquet, and generator.safetensors
-    and provenance.json. With --points, points.npz holds the points as they are beside their images.
+    images.npz (x, y, and the names of classes) and preview.png, or table.csv and table.parquet, and
+    generator.safetensors and provenance.json. With --points, points.npz holds the points as they
+    are beside their images.
     """
     of_training = {
         "recipe": recipe,
@@ -205,9 +219,19 @@ def command(
     require_replaceable(output)
     if generator is not None:
         count = count or MOST_IMAGES
-        _sample_again(generator, output, count, points, seed, where=where, safe_csv=safe_csv)
+        _sample_again(
+            generator,
+            output,
+            count,
+            points,
+            seed,
+            where=where,
+            safe_csv=safe_csv,
+            pictures=pictures,
+        )
         return
     opened = open_any(release or Path("release.h5"), acceptance)
+    require_pictures(pictures, is_table=isinstance(opened.release.schema, TableSchema))
     settings: TrainingSettings | None = None
     if holds_points(opened):
         require_nothing_to_train(of_training)
@@ -231,6 +255,8 @@ def command(
         safe_csv=safe_csv,
         device=device,
     )
+    if pictures:
+        made.save_pictures()
     if holds_points(opened):
         points_are = f"the release's {len(opened.release.labels):,} points as they are in {POINTS}"
         done = f"wrote {output}, {points_are}"
@@ -266,13 +292,15 @@ def _sample_again(
     *,
     where: str,
     safe_csv: bool,
+    pictures: bool,
 ) -> None:
     """Write records of a generator that was trained earlier, or the points that stand for them."""
     generator = load_generator(path)
     classes = None if isinstance(generator, SavedTableGenerator) else len(generator.classes)
     require_csv(safe_csv, is_table=classes is None)
+    require_pictures(pictures, is_table=classes is None)
     if points is not None:
-        points_to(output, generator, points)
+        more = points_to(output, generator, points)
         made = f"{counted(points.per_class, 'point')} of each class"
     else:
         if seed is not None and seed == first_seed(generator.origin):
@@ -282,6 +310,8 @@ def _sample_again(
             )
         more = sample_to(output, generator, count=count, seed=seed, where=where, safe_csv=safe_csv)
         made = f"{counted(count, 'record')} of seed {more.seed}{_repaired(more)}"
+    if pictures:
+        more.save_pictures()
     console.print(f"wrote {output}, {made} without training", _look_at(output, classes))
 
 

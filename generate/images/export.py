@@ -93,7 +93,7 @@ def write_synthetic(
         OutputError: the folder cannot be written.
     """
     with _with_generator(folder, saved, {"sampling": sampling}) as temporary:
-        write_images(temporary, images, labels, len(saved.classes))
+        write_images(temporary, images, labels, saved.classes)
 
 
 def write_found_points(folder: Path, saved: SavedImageGenerator, points: InducingPoints) -> None:
@@ -110,7 +110,7 @@ def write_found_points(folder: Path, saved: SavedImageGenerator, points: Inducin
     more = {"kernel": points.kernel, "points": points.settings.to_json()}
     with _with_generator(folder, saved, more) as temporary:
         images = saved.preparation.turned_back(points.images(saved.generator.spec.channels))
-        write_images(temporary, images, points.labels, len(saved.classes))
+        write_images(temporary, images, points.labels, saved.classes)
         write_points(temporary, points.values, points.labels)
 
 
@@ -132,7 +132,7 @@ def images_described(classes: tuple[str, ...], preparation: Preparation) -> dict
 
 
 def write_images(
-    folder: Path, images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int
+    folder: Path, images: NDArray[np.uint8], labels: NDArray[np.int64], classes: tuple[str, ...]
 ) -> None:
     """Write `images.npz` and `preview.png` into a folder.
 
@@ -140,12 +140,12 @@ def write_images(
         folder: that is there.
         images: uint8 (n, side, side), or in colour (n, side, side, 3).
         labels: int64 (n,).
-        classes: how many there are.
+        classes: the name of each.
     """
     archive = io.BytesIO()
-    np.savez_compressed(archive, x=images, y=labels)
+    np.savez_compressed(archive, x=images, y=labels, classes=np.array(classes))
     (folder / IMAGES).write_bytes(archive.getbuffer())
-    (folder / PREVIEW).write_bytes(_preview(images, labels, classes))
+    (folder / PREVIEW).write_bytes(_preview(images, labels, len(classes)))
 
 
 def write_points(folder: Path, values: NDArray[np.float32], labels: NDArray[np.int64]) -> None:

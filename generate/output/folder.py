@@ -10,11 +10,19 @@ from typing import Any, Final
 
 from ...common.storage.atomic import followed
 from ...common.storage.folders import folder_appearing_whole, require_replaceable_folder
-from ...common.storage.synthetic_folder import CSV, IMAGES, PARQUET, POINTS, PREVIEW, PROVENANCE
+from ...common.storage.synthetic_folder import (
+    CSV,
+    IMAGES,
+    PARQUET,
+    PICTURES,
+    POINTS,
+    PREVIEW,
+    PROVENANCE,
+)
 from ...release.file.citation import is_private
 from .generator_file import GENERATOR
 
-_OURS: Final = frozenset({CSV, GENERATOR, IMAGES, PARQUET, POINTS, PREVIEW, PROVENANCE})
+_OURS: Final = frozenset({CSV, GENERATOR, IMAGES, PARQUET, PICTURES, POINTS, PREVIEW, PROVENANCE})
 """All that is ever written into such a folder; with anything else in it, it is not replaced."""
 
 

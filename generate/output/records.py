@@ -30,6 +30,17 @@ def read_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any]]:
         return archive["x"], archive["y"]
 
 
+def read_classes(folder: Path) -> tuple[str, ...]:
+    """The name of each class of a folder that holds images.
+
+    Raises:
+        GeneratorError: they are not there any more.
+    """
+    content = door.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return tuple(archive["classes"].tolist())
+
+
 def read_rows(folder: Path) -> pa.Table:
     """The table of a folder that holds one.
 

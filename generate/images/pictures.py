@@ -1,0 +1,60 @@
+"""Images as files that people open: an archive with one folder of PNG files for each class."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+_PLAIN: Final = re.compile(r"[^\W_](?:[\w ,+()-]*[\w+()-])?")
+_LONGEST: Final = 80
+_OURS_OR_RESERVED: Final = re.compile(r"con|prn|aux|nul|com\d|lpt\d|class \d+", re.IGNORECASE)
+"""What no folder can be called on Windows, and what we call those of classes with other names."""
+_BEGINNING: Final = (1980, 1, 1, 0, 0, 0)
+"""Of all times that such an archive can hold: the same images are the same bytes."""
+
+
+def pictures(
+    images: NDArray[np.uint8], labels: NDArray[np.int64], classes: tuple[str, ...]
+) -> bytes:
+    """An archive (ZIP) in which an image is `CLASS/000123.png`, by its place among all.
+
+    Args:
+        images: uint8 (n, side, side), or in colour (n, side, side, 3).
+        labels: int64 (n,).
+        classes: the name of each class; images of a single one lie side by side.
+    """
+    digits = len(str(len(images) - 1))
+    folders = class_folders(classes)
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for place, (image, label) in enumerate(zip(images, labels.tolist(), strict=True)):
+            content = io.BytesIO()
+            Image.fromarray(image).save(content, "PNG")
+            folder = "" if len(classes) == 1 else f"{folders[label]}/"
+            name = f"{folder}{place:0{digits}}.png"
+            archive.writestr(zipfile.ZipInfo(name, _BEGINNING), content.getvalue())
+    return whole.getvalue()
+
+
+def class_folders(classes: tuple[str, ...]) -> tuple[str, ...]:
+    """What the folder of each class is called: as the class, if a folder can be called so anywhere.
+
+    Names come from whoever made the release: none may lead out of a folder, hide, or be another's
+    on a system that makes no difference between capitals and others.
+    """
+    folded = [name.casefold() for name in classes]
+    return tuple(
+        name if _usable(name) and folded.count(name.casefold()) == 1 else f"class {number}"
+        for number, name in enumerate(classes)
+    )
+
+
+def _usable(name: str) -> bool:
+    plain = _PLAIN.fullmatch(name) is not None and len(name.encode()) <= _LONGEST
+    return plain and _OURS_OR_RESERVED.fullmatch(name) is None
