@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -16,9 +17,11 @@ from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.generate import TrainingSettings
+from dpntk.generate.images.pipeline import fit_images
 from dpntk.generate.images.shares import likely_shares, shrunk_shares
-from dpntk.release import PrivacyParameters, Release
-from dpntk.release.publishing.pipeline import unrecorded_release
+from dpntk.release import PrivacyParameters, Release, open_release, own_key
+from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 
 SIDE, RECORDS = 12, 1_000
 SHARES: Final = np.array([0.6, 0.25, 0.1, 0.05])
@@ -82,6 +85,18 @@ def test_pixels_know_better_than_counts_how_frequent_classes_are() -> None:
     assert np.mean([off(shares) for shares in likely]) < 0.5 * by_counts
     assert all(shares.min() > 0 for shares in likely)
     assert all(shares.sum() == pytest.approx(1) for shares in likely)
+
+
+def test_records_are_drawn_from_classes_as_frequent_as_pixels_say(tmp_path: Path) -> None:
+    by_counts, drawn = [], []
+    for seed in range(8):
+        write_release(release := noisy(seed), tmp_path / f"{seed}.h5", own_key())
+        opened = open_release(tmp_path / f"{seed}.h5")
+        _, generator = fit_images(opened, TrainingSettings(steps=1))
+        _, labels = generator.sample(5_000, seed)
+        by_counts.append(off(shrunk_shares(release)))
+        drawn.append(off(np.bincount(labels, minlength=4) / 5_000))
+    assert np.mean(drawn) < 0.5 * np.mean(by_counts)
 
 
 def test_classes_that_are_not_equally_bright_are_counted() -> None:
