@@ -223,7 +223,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: generate(path, None), "folder must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: generate(path, path), "is a file: choose another"),
         (lambda: generate(path, tmp_path), "files that dpntk did not write"),
-        (lambda: generate(path, new, settings=settings, device="tpu"), "--device tpu: "),
+        (lambda: generate(path, new, settings=settings, device="tpu"), "device='tpu': "),
         (lambda: generate(path, new, settings=settings, device=None), "device must be "),  # type: ignore[arg-type]
         (lambda: load_generator(None), "generator must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: load_generator(tmp_path), "no such file"),
@@ -236,7 +236,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: TrainingSettings(seed=2**32), "seed 4294967296: a whole number from 0 "),
         (lambda: TableSettings(learning_rate=float("nan")), "learning_rate nan: a number above 0"),
         (lambda: TableSettings(marginals_loss=-1), "marginals_loss -1: a number above 0"),
-        (lambda: PointSettings("3"), "--points '3': a whole number from 1 "),  # type: ignore[arg-type]
+        (lambda: PointSettings("3"), "per_class '3': a whole number from 1 "),  # type: ignore[arg-type]
     ]
     for call, message in wrong:
         with pytest.raises(DpntkError, match=message) as refusal:

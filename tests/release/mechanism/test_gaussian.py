@@ -158,7 +158,7 @@ def test_a_grid_that_tells_the_number_of_records_is_refused_under_add_remove(
     embedding: Embedding,
 ) -> None:
     telling = replace(embedding, grid=replace(embedding.grid, capacity=embedding.records))
-    with pytest.raises(BudgetError, match="a larger capacity"):
+    with pytest.raises(BudgetError, match="a capacity that does not depend on it"):
         unrecorded_release(telling, PrivacyParameters(epsilon=1.0, adjacency=Adjacency.ADD_REMOVE))
     unrecorded_release(telling, PrivacyParameters(epsilon=1.0))  # public under replace-one
 
