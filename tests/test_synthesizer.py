@@ -293,7 +293,7 @@ def test_mistakes_get_one_line_and_cost_nothing(tmp_path: Path) -> None:
     assert entries(folder) == 0
 
 
-def test_the_package_has_one_name() -> None:
-    assert dpntk.__all__ == ["Synthesizer"]
+def test_the_package_has_two_names() -> None:
+    assert dpntk.__all__ == ["ReleasedSynthesizer", "Synthesizer"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = dpntk.nothing

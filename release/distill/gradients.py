@@ -42,6 +42,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.errors import BudgetError
 from ...common.features.infinite_ntk import ReluKernel
 from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
@@ -89,7 +90,7 @@ def require_memory(size: int, classes: int) -> None:
     if entries > _MOST_ENTRIES:
         raise BudgetError(
             f"{size:,} support points in {classes:,} classes need {entries >> 26:,} GB of memory: "
-            "choose a smaller {argument('per_class')}"
+            f"choose a smaller {argument('per_class')}"
         )
 
 

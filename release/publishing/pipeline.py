@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -38,7 +37,7 @@ from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
-from .weighing import FAINT, weigh, weighed
+from .weighing import decisive_blurs, weigh, weighed
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +192,8 @@ def _possible_maps(
     """The maps that a release may be of, the choice of pairs and cells aside.
 
     Guarantee:
-        Under add-remove these are all that there are, whatever the number of records is.
+        Under add-remove, whatever the number of records is, no part of a release is longer or
+        shorter than in one of these.
 
     Raises:
         BudgetError: a part of one would need more noise than 64 bits hold.
@@ -201,9 +201,9 @@ def _possible_maps(
     if adjacency is Adjacency.REPLACE_ONE:
         yield weighed(embedding, scale, embedding.records).feature_map
         return
-    schema = embedding.schema
-    for blur in (0.0, math.nextafter(FAINT, math.inf), math.inf):
-        yield weigh(embedding.feature_map, scale, blur, len(schema.classes)).feature_map
+    classes = len(embedding.schema.classes)
+    for blur in decisive_blurs(embedding.feature_map, classes):
+        yield weigh(embedding.feature_map, scale, blur, classes).feature_map
 
 
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:

@@ -258,6 +258,21 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
     return PairLengths(fine, coarse, parts) if parts or blur <= FAINT else None
 
 
+def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:
+    """Blurs at which parts of a release are as long, and as short, as they can be at any.
+
+    Args:
+        feature_map: of the embedding.
+        classes: how many there are.
+    """
+    found = [0.0, FAINT, math.nextafter(FAINT, math.inf), math.inf]
+    if is_undecided(feature_map) and (pairs := len(feature_map.marginals.pairs_of_numbers)):
+        # Up to there the part of all pairs of numbers only grows.
+        longest = _MOST_LENGTH / (_FOLDED**2 * _FOLDED_CLEARLY)
+        found.append(math.sqrt(classes) * min(longest / math.sqrt(pairs), FAINTEST))
+    return found
+
+
 def _parts_of_numbers(noise: float) -> int:
     """Into how many parts numbers are cut where a share of a cell of two has so much noise.
 

@@ -13,12 +13,15 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.joint import JointFeatures
 from dpntk.common.features.joint_image import JointImageFeatures
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema.classes import numbered
+from dpntk.common.schema.column import Column
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.common.schema.table import TableSchema
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
@@ -33,6 +36,7 @@ from dpntk.release.publishing.weighing import (
     FAINT,
     FAINTEST,
     PairLengths,
+    decisive_blurs,
     lengths_of_pairs,
     weigh,
     weighed,
@@ -238,6 +242,27 @@ def test_many_numbers_of_few_records_are_halved_in_a_longer_part() -> None:
     assert less is not None
     assert less.coarse == pytest.approx(16 * FAINT / 2 * 190**0.5)
     assert less.fine**2 + less.coarse**2 < 1
+
+
+@pytest.mark.parametrize("classes", [1, 4])
+@pytest.mark.parametrize("numbers", [2, 4, 9, 20])
+def test_at_no_blur_is_a_part_longer_or_shorter_than_at_decisive_ones(
+    numbers: int, classes: int
+) -> None:
+    columns = [Column.integer(f"n{n}", 0, 63) for n in range(numbers)]
+    feature_map = FeatureOptions(width="3").draw(TableSchema(tuple(columns), None))
+    assert isinstance(feature_map, JointFeatures)
+
+    def lengths(blur: float) -> PairLengths:
+        found = lengths_of_pairs(feature_map.marginals, blur, classes)
+        return found or PairLengths(0.0, 0.0, 0)
+
+    decisive = [lengths(blur) for blur in decisive_blurs(feature_map, classes)]
+    longest = max(each.fine**2 + each.coarse**2 for each in decisive)
+    for each in map(lengths, np.geomspace(1e-6, 0.1, 500)):
+        assert each.fine**2 + each.coarse**2 <= longest
+        assert each.coarse <= max(one.coarse for one in decisive)
+        assert each.fine in {one.fine for one in decisive}
 
 
 def test_classes_tell_together_how_numbers_go_together() -> None:
