@@ -236,7 +236,8 @@ def require_pictures(wanted: bool, *, is_table: bool) -> None:
         GeneratorError: some are wanted.
     """
     if wanted and is_table:
-        raise GeneratorError("--pictures: the release is of a table: they are made of images")
+        said = argument("pictures")
+        raise GeneratorError(f"{said}: the release is of a table: they are made of images")
 
 
 def require_no_condition(where: str) -> None:
