@@ -242,6 +242,6 @@ def _none_fits(release: Release) -> str:
     generator = argument("generator", GENERATORS[kind_of(release)][1])
     own = f"{argument('code')}, {argument('steps')} and {argument('batch')} of your own"
     return (
-        f"{made}, and the paper has no settings for {shape_of(schema)}: take {generator}, "
+        f"{made}, and the paper has no settings for {shape_of(schema)}: take {generator} "
         f"{argument('objective', PLAIN)}, and {own}"
     )
