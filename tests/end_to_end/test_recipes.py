@@ -214,8 +214,8 @@ def test_what_does_not_fit_gets_one_line_that_says_what_would(
         write_small_release(kind, tmp_path / f"{kind}.h5")
     for release, options, words in (
         ("release.h5", "--recipe paper", "is embedded with --preset mnist or fashion-mnist"),
-        ("images.h5", "--recipe paper", "take --generator cnn, --objective mmd"),
-        ("table.h5", "--recipe paper", "take --generator mlp, --objective mmd"),
+        ("images.h5", "--recipe paper", "take --generator cnn --objective mmd"),
+        ("table.h5", "--recipe paper", "take --generator mlp --objective mmd"),
         ("images.h5", "--generator mlp", "of images, which take template or cnn or resnet or gal"),
         ("table.h5", "--generator cnn", "of tables, which take knots or mlp"),
         ("table.h5", "--objective whitened", "it is weighted or mmd"),
