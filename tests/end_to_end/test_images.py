@@ -251,7 +251,8 @@ def prepared(dpntk: Command, folder: Path) -> Path:
         ("embed images -o e.h5 --capacity 20", "more than 20 records"),
         (
             "embed far.npz -o e.h5",
-            "too large: labels are 0 to 9999 at most ('70000')",
+            "too large: labels are 0 to 9999 at most; if they have gaps, name them with "
+            "--class-names ('70000')",
         ),
         ("release --eps 0 -o r.h5", "epsilon 0: it must be a positive number"),
         ("release --eps -1 -o r.h5", "epsilon -1: it must be a positive number"),

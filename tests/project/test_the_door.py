@@ -36,6 +36,7 @@ OF_OURS = {
     # What is being written, and locks.
     "common/storage/container.py": {"h5py.File"},
     "common/storage/atomic.py": {".open", "os.fdopen", "os.open"},
+    "generate/images/pictures.py": {"zipfile.ZipFile"},
     "generate/tables/export.py": {".open"},
     # Who else could write there can read the records: folders of 0700, and beside the records.
     "embed/run/checkpoint.py": {"h5py.File"},

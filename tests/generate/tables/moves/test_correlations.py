@@ -203,7 +203,7 @@ def test_categories_that_go_together_come_back_together(tmp_path: Path) -> None:
 def test_what_a_target_goes_with_is_seen_better_through_the_same_noise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A planted correlation of .6 and one of -.4, and noise that is a fifth of that; four draws.
+    """A planted correlation of .6 and one of -.4, and noise that is a fifth of that; eight draws.
 
     By products alone, and by tables of all pairs beside them, which say more still.
     """
@@ -218,7 +218,7 @@ def test_what_a_target_goes_with_is_seen_better_through_the_same_noise(
     alone = ("none",)
     for target, pairs in ((None, alone), ("x3", alone), ("x3", ())):
         made, found = embedded(values, tmp_path / "a.csv", target, pairs), []
-        for seed in range(4):
+        for seed in range(8):
             monkeypatch.setattr(measurement, "add_noise", _drawn_from(seed))
             refinement = refinement_of(unrecorded_release(made, PrivacyParameters(0.2, 1e-5)))
             assert refinement is not None
