@@ -88,7 +88,7 @@ def patients() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 @pytest.fixture(scope="module")
 def refinements(tmp_path_factory: pytest.TempPathFactory) -> list[Refinement]:
-    """Of three releases: what is asked of one, their noise may deny."""
+    """Of six releases: what is asked of one, its noise may deny."""
     values, ill = patients()
     path = tmp_path_factory.mktemp("rare") / "a.csv"
     lines = ["a,b,c,ill"]
@@ -99,7 +99,7 @@ def refinements(tmp_path_factory: pytest.TempPathFactory) -> list[Refinement]:
     path.write_text("\n".join(lines) + "\n")
     embedding = embed(path, FeatureOptions(width=100), SourceOptions(schema=RARE))
     parameters = PrivacyParameters(1.0, 1e-5)
-    made = [refinement_of(unrecorded_release(embedding, parameters)) for _ in range(3)]
+    made = [refinement_of(unrecorded_release(embedding, parameters)) for _ in range(6)]
     return [refinement for refinement in made if refinement is not None]
 
 
