@@ -101,6 +101,8 @@ class Preparation:
             TypeError: an entry is of another type.
             ValueError: there is no such fit, or not two ends of a range.
         """
+        if not isinstance(document, Mapping):
+            raise TypeError("not a mapping")
         value_range = document.get("value_range")
         if value_range is not None:
             low, high = value_range

@@ -91,7 +91,7 @@ def read_synthetic(path: Path) -> LabelledImages:
         try:
             names = tuple(map(str, provenance.pop("classes")))
             preparation = Preparation.from_json(provenance.get("preparation", {}))
-        except (KeyError, TypeError, ValueError, AttributeError, SchemaError) as error:
+        except (KeyError, TypeError, ValueError, SchemaError) as error:
             raise DataError(f"{path / PROVENANCE}: damaged; generate the records again") from error
     source = open_source(images, SourceOptions(classes=len(names) if names else None))
     require_plausible(images, len(source) * source.schema.record_size)

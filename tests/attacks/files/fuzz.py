@@ -31,6 +31,7 @@ import torch
 
 from dpntk.common.console import console
 from dpntk.common.errors import DpntkError
+from dpntk.common.schema.preparation import Fit, Preparation
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage import sandbox
 from dpntk.common.storage.sandbox import Parser
@@ -175,7 +176,9 @@ def _folders(folder: Path) -> Iterator[Path]:
     """Folders of images, points and rows."""
     random, shares = np.random.default_rng(0), np.full(2, 0.5)
     generator = ConditionalGenerator(GeneratorSpec(8, 2, factors=1, flows=1)).eval()
-    saved = SavedImageGenerator(generator, ("a", "b"), shares, {"release": {"epsilon": 1.0}})
+    prepared = Preparation(Fit.PAD, (0.0, 9.0), inverted=True)
+    known = ("a", "b"), shares, {"release": {"epsilon": 1.0}}, prepared
+    saved = SavedImageGenerator(generator, *known)
     images, labels = random.integers(0, 256, (6, 8, 8), dtype=np.uint8), np.arange(6) % 2
     write_synthetic(folder / "images", saved, images, labels, {})
     yield folder / "images"

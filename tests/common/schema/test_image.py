@@ -68,3 +68,24 @@ def test_only_what_was_looked_up_counts_as_from_data() -> None:
 def test_other_documents_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(SchemaError):
         ImageSchema.from_json({**SCHEMA.to_json(), **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fit": "stretch"},
+        {"fit": "zoom"},
+        {"fit": ["crop"]},
+        {"value_range": [0.0, 0.0]},
+        {"value_range": [0.0, float("inf")]},
+        {"value_range": [0, 9]},
+        {"value_range": [0.0]},
+        {"value_range": "ab"},
+        {"value_range": 3.0},
+        {"inverted": False},
+        {"inverted": "yes"},
+    ],
+)
+def test_a_preparation_that_nobody_wrote_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError):
+        ImageSchema.from_json({**SCHEMA.to_json(), **change})
