@@ -25,7 +25,7 @@ from .output import generator_file
 from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
-from .output.records import read_classes, read_images, read_rows
+from .output.records import read_images, read_named_images, read_rows
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
 from .tables.rows.dataframe import to_dataframe
 
@@ -87,7 +87,7 @@ class Synthetic:
         """
         require_pictures(True, is_table=self.schema is not None)
         archive, beside = self.path / PICTURES, self.path / IMAGES
-        content = pictures(*read_images(self.path), read_classes(self.path))
+        content = pictures(*read_named_images(self.path))
         mode = stat.S_IMODE(beside.stat().st_mode)  # whoever may read the ones may read the others
         write_atomically(archive, content, mode=mode)
         return archive

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections import Counter
 from typing import Final
 
 import numpy as np
@@ -48,9 +49,9 @@ def class_folders(classes: tuple[str, ...]) -> tuple[str, ...]:
     Names come from whoever made the release: none may lead out of a folder, hide, or be another's
     on a system that makes no difference between capitals and others.
     """
-    folded = [name.casefold() for name in classes]
+    alike = Counter(map(str.casefold, classes))
     return tuple(
-        name if _usable(name) and folded.count(name.casefold()) == 1 else f"class {number}"
+        name if _usable(name) and alike[name.casefold()] == 1 else f"class {number}"
         for number, name in enumerate(classes)
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,26 +21,32 @@ if TYPE_CHECKING:
 _LARGEST_FILE: Final = 1 << 36
 
 
+@contextlib.contextmanager
+def _archive(folder: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """The arrays of a folder that holds images."""
+    content = door.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        yield archive
+
+
 def read_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """Images, uint8 (n, side, side), and labels, int64 (n,), of a folder that holds them.
 
     Raises:
         GeneratorError: they are not there any more.
     """
-    content = door.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+    with _archive(folder) as archive:
         return archive["x"], archive["y"]
 
 
-def read_classes(folder: Path) -> tuple[str, ...]:
-    """The name of each class of a folder that holds images.
+def read_named_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
+    """The same, and the name of each class.
 
     Raises:
         GeneratorError: they are not there any more.
     """
-    content = door.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        return tuple(archive["classes"].tolist())
+    with _archive(folder) as archive:
+        return archive["x"], archive["y"], tuple(archive["classes"].tolist())
 
 
 def read_rows(folder: Path) -> pa.Table:

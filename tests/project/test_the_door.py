@@ -38,7 +38,6 @@ OF_OURS = {
     "common/storage/atomic.py": {".open", "os.fdopen", "os.open"},
     "generate/images/pictures.py": {"zipfile.ZipFile"},
     "generate/tables/export.py": {".open"},
-    "generate/images/pictures.py": {"zipfile.ZipFile"},
     # Who else could write there can read the records: folders of 0700, and beside the records.
     "embed/run/checkpoint.py": {"h5py.File"},
     "embed/run/work_folder.py": {".read_bytes"},

@@ -138,7 +138,7 @@ class ArraySource:
             pieces = (labels.reshape(-1) for _, labels in y.read(_LABEL_PIECE))
             texts = y.dtype.kind == "U"
             classes = labelled_classes(options, pieces, y.where, texts=texts)
-        schema = layout.form.schema(classes.names, classes.origin)
+        schema = layout.form.schema(classes)
         return cls(x, y, layout, classes, schema)
 
     def __len__(self) -> int:

@@ -87,7 +87,7 @@ class CifarSource:
             for _, part in _read(file, _PIECE, 0, count)
         )
         classes = labelled_classes(options, pieces, str(folder))
-        schema = layout.form.schema(classes.names, classes.origin)
+        schema = layout.form.schema(classes)
         return cls(files, tuple(counts), layout, classes, schema)
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from ...schema.origin import Origin
 from ...schema.preparation import AS_STORED, Fit, Preparation
 from ..base import Source
 from ..options import SourceOptions
+from .labels import Classes
 
 MOST_PIXELS: Final = 1 << 26
 """No image of at most 64 pixels a side begins as one of more than 64 million pixels."""
@@ -60,18 +61,13 @@ class Form:
             side, options.channels or channels, side_origin, channels_origin, options.preparation
         )
 
-    def schema(self, classes: tuple[str, ...], origin: Origin) -> ImageSchema:
-        """What is known of such records of some classes.
-
-        Args:
-            classes: their names.
-            origin: where these came from.
-        """
+    def schema(self, classes: Classes) -> ImageSchema:
+        """What is known of such records of some classes."""
         return ImageSchema(
             self.side,
-            classes,
+            classes.names,
             self.side_origin,
-            origin,
+            classes.origin,
             self.channels,
             self.channels_origin,
             self.preparation,

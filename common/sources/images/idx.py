@@ -164,7 +164,7 @@ class IdxSource:
             classes = labelled_classes(options, pieces, str(first.parent))
         else:
             classes = one_class(options, str(first.parent))
-        schema = layout.form.schema(classes.names, classes.origin)
+        schema = layout.form.schema(classes)
         return cls(pairs, tuple(counts), layout, classes, schema)
 
     def __len__(self) -> int:

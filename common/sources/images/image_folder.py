@@ -26,7 +26,7 @@ from ..remote import RemotePath
 from ..shards import pieces
 from .decoding import ImageDecoder
 from .encoded import MOST_BYTES, READ, SUFFIXES
-from .labels import one_class
+from .labels import Classes, one_class
 
 _PIECE: Final = 64
 _NAMED: Final = 20
@@ -115,33 +115,33 @@ class ImageFolderSource:
                 one without images.
             SchemaError: sizes or classes that are not supported.
         """
-        classes = sorted(
+        entries = sorted(
             (entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."),
             key=lambda entry: entry.name,
         )
         loose = _FolderListing.of(folder, 0)
-        if not classes and not len(loose):
+        if not entries and not len(loose):
             raise DataError(
                 f"{folder}: nothing to read{_instead((loose,))}: it holds neither class folders "
                 "with images, nor images side by side, IDX files such as "
                 "train-images-idx3-ubyte.gz, x.npy, train.npz, data_batch_1.bin, Parquet files, or "
                 "tar shards"
             )
-        if not classes:
-            only = one_class(options, str(folder))
-            return cls._of(folder, (loose,), options, only.names, only.origin)
+        if not entries:
+            return cls._of(folder, (loose,), options, one_class(options, str(folder)))
         if len(loose):
             notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
-        found = [entry.name for entry in classes]
-        names, origin = _classes(folder, found, options.classes, options.class_names)
-        for entry in classes:
+        found = [entry.name for entry in entries]
+        classes = _classes(folder, found, options.classes, options.class_names)
+        names = classes.names
+        for entry in entries:
             if entry.name not in names:
                 raise DataError(
                     f"{entry}: {entry.name} is not one of the classes {some_of(names, _NAMED)}"
                 )
-        listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in classes)
+        listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in entries)
         empty = [listing for listing in listings if not len(listing)]
-        if empty and origin is not Origin.DECLARED:
+        if empty and classes.origin is not Origin.DECLARED:
             raise DataError(
                 f"{empty[0].folder}: a class folder without an image"
                 f"{_instead(empty[:1])}: fill it or remove it, or declare all classes with "
@@ -149,7 +149,7 @@ class ImageFolderSource:
             )
         if not any(map(len, listings)):
             raise DataError(f"{folder}: no class folder holds an image{_instead(listings)}")
-        return cls._of(folder, listings, options, names, origin)
+        return cls._of(folder, listings, options, classes)
 
     @classmethod
     def _of(
@@ -157,14 +157,13 @@ class ImageFolderSource:
         folder: AnyPath,
         listings: tuple[_FolderListing, ...],
         options: SourceOptions,
-        names: tuple[str, ...],
-        origin: Origin,
+        classes: Classes,
     ) -> ImageFolderSource:
         _tell_of_others(listings)
         filled = next(listing for listing in listings if len(listing))
         first = filled.files(0, 1)[0]
         decoder = ImageDecoder.of_first(*_content(filled.folder, first), options)
-        schema = decoder.form.schema(names, origin)
+        schema = decoder.form.schema(classes)
         return cls(folder, listings, decoder, schema)
 
     def __len__(self) -> int:
@@ -204,7 +203,7 @@ def _classes(
     found: Sequence[str],
     count: int | None,
     declared: tuple[str, ...] | None,
-) -> tuple[tuple[str, ...], Origin]:
+) -> Classes:
     """The names of all classes, and where they come from.
 
     Which folders there are follows from the records: the last one of its class takes the folder
@@ -219,7 +218,7 @@ def _classes(
             f"{folder}: its folders name {counted(len(names), 'class', 'classes')}, but {count} "
             f"are declared: name all of them with {argument('class_names')}"
         )
-    return names, Origin.FROM_DATA if declared is None else Origin.DECLARED
+    return Classes(names, Origin.FROM_DATA if declared is None else Origin.DECLARED)
 
 
 def _tell_of_others(listings: Iterable[_FolderListing]) -> None:

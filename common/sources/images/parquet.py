@@ -155,7 +155,7 @@ class ParquetImageSource:
         else:
             _require_classes(named, options.classes, options.class_names, str(files[0]))
             classes = Classes(named, _origin(named, options))
-        schema = decoder.form.schema(classes.names, classes.origin)
+        schema = decoder.form.schema(classes)
         return cls(files, tuple(counts), columns, decoder, classes, schema)
 
     def __len__(self) -> int:

@@ -132,7 +132,7 @@ class TarImageSource:
         else:
             classes = one_class(options, str(files[0].parent))
             shards = [replace(shard, labels=np.zeros_like(shard.labels)) for shard in shards]
-        schema = decoder.form.schema(classes.names, classes.origin)
+        schema = decoder.form.schema(classes)
         return cls(tuple(shards), decoder, schema)
 
     def __len__(self) -> int:

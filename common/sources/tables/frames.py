@@ -201,11 +201,10 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         raise TypeError("floats of 16 or 80 bits among Python objects")
     if times and numbers:
         raise TypeError("numbers beside dates, times or durations")
-    zoned = {
-        getattr(value, "tzinfo", None) is not None for value in values if isinstance(value, _DATES)
-    }
-    if len(zoned) > 1:
-        raise TypeError("times with a time zone beside dates, or times without one")
+    if times:  # most columns of objects are of texts, and have no value to be looked at
+        dated = (value for value in values if isinstance(value, _DATES))
+        if len({getattr(value, "tzinfo", None) is not None for value in dated}) > 1:
+            raise TypeError("times with a time zone beside dates, or times without one")
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
