@@ -38,6 +38,7 @@ from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.images import image_folder
+from dpntk.common.sources.images.labels import Classes
 from dpntk.common.sources.tables import privacy_units
 from dpntk.common.storage.atomic import followed
 from dpntk.embed import column_inference
@@ -577,8 +578,8 @@ def a_record_for_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
 def folders_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
     right = image_folder._classes
 
-    def classes(*arguments: Any) -> tuple[tuple[str, ...], Origin]:  # noqa: ANN401
-        return right(*arguments)[0], Origin.FORMAT
+    def classes(*arguments: Any) -> Classes:  # noqa: ANN401
+        return replace(right(*arguments), origin=Origin.FORMAT)
 
     everywhere(monkeypatch, right, classes)
 
