@@ -63,6 +63,8 @@ _FOLDED_ABOVE_NOISE: Final = 3.0
 """The same of a quarter of all records, where tables are folded."""
 _FOLDED_CLEARLY: Final = 4.0
 """The same where the part of such pairs is longer for that."""
+_LENGTH_OVER_NOISE: Final = _FOLDED**2 * _FOLDED_CLEARLY
+"""How long the part of such pairs has to be for that, over the noise of `_noise_of_pairs`."""
 _LEVELS_LENGTH: Final = 0.15
 """Length of the part that is of numbers by their levels."""
 _STANDS_OUT: Final = 1 / 32
@@ -248,12 +250,11 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
     Returns:
         None if noise leaves nothing to be seen.
     """
-    if not marginals.groups or blur > FAINTEST * math.sqrt(classes):
+    if not marginals.groups or blur > _faintest(classes):
         return None
     fine, coarse = (_LENGTH, _SHORT_LENGTH) if blur <= FAINT else (_FAINT_LENGTH, _LENGTH)
-    # What is seen of all classes together says most of each.
-    noise = blur / math.sqrt(classes) * math.sqrt(len(marginals.pairs_of_numbers))
-    coarse = max(coarse, min(_FOLDED**2 * _FOLDED_CLEARLY * noise, _MOST_LENGTH))
+    noise = _noise_of_pairs(marginals, blur, classes)
+    coarse = max(coarse, min(_LENGTH_OVER_NOISE * noise, _MOST_LENGTH))
     parts = _parts_of_numbers(noise / coarse) if marginals.pairs_of_numbers else 0
     return PairLengths(fine, coarse, parts) if parts or blur <= FAINT else None
 
@@ -266,11 +267,24 @@ def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:
         classes: how many there are.
     """
     found = [0.0, FAINT, math.nextafter(FAINT, math.inf), math.inf]
-    if is_undecided(feature_map) and (pairs := len(feature_map.marginals.pairs_of_numbers)):
+    if is_undecided(feature_map) and feature_map.marginals.pairs_of_numbers:
         # Up to there the part of all pairs of numbers only grows.
-        longest = _MOST_LENGTH / (_FOLDED**2 * _FOLDED_CLEARLY)
-        found.append(math.sqrt(classes) * min(longest / math.sqrt(pairs), FAINTEST))
+        of_blur = _noise_of_pairs(feature_map.marginals, 1.0, classes)
+        found.append(min(_MOST_LENGTH / _LENGTH_OVER_NOISE / of_blur, _faintest(classes)))
     return found
+
+
+def _faintest(classes: int) -> float:
+    """The blur beyond which there are no pairs of columns."""
+    return FAINTEST * math.sqrt(classes)
+
+
+def _noise_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> float:
+    """Noise on the share of a cell of a pair of numbers, times the length of the pairs' part.
+
+    It is that of all classes together, since what is seen of these says most of each.
+    """
+    return blur / math.sqrt(classes) * math.sqrt(len(marginals.pairs_of_numbers))
 
 
 def _parts_of_numbers(noise: float) -> int:
