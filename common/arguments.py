@@ -8,6 +8,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
 from numbers import Real
 from pathlib import Path
@@ -45,19 +46,18 @@ def require_kind(
         raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
 
 
-_typed = False
+_TYPED: Final = ContextVar("typed", default=False)
 """Whether arguments come from a command line."""
 
 
 @contextmanager
 def typed_as_options() -> Iterator[None]:
-    """Meanwhile `argument` names options of commands, in all threads: a command is running."""
-    global _typed
-    before, _typed = _typed, True
+    """Meanwhile `argument` names options of commands: one is running, in this context."""
+    before = _TYPED.set(True)
     try:
         yield
     finally:
-        _typed = before
+        _TYPED.reset(before)
 
 
 def argument(name: str, value: object = None, *, option: str = "") -> str:
@@ -71,16 +71,17 @@ def argument(name: str, value: object = None, *, option: str = "") -> str:
         value: that was handed over, if it is to be said.
         option: of the command line, if it is not named after the parameter.
     """
+    typed = _TYPED.get()
     spelt = option or f"--{name.replace('_', '-')}"
-    if value is None or (_typed and value is True):
-        return spelt if _typed else name
+    if value is None or (typed and value is True):
+        return spelt if typed else name
     if isinstance(value, float):
         text = f"{value:g}"
     elif isinstance(value, Enum):
-        text = str(value.value if _typed else value)
+        text = str(value.value if typed else value)
     else:
-        text = str(value) if _typed else repr(str(value) if isinstance(value, Path) else value)
-    return f"{spelt} {text}" if _typed else f"{name}={text}"
+        text = str(value) if typed else repr(str(value) if isinstance(value, Path) else value)
+    return f"{spelt} {text}" if typed else f"{name}={text}"
 
 
 Location = str | os.PathLike[str]

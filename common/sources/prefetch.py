@@ -13,6 +13,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Final, TypeVar
 
 from ..runtime.ranks import Ranks
@@ -60,7 +61,8 @@ def in_order(
             except Exception as error:
                 failure = error
                 break
-            waiting.append(pool.submit(function, item))
+            # A thread begins without context, which says how errors name arguments.
+            waiting.append(pool.submit(copy_context().run, function, item))
             if len(waiting) > ahead:
                 yield waiting.popleft().result()
         while waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpntk.common.arguments import argument, typed_as_options
 from dpntk.common.errors import SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.common.sources.prefetch import in_order, read_ahead
 from dpntk.embed import FeatureOptions
 from tests.conftest import SIDE, Command, refused
 
@@ -47,6 +49,14 @@ def test_an_argument_is_spelt_as_it_was_given(
         assert argument("count_weight", value) == in_a_command
         assert argument("count_weight", option="--cw") == "--cw"
     assert argument("count_weight", option="--cw") == "count_weight"
+
+
+def test_a_command_names_options_in_threads_that_read_for_it_and_in_no_others() -> None:
+    names = ["width", "front", "arch"]
+    with typed_as_options(), ThreadPoolExecutor(1) as elsewhere:
+        assert elsewhere.submit(argument, "width").result() == "width"
+        read = read_ahead(in_order(argument, names, workers=2, ahead=1))
+        assert list(read) == ["--width", "--front", "--arch"]
 
 
 def test_a_command_and_a_function_refuse_the_same_in_their_own_words(
