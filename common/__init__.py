@@ -1,1 +1,1 @@
-"""Words that every stage shares: schema, feature map, adjacency, errors, files, console."""
+"""What all stages share; each folder holds one concern."""

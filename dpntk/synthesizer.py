@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from dpntk.common.arguments import Location, path_from
+from dpntk.common.display.text import counted
 from dpntk.common.errors import BudgetError, GeneratorError, OutputError, SchemaError
-from dpntk.common.text import counted
 from dpntk.embed import (
     FeatureOptions,
     PrivacyBudget,

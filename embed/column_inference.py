@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.arguments import argument
-from ..common.console import notice
+from ..common.display.console import notice
+from ..common.display.representations import RedactedRepr
+from ..common.display.text import counted
 from ..common.features.cells import MOST_CELLS
-from ..common.outline import Outlined
 from ..common.schema.column import Column
 from ..common.schema.csv_format import COMMA, POINT, CsvFormat
 from ..common.schema.dtypes import DATE_DTYPES, DURATION_DTYPES, LARGEST
 from ..common.schema.kinds import ColumnKind, Missing, Transform
 from ..common.sources.tables.decimals import with_points
-from ..common.text import counted
 from .date_inference import SeenDates
 from .duration_inference import SeenDurations
 
@@ -48,7 +48,7 @@ numbers with both signs it is the mean of absolute values."""
 
 
 @dataclass(repr=False)
-class SeenColumn(Outlined):
+class SeenColumn(RedactedRepr):
     """What was seen of a column so far."""
 
     name: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.outline import Outlined
+from ..common.display.representations import RedactedRepr
 from ..common.schema.column import Column
 from ..common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit
 from ..common.schema.dtypes import DATE_DTYPES
@@ -27,7 +27,7 @@ _FORMATS: Final = (*_DATES, *(f"{d}{by}{t}" for d in _DATES for by in " T" for t
 
 
 @dataclass(repr=False)
-class SeenDates(Outlined):
+class SeenDates(RedactedRepr):
     """What was seen so far of a column that may hold dates or times.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..common.outline import Outlined
+from ..common.display.representations import RedactedRepr
 from ..common.schema.column import Column
 from ..common.schema.dates import TimeUnit
 from ..common.schema.durations import LONGEST, DurationFormat
@@ -24,7 +24,7 @@ _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(repr=False)
-class SeenDurations(Outlined):
+class SeenDurations(RedactedRepr):
     """What was seen so far of a column that may hold durations.
 
     Attributes:

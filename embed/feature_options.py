@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..common.arguments import argument, require_kind
+from ..common.display.representations import BriefRepr
 from ..common.errors import SchemaError
 from ..common.features.base import FEATURE_MAPS, Drawable, FeatureMap
 from ..common.features.joint import JointFeatures
@@ -27,7 +28,6 @@ from ..common.features.ntk.presets import PRESETS, fitting, shape_of
 from ..common.features.ntk.scattering import FRONTS, Front, Pixels, Scattering, make_front
 from ..common.features.registry import FEATURES
 from ..common.features.torchscript import PublicModule, load_module
-from ..common.outline import Terse
 from ..common.schema import Schema
 from ..common.schema.image import ImageSchema
 from ..common.schema.table import TableSchema
@@ -52,7 +52,7 @@ _OF_A_MODULE: Final = ("module", "module_is_public", "squares", "rectified")
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureOptions(Terse):
+class FeatureOptions(BriefRepr):
     """Which feature map. An option that is None has the default of its kind.
 
     Attributes:

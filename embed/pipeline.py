@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..common.arguments import argument, require_kind
-from ..common.console import progress
+from ..common.display.console import progress
 from ..common.errors import SchemaError
 from ..common.features.base import FeatureMap
 from ..common.features.perceptual import PerceptualFeatures

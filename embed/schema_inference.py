@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..common.arguments import argument
-from ..common.console import notice, warning
+from ..common.display.console import notice, warning
+from ..common.display.text import counted, some_of, typed
 from ..common.errors import DataError, SchemaError
 from ..common.schema.column import Column
 from ..common.schema.csv_format import CsvFormat
@@ -21,7 +22,6 @@ from ..common.sources.paths import AnyPath, located
 from ..common.sources.tables.csv import is_csv, read_csv, read_header
 from ..common.sources.tables.frames import Frame, is_frame, to_arrow
 from ..common.sources.tables.table import find_tables, require_distinct
-from ..common.text import counted, some_of, typed
 from .column_inference import MOST_LABELS, TIMED, SeenColumn
 
 if TYPE_CHECKING:

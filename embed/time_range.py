@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.outline import Outlined
+from ..common.display.representations import RedactedRepr
 from ..common.schema.dates import TimeUnit
 
 
 @dataclass(repr=False)
-class TimeRange(Outlined):
+class TimeRange(RedactedRepr):
     """What was seen so far.
 
     Attributes:

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..common.display.representations import RedactedRepr
 from ..common.errors import DataError
 from ..common.features.infinite_ntk import ReluKernel
 from ..common.features.kernel_ridge import KernelRidge, class_targets
-from ..common.outline import Outlined
 from ..common.schema.image import PIXEL_LEVELS
 from ..common.sources.images.npy import ArrayFile
 from ..common.storage.synthetic_folder import POINTS
@@ -28,7 +28,7 @@ _MOST_POINTS: Final = 5_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SupportSet(Outlined):
+class SupportSet(RedactedRepr):
     """The points of a distilled set with the regression that they were made for.
 
     Attributes:

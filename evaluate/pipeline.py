@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Final, TypeVar
 
 from ..common.arguments import MOST_SEED, Location, argument, path_from, require_kind, whole
-from ..common.console import notice, warning
+from ..common.display.console import notice, warning
 from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.schema.table import TableSchema
 from ..common.schema.toml import A_SCHEMA

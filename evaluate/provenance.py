@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ..common.console import console
+from ..common.display.console import console
+from ..common.display.text import promised
 from ..common.errors import DataError
 from ..common.schema.image import ImageSchema
 from ..common.storage import door
 from ..common.storage.plain import parse_json
 from ..common.storage.synthetic_folder import PROVENANCE
-from ..common.text import promised
 from ..release.file.citation import citation_of, contradictions, is_private
 from ..release.file.distilled import AnyOpened
 from ..release.file.reader import open_any

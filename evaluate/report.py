@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..common.arguments import Location, path_from
-from ..common.console import TextTable, as_text
+from ..common.display.console import TextTable, as_text
 from ..common.errors import OutputError
 from ..common.storage.atomic import SENSITIVE_MODE, write_atomically
 

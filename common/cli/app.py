@@ -13,8 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..arguments import typed_as_options
+from ..display.untrusted import shown
 from ..errors import DpntkError
-from ..foreign import shown
 from .options import ErrorLine
 
 COMMANDS = {
@@ -72,7 +72,7 @@ USAGE = 2
 
 def _hush(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from ..console import quiet  # rich is needed only where something is printed
+        from ..display.console import quiet  # rich is needed only where something is printed
 
         ctx.find_root().with_resource(quiet())
 
@@ -125,7 +125,7 @@ _STAGES: Final = """Share data you may not share.
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from ..console import out  # rich is needed only where something is printed
+        from ..display.console import out  # rich is needed only where something is printed
 
         beside = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
         out.print(f"dpntk {version('dpntk')} (Python {platform.python_version()}, {beside})")
@@ -199,7 +199,7 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _fail(message: str) -> int:
-    from ..console import failure  # rich is needed only where something is printed
+    from ..display.console import failure  # rich is needed only where something is printed
 
     failure(message)
     return 1

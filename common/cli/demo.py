@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from ..console import console
+from ..display.console import console
+from ..display.text import typed
 from ..errors import OutputError
 from ..storage.atomic import write_atomically, write_failures
-from ..text import typed
 from .options import output_option
 
 _ROWS: Final = {"train": 4_000, "test": 1_000}

@@ -12,8 +12,8 @@ import click
 
 from ..address import is_address, require_local, require_plain
 from ..arguments import MOST, MOST_SEED
+from ..display.text import typed
 from ..errors import DataError
-from ..text import typed
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """What adds an option to the function of a command."""

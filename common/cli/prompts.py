@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from ..console import console
-from ..foreign import shown
+from ..display.console import console
+from ..display.untrusted import shown
 
 
 def confirmed(question: str) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import argument
+from ..display.text import counted
 from ..errors import SchemaError
 from ..schema import Schema
 from ..schema.table import TableSchema
-from ..text import counted
 from .base import FEATURE_MAPS, FeatureMap
 from .cells import MarginalGroup
 from .marginals import GroupChoice, MarginalFeatures

@@ -20,12 +20,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..display.text import counted
 from ..errors import SchemaError
 from ..schema import Schema
 from ..schema.encoding import Block, blocks_of
 from ..schema.kinds import ColumnKind, Missing
 from ..schema.table import LEVELS, TableSchema
-from ..text import counted
 from .base import FEATURE_MAPS
 from .cells import CELLS, MOST_CELLS, MarginalColumn, MarginalGroup
 from .marginal_spec import MOST, SIDES, read_spec, rows_of, unknown_spec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..text import counted
+from ..display.text import counted
 
 MOST_CLASSES: Final = 10_000
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..display.representations import BriefRepr
 from ..errors import SchemaError
-from ..outline import Terse
 from .classes import MOST_CLASSES
 from .column_entries import member_of, read_entries
 from .dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit, iso_text, seconds_of
@@ -33,7 +33,7 @@ MOST_DECIMALS: Final = 15
 
 
 @dataclass(frozen=True, repr=False)
-class Column(Terse):
+class Column(BriefRepr):
     """A column of a table.
 
     Attributes:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from ..display.representations import BriefRepr
 from ..errors import SchemaError
-from ..outline import Terse
 from .names import require_name
 from .text_encodings import require_encoding
 
@@ -17,7 +17,7 @@ COMMA: Final = ","
 
 
 @dataclass(frozen=True, repr=False)
-class CsvFormat(Terse):
+class CsvFormat(BriefRepr):
     """How a CSV file is written; of no meaning for Parquet, but for what stands for missing values.
 
     Attributes:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final
 
+from ..display.representations import RedactedRepr
+from ..display.text import some_of
 from ..errors import SchemaError
 from ..ledger import Entry
-from ..outline import Outlined
 from ..storage.plain import parse_toml
-from ..text import some_of
 from .column import MOST_DECIMALS, Column
 from .dtypes import DTYPES, LARGEST
 from .kinds import ColumnKind, Transform
@@ -33,7 +33,7 @@ _AS_SAID: Final = "and the release will say that they are outside its guarantee"
 
 
 @dataclass(frozen=True, repr=False)
-class Draft(Outlined):
+class Draft(RedactedRepr):
     """A schema as a file says it: some of it may still have to be confirmed by the owner.
 
     Attributes:

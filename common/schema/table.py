@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Final
 
+from ..display.representations import BriefRepr
+from ..display.text import counted
 from ..errors import SchemaError
 from ..ledger import Entry
-from ..outline import Terse
-from ..text import counted
 from .classes import some_classes
 from .column import Column
 from .csv_format import CsvFormat
@@ -42,7 +42,7 @@ NO_LABEL: Final = "all"
 
 
 @dataclass(frozen=True, repr=False)
-class TableSchema(Terse):
+class TableSchema(BriefRepr):
     """A table with mixed columns.
 
     Attributes:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import argument
+from ..display.representations import RedactedRepr
 from ..errors import DataError, SchemaError
-from ..outline import Outlined
 from ..schema import Schema
 from .paths import AnyPath
 from .prefetch import decoding_workers, in_order
@@ -27,7 +27,7 @@ Piece = TypeVar("Piece")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Batch(Outlined):
+class Batch(RedactedRepr):
     """Consecutive records.
 
     Attributes:

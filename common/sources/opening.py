@@ -8,8 +8,8 @@ from typing import Final
 
 from numpy.typing import ArrayLike
 
+from ..display.text import typed
 from ..errors import DataError, SchemaError
-from ..text import typed
 from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files, holds_npz_parts
 from .images.cifar import CifarSource, holds_cifar_files

@@ -7,13 +7,13 @@ from numbers import Real
 from pathlib import Path
 
 from ..arguments import argument, require_kind
+from ..display.text import counted
 from ..errors import SchemaError
 from ..schema.image import COLOUR, GREY
 from ..schema.preparation import Fit, Preparation
 from ..schema.privacy_unit import PrivacyUnit, declared_unit
 from ..schema.table import TableSchema
 from ..schema.toml import A_SCHEMA, read_schema
-from ..text import counted
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..arguments import argument
-from ..console import notice
+from ..display.console import notice
 from ..errors import DataError
-from ..part_names import names_a_part
+from ..storage.part_names import names_a_part
 from .options import SourceOptions
 from .paths import AnyPath
 

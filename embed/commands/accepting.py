@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...common.cli.prompts import confirmed
-from ...common.console import TextTable, show
+from ...common.display.console import TextTable, show
 from ...common.schema.column import Column
 from ...common.schema.draft import Draft
 from ...common.schema.kinds import Missing

@@ -22,7 +22,8 @@ from ...common.cli.options import (
     seed_option,
     unit_options,
 )
-from ...common.console import console, notice, warning
+from ...common.display.console import console, notice, warning
+from ...common.display.text import counted, typed
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map
 from ...common.features.base import FeatureMap
@@ -34,7 +35,6 @@ from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
-from ...common.text import counted, typed
 from ..feature_options import FeatureOptions
 from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder

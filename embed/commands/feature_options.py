@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from ...common.cli.options import FiniteRange
-from ...common.console import notice
+from ...common.display.console import notice
 from ...common.features.ntk.architectures import ARCHITECTURES
 from ...common.features.ntk.layers import ACTIVATIONS
 from ...common.features.ntk.presets import PRESETS

@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option
-from ...common.console import console, notice, warning
+from ...common.display.console import console, notice, warning
+from ...common.display.text import counted, typed
 from ...common.errors import OutputError
 from ...common.ledger import Ledger
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
-from ...common.text import counted, typed
 from ..merge import all_locked, merge
 from ..sums.file import load_embedding, require_embedding, write_embedding
 from ..sums.saving import COST

@@ -15,12 +15,12 @@ from ...common.cli.options import (
     quiet_values_option,
 )
 from ...common.cli.prompts import is_terminal
-from ...common.console import console, warning
+from ...common.display.console import console, warning
+from ...common.display.text import counted, typed
 from ...common.schema.csv_format import COMMA, POINT, CsvFormat
 from ...common.schema.draft import SCHEMA_BEGINS
 from ...common.schema.toml import COST
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
-from ...common.text import counted, typed
 from ..schema_inference import MISSING_TEXTS, draft_schema
 from .accepting import accepted
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from ...common.cli.options import schema_option, threads_option
-from ...common.console import notice
+from ...common.display.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
 from ...common.schema.classes import numbered

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
+from ...common.display.representations import RedactedRepr
 from ...common.features.base import FeatureMap
-from ...common.outline import Outlined
 from ...common.registry import Registry
 
 SAFETY: Final = 1.0 - 2.0**-40
@@ -61,7 +61,7 @@ that a module computes needs the `module`, too."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExplicitFeatures(Outlined):
+class ExplicitFeatures(RedactedRepr):
     """Features of a batch.
 
     Attributes:

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from ...common.arguments import argument
+from ...common.display.representations import RedactedRepr
 from ...common.errors import SchemaError
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.marginals import MarginalFeatures
 from ...common.features.moments import MomentFeatures
 from ...common.features.rff import RandomFourierFeatures
-from ...common.outline import Outlined
 from .base import EXACT_FORMS, SAFETY, BatchFeatures
 from .grid import Grid
 from .rff import ExactRFF
@@ -32,7 +32,7 @@ the sums have 48, and with two of a target, at most 5 times as large, less than 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparseFeatures(Outlined):
+class SparseFeatures(RedactedRepr):
     """Features of a batch that are the same whole number at a few places and 0 elsewhere.
 
     Attributes:
@@ -97,7 +97,7 @@ class ExactMarginals:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProductFeatures(Outlined):
+class ProductFeatures(RedactedRepr):
     """Features of a batch that are all products of the numbers of a record, times one number.
 
     Attributes:
@@ -163,7 +163,7 @@ class ExactMoments:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SideBySide(Outlined):
+class SideBySide(RedactedRepr):
     """Features of a batch in several parts.
 
     Attributes:

@@ -24,12 +24,12 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ...common.display.representations import RedactedRepr
 from ...common.features.ntk.backprop import Pass, forward_and_back
 from ...common.features.ntk.layers import Convolution
 from ...common.features.ntk.map import EXACT, TangentFeatures
 from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
-from ...common.outline import Outlined
 from .affine import ExactAffine
 from .base import EXACT_FORMS, KEPT, SAFETY, rows_at_once
 from .grid import Grid
@@ -53,7 +53,7 @@ the values of the widest layer that are in work at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DenseFeatures(Outlined):
+class DenseFeatures(RedactedRepr):
     """A part of the features of a few records, written out.
 
     Attributes:
@@ -77,7 +77,7 @@ class DenseFeatures(Outlined):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Products(Outlined):
+class Products(RedactedRepr):
     """A part of the features of a few records: a sum of outer products of integers.
 
     Attributes:
@@ -116,7 +116,7 @@ Part = DenseFeatures | Products
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntegerFeatures(Outlined):
+class IntegerFeatures(RedactedRepr):
     """Features of a batch in grid units.
 
     Attributes:

@@ -17,8 +17,8 @@ from typing import Final
 import h5py
 import numpy as np
 
+from ...common.display.representations import RedactedRepr
 from ...common.errors import RunError, SchemaError
-from ...common.outline import Outlined
 from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
 from ...common.storage.container import CHECKPOINT_MAGIC, build
 from ..exact.grid import Grid
@@ -65,7 +65,7 @@ def split(records: int, shares: int) -> tuple[Share, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Progress(Outlined):
+class Progress(RedactedRepr):
     """How far a share has been counted.
 
     Attributes:

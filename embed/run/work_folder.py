@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from ...common.console import Advance, progress, warning
+from ...common.display.console import Advance, progress, warning
 from ...common.errors import OutputError, RunError
 from ...common.runtime.ranks import Ranks
 from ...common.storage.atomic import SENSITIVE_MODE, collect_stale, write_atomically, write_failures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...common.console import Advance, notice, warning
+from ...common.display.console import Advance, notice, warning
 from ...common.errors import OutputError, RunError
 from ..sums.accumulate import ClassSums
 from .checkpoint import Progress, Share, load_progress, save_progress

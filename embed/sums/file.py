@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.arguments import path_from
+from ...common.display.representations import RedactedRepr
 from ...common.errors import EmbeddingError, SchemaError
 from ...common.features.base import FeatureMap, weights_digest
 from ...common.features.registry import feature_map_from_spec
 from ...common.ledger import Ledger
-from ...common.outline import Outlined
 from ...common.schema import Schema, schema_from_json
 from ...common.storage import door
 from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
@@ -59,7 +59,7 @@ NOTICE: Final = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Embedding(Outlined):
+class Embedding(RedactedRepr):
     """Exact class-wise feature sums of a data set, with all that gives them meaning.
 
     Attributes:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.arguments import argument
+from ...common.display.representations import RedactedRepr
 from ...common.errors import SchemaError
-from ...common.outline import Outlined
 from ..exact.grid import Grid
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Totals(Outlined):
+class Totals(RedactedRepr):
     """Exact sums over some records: SENSITIVE.
 
     Attributes:

@@ -8,7 +8,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, FiniteRange, count_from, module_option
-from ...common.console import TextTable, out, show
+from ...common.display.console import TextTable, out, show
 from ...common.errors import AuditError
 from ...release.commands.options import promise_options
 from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit

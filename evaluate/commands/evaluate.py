@@ -18,7 +18,7 @@ from ...common.cli.options import (
     schema_option,
     seed_option,
 )
-from ...common.console import console, show, show_json
+from ...common.display.console import console, show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import PATH, output_option, quiet_values_option
-from ...common.console import console
+from ...common.display.console import console
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
 from ..html.report import write_report

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
-from ...common.html import pages_of
-from ...common.text import promised
+from ...common.display.html import pages_of
+from ...common.display.text import promised
 
 BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk report"
 """Beginning of every report."""

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError, SchemaError
-from ...common.outline import Outlined
 from ...common.schema.classes import numbered
 from ...common.schema.image import GREY, ImageSchema
 from ...common.schema.preparation import AS_STORED, Preparation
@@ -24,7 +24,7 @@ _BATCH: Final = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelledImages(Outlined):
+class LabelledImages(RedactedRepr):
     """Square images and labels.
 
     Attributes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from ...common.console import TextTable
+from ...common.display.console import TextTable
 from ..report import Evaluation
 from .frechet import FeatureMetric
 from .utility import FRECHET, Accuracies

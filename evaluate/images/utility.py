@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.console import progress
+from ...common.display.console import progress
 from .classifiers import CLASSIFIERS, IN_COLOUR, Classifier, linear_on_features
 from .frechet import FeatureMetric, Gaussian
 from .manifold import MOST_COMPARED, Manifold

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ...common.adjacency import Adjacency
-from ...common.console import Advance, progress
+from ...common.display.console import Advance, progress
 from ...common.errors import SchemaError
 from ...common.features.torchscript import PublicModule, module_for
 from ...common.schema.table import TableSchema

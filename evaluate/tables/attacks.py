@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
 
+from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError
-from ...common.outline import Outlined
 from ...common.schema.encoding import UNLISTED
 from ...common.schema.table import TableSchema
 from ..privacy.closest_record import Points, distances_to_closest, share_nearer
@@ -49,7 +49,7 @@ SCOPE: Final = "attacks check the implementation: that they find nothing is no p
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attackers(Outlined):
+class Attackers(RedactedRepr):
     """Who knows rows that were used, and rows of the same population that were not.
 
     Attributes:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ...common.outline import Outlined
+from ...common.display.representations import RedactedRepr
 from ...common.schema.column import Column
 from ...common.schema.kinds import Missing
 from .table import Table
@@ -25,7 +25,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierInputs(Outlined):
+class ClassifierInputs(RedactedRepr):
     """Both views of the rows of a table.
 
     Attributes:

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Final
 
-from ...common.console import TextTable
+from ...common.display.console import TextTable
 from ..report import Evaluation
 from .attacks import CLOSEST, METHODS, SCOPE
 from .baselines import INDEPENDENT

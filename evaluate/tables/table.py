@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.arguments import Location, argument, path_from
+from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError, SchemaError
-from ...common.outline import Outlined
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...common.schema.toml import read_schema
@@ -30,7 +30,7 @@ _CELL_BYTES: Final = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(Outlined):
+class Table(RedactedRepr):
     """Rows under a schema.
 
     Attributes:

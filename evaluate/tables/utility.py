@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ...common.console import Advance, progress
+from ...common.display.console import Advance, progress
 from ...common.runtime.threads import use_threads
 from .attacks import Attackers
 from .baselines import some_rows

@@ -17,10 +17,10 @@ from ...common.cli.options import (
     output_option,
     seed_option,
 )
-from ...common.console import console, notice
+from ...common.display.console import console, notice
+from ...common.display.text import counted, typed
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
-from ...common.text import counted, typed
 from ...release.commands.options import acceptance_options
 from ...release.file.distilled import holds_points
 from ...release.file.model import Release

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...common.arguments import argument
-from ...common.console import progress
+from ...common.display.console import progress
 from ...common.errors import GeneratorError
 from .settings import TrainingSettings
 

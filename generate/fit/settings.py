@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ...common.arguments import MOST_SEED, positive, whole
+from ...common.display.representations import BriefRepr
 from ...common.errors import GeneratorError
-from ...common.outline import Terse
 
 MARGINALS_LOSS: Final = 30.0
 """Weight of the marginals' distance, and of that of pairs, beside that of the other features."""
 
 
 @dataclass(frozen=True, repr=False)
-class TrainingSettings(Terse):
+class TrainingSettings(BriefRepr):
     """Choices of stage three. None of them affects privacy.
 
     Attributes:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ...common.arguments import seed_from, whole
+from ...common.display.representations import RedactedRepr
 from ...common.errors import GeneratorError
-from ...common.outline import Outlined
 from ...common.schema.preparation import AS_STORED, Preparation
 from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
 from ..output import generator_file
@@ -32,7 +32,7 @@ _PREVIEW_SIDE: Final = 56
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SavedImageGenerator(Outlined):
+class SavedImageGenerator(RedactedRepr):
     """A trained generator of images, what sampling needs beside it, and where it is from.
 
     Attributes:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...common.arguments import MOST_SEED, argument, positive, whole
-from ...common.console import progress
+from ...common.display.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets

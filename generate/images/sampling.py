@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...common.console import progress
+from ...common.display.console import progress
 from ...common.schema.image import pictures
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite

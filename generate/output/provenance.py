@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from ...common.console import warning
+from ...common.display.console import warning
+from ...common.display.text import some_of
 from ...common.features.joint import parts_of
-from ...common.text import some_of
 from ...release.file.citation import citation_of, is_private
 from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE

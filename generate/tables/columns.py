@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from ...common.console import progress
+from ...common.display.console import progress
 from ...common.features.joint import parts_of
 from ...common.features.ntk.map import TangentFeatures
 from ...common.schema.encoding import NumericEncoding

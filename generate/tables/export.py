@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.arguments import argument, seed_from, whole
+from ...common.display.representations import RedactedRepr
 from ...common.errors import GeneratorError
-from ...common.outline import Outlined
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, PARQUET
 from ..output import generator_file
@@ -41,7 +41,7 @@ _WRITTEN_AT_ONCE: Final = 50_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SavedTableGenerator(Outlined):
+class SavedTableGenerator(RedactedRepr):
     """What rows are drawn from, in which shares of the classes, and where it is from.
 
     Attributes:

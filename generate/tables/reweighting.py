@@ -30,7 +30,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.console import progress
+from ...common.display.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...common.console import progress
+from ...common.display.console import progress
+from ...common.display.representations import RedactedRepr
 from ...common.errors import GeneratorError
-from ...common.outline import Outlined
 from ...common.runtime.threads import one_core_each
 from ...common.schema.rules.condition import Condition
 from ...common.schema.table import TableSchema
@@ -64,7 +64,7 @@ class RowModel:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drawn(Outlined):
+class Drawn(RedactedRepr):
     """Rows that were drawn.
 
     Attributes:

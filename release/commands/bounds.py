@@ -8,11 +8,11 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option, schema_option
-from ...common.console import console, warning
+from ...common.display.console import console, warning
+from ...common.display.text import promised, typed
 from ...common.schema.draft import SCHEMA_BEGINS
 from ...common.schema.toml import read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
-from ...common.text import promised, typed
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.private_bounds import find_bounds
 from .options import promise_options

@@ -12,10 +12,10 @@ from typing import Any, Final
 import click
 
 from ...common.cli.options import PATH, FiniteRange, json_option
-from ...common.console import TextTable, out, show, show_json
+from ...common.display.console import TextTable, out, show, show_json
+from ...common.display.text import counted, promised, rounded_up
 from ...common.errors import BudgetError
 from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
-from ...common.text import counted, promised, rounded_up
 from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
 from ...embed.sums.file import load_embedding
 from ..distill.ledger import (

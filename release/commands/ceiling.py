@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...common.display.text import rounded_down
 from ...common.ledger import Ledger
-from ...common.text import rounded_down
 from ..mechanism.composition import remaining, strictest
 
 

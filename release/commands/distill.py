@@ -17,11 +17,11 @@ from ...common.cli.options import (
     quiet_values_option,
     seed_option,
 )
-from ...common.console import console, warning
+from ...common.display.console import console, warning
+from ...common.display.text import promised, rounded_up, typed
 from ...common.errors import BudgetError
 from ...common.runtime.threads import use_threads
 from ...common.sources import SourceOptions, open_source, place_of
-from ...common.text import promised, rounded_up, typed
 from ...embed.commands.source_options import say_what_was_looked_up, source_options, with_schema
 from ..distill.ledger import ledger_of
 from ..distill.pipeline import distill, require_word

@@ -14,7 +14,7 @@ import torch
 
 from ...common.cli.app import LIBRARIES
 from ...common.cli.options import json_option
-from ...common.console import TextTable, show, show_json
+from ...common.display.console import TextTable, show, show_json
 from ...common.errors import DpntkError, RunError
 from ...common.runtime.device import choose_device
 from ...common.runtime.threads import use_threads

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from ...common.console import TextTable, out, show
+from ...common.display.console import TextTable, out, show
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap
 from ...common.schema import Schema

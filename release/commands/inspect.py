@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import PATH, json_option
-from ...common.console import console, out, show_label, warning
+from ...common.display.console import console, out, show_label, warning
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ..file.reader import open_any
 from ..file.statement import NOT_PRIVATE

@@ -8,7 +8,7 @@ import click
 
 from ...common.cli.options import output_option
 from ...common.cli.prompts import is_terminal
-from ...common.console import console
+from ...common.display.console import console
 from ...common.storage.atomic import write_failures
 from ..signing.keys import default_key_path, make_key, public_path
 from ..signing.trust import remember_own

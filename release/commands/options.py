@@ -11,7 +11,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, Decorator
-from ...common.console import notice
+from ...common.display.console import notice
 from ...common.errors import OutputError
 from ...common.ledger import DEFAULT_DELTA, default_delta
 from ..signing.keys import SigningKey, default_key_path, load_key, own_key

@@ -11,7 +11,8 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, json_option, schema_option, unit_options
-from ...common.console import TextTable, out, show, show_json
+from ...common.display.console import TextTable, out, show, show_json
+from ...common.display.text import counted, rounded_up
 from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
@@ -25,7 +26,6 @@ from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
 from ...common.schema.toml import read_draft
-from ...common.text import counted, rounded_up
 from ...embed.commands.feature_options import OF_THE_MAP, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options import FeatureOptions

@@ -8,10 +8,10 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, output_option, overwrite_option
-from ...common.console import console, warning
+from ...common.display.console import console, warning
+from ...common.display.text import promised, rounded_up, typed
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
-from ...common.text import promised, rounded_up, typed
 from ...embed.sums.file import require_embedding
 from ..file.statement import NOT_PRIVATE
 from ..publishing.parameters import ClassCounts, PrivacyParameters

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ...common.console import TextTable, console, out, show
+from ...common.display.console import TextTable, console, out, show
 from ..signing import trust
 from ..signing.sshsig import KEY_TYPE
 

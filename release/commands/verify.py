@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import PATH
-from ...common.console import out, warning
+from ...common.display.console import out, warning
+from ...common.display.text import typed
 from ...common.errors import ReleaseError, UntrustedSigner
 from ...common.storage.container import USER_BLOCK
-from ...common.text import typed
 from ..file.reader import read_file, release_in
 from ..file.statement import NOT_PRIVATE
 from ..file.user_block import digest_of, read_user_block

@@ -43,16 +43,16 @@ import torch
 from torch import Tensor
 
 from ...common.arguments import argument
+from ...common.display.representations import RedactedRepr
 from ...common.errors import BudgetError
 from ...common.features.infinite_ntk import ReluKernel
 from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
-from ...common.outline import Outlined
 from .products import SlicedMatrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coefficients(Outlined):
+class Coefficients(RedactedRepr):
     """Gradients of a batch: of record i with respect to point a, c_ia x_i + sum_j E_iaj X_j.
 
     E_iaa is d_ia, and E_iaj = -(u_ia v_ij + v_ia u_ij) M_aj.

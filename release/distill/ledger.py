@@ -19,13 +19,13 @@ from typing import Any, Final
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument
+from ...common.display.text import rounded_up
 from ...common.errors import BudgetError, OutputError
-from ...common.part_names import names_a_part
 from ...common.storage import door
 from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically
 from ...common.storage.locks import locked
+from ...common.storage.part_names import names_a_part
 from ...common.storage.plain import parse_json
-from ...common.text import rounded_up
 from ..mechanism.composition import Total
 from ..mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...common.outline import Outlined
+from ...common.display.representations import RedactedRepr
 from ..file.distilled import FARTHEST
 from .mechanism import PLACES
 from .settings import Settings
@@ -27,7 +27,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class State(Outlined):
+class State(RedactedRepr):
     """How far a descent has come. It follows from the settings and noisy gradients alone.
 
     Attributes:

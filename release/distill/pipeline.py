@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument, path_from, require_kind
-from ...common.console import notice, progress
+from ...common.display.console import notice, progress
+from ...common.display.representations import RedactedRepr
+from ...common.display.text import rounded_up
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.features.infinite_ntk import ReluKernel
 from ...common.features.kernel_ridge import class_targets
 from ...common.ledger import default_delta
-from ...common.outline import Outlined
 from ...common.schema.image import ImageSchema
 from ...common.sources import Source, require_public_form, require_same_data
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
-from ...common.text import rounded_up
 from ..file.distilled import (
     DISTILLED_MECHANISM,
     NO_ACCOUNTANT,
@@ -71,7 +71,7 @@ _REMARKS: Final = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelledRecords(Outlined):
+class LabelledRecords(RedactedRepr):
     """All records, in memory. SENSITIVE.
 
     Attributes:

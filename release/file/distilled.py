@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.outline import Outlined
+from ...common.display.representations import RedactedRepr
 from ...common.schema import Schema
 from .model import Figure, Guarantee, Opened, OpenedRelease
 
@@ -70,7 +70,7 @@ class DistilledGuarantee(Guarantee):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DistilledRelease(Outlined):
+class DistilledRelease(RedactedRepr):
     """The privacy release of a distilled set.
 
     Attributes:

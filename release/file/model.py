@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
+from ...common.display.representations import RedactedRepr
 from ...common.features.base import FeatureMap
-from ...common.outline import Outlined
 from ...common.schema import Schema
 from ..signing.policy import SignedBy
 
@@ -108,7 +108,7 @@ class EmbeddingGuarantee(Guarantee):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Outlined):
+class Release(RedactedRepr):
     """A privacy release.
 
     Attributes:

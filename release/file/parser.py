@@ -14,8 +14,8 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
+from ...common.display.representations import RedactedRepr
 from ...common.errors import FormatError
-from ...common.outline import Outlined
 from ...common.storage.contents import contents_of
 from ...common.storage.layout import Value
 from ...common.storage.sandbox import Refused
@@ -25,7 +25,7 @@ _MAY_BE_INFINITE: Final = {"epsilon", "total_epsilon", "epsilon_replace_one", "c
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Body(Outlined):
+class Body(RedactedRepr):
     """The contents of a release as plain values of the right types and sizes.
 
     Attributes:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...common.adjacency import Adjacency
+from ...common.display.text import promised, rounded_up
 from ...common.features.base import FeatureMap
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.schema import Schema
 from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.table import TableSchema
-from ...common.text import promised, rounded_up
 from .distilled import DistilledGuarantee
 from .model import EmbeddingGuarantee
 

@@ -11,9 +11,9 @@ from typing import Any
 import yaml
 
 from ...common.adjacency import Adjacency
-from ...common.foreign import shown
+from ...common.display.text import rounded_up
+from ...common.display.untrusted import shown
 from ...common.schema import Schema
-from ...common.text import rounded_up
 from ..file.distilled import AnyOpened
 from ..file.model import Figure
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...common.text import promised
+from ...common.display.text import promised
 from ..file.distilled import KIND, OpenedDistilled
 from ..file.statement import change_in_words
 from .base import Label, in_total, unprotected

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...common.adjacency import Adjacency
+from ...common.display.text import promised, rounded_up
 from ...common.features.base import weights_digest
 from ...common.features.perceptual import PerceptualFeatures
-from ...common.text import promised, rounded_up
 from ..file.model import OpenedRelease, Release
 from ..file.statement import change_between
 from .base import Label, in_total, unprotected

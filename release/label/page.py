@@ -8,8 +8,8 @@ from typing import Final
 from scipy.special import ndtr, ndtri
 
 from ...common.adjacency import Adjacency
-from ...common.html import pages_of
-from ...common.text import promised
+from ...common.display.html import pages_of
+from ...common.display.text import promised
 from ..file.distilled import AnyOpened
 from ..file.model import EmbeddingGuarantee
 from ..mechanism.accountant import SMALLEST_EPSILON, noise_multiplier

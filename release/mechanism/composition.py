@@ -23,9 +23,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...common.adjacency import Adjacency
+from ...common.display.text import rounded_up
 from ...common.errors import BudgetError
 from ...common.ledger import Ledger
-from ...common.text import rounded_up
 from .accountant import epsilon_for, noise_multiplier
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument
+from ...common.display.representations import RedactedRepr
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, sensitivity
-from ...common.outline import Outlined
 from .accountant import epsilon_for, noise_multiplier
 from .discrete_gaussian import FURTHEST, LARGEST_SIGMA, discrete_gaussian
 
@@ -68,7 +68,7 @@ class NoiseScale:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoisySums(Outlined):
+class NoisySums(RedactedRepr):
     """What leaves the mechanism.
 
     Attributes:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument, path_from, require_kind
+from ...common.display.text import rounded_up
 from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
 from ...common.features.base import FeatureMap
@@ -23,7 +24,6 @@ from ...common.storage.atomic import (
 )
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ...common.storage.locks import locked
-from ...common.text import rounded_up
 from ...embed.sums.data_sets import nobody_else_spends, note, spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
 from ..file.model import EmbeddingGuarantee, Opened, OpenedRelease, Release

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...common.cli.prompts import confirmed, is_terminal
-from ...common.text import rounded_up
+from ...common.display.text import rounded_up
 from ..mechanism.composition import Total
 from .sshsig import PublicKey
 

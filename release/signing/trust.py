@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ...common.display.untrusted import is_plain
 from ...common.errors import TrustError
-from ...common.foreign import is_plain
 from ...common.storage import door
 from ...common.storage.atomic import OWN_MODE, write_atomically, write_failures
 from ...common.storage.config import config_folder

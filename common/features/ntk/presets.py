@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ...display.text import counted
 from ...schema import Schema
 from ...schema.image import COLOUR, GREY, ImageSchema
-from ...text import counted
 from ..base import FeatureMap
 from .architectures import layers_of, read_widths
 from .map import TangentFeatures

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from ...display.text import some_of
 from ...errors import SchemaError
-from ...text import some_of
 from ..column import Column
 from ..dates import DAY, seconds_of
 from ..dtypes import LARGEST

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...arguments import argument
-from ...console import notice
+from ...display.console import notice
 from ...errors import SchemaError
 from ...schema.image import ImageSchema, nearest_side
 from ...schema.origin import Origin

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...display.representations import RedactedRepr
 from ...errors import DataError
-from ...outline import Outlined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeldArray(Outlined):
+class HeldArray(RedactedRepr):
     """An array that is read like one in a file (`npy.ArrayFile`). SENSITIVE.
 
     Attributes:

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arguments import argument
-from ...console import notice
+from ...display.console import notice
+from ...display.representations import RedactedRepr
+from ...display.text import counted, some_of
 from ...errors import DataError, SchemaError
-from ...outline import Outlined
 from ...schema.classes import numbered
 from ...schema.image import ImageSchema
 from ...schema.origin import Origin
-from ...text import counted, some_of
 from ..base import Batch, decoded, named_fingerprint, reading
 from ..options import SourceOptions
 from ..paths import AnyPath, read
@@ -37,7 +37,7 @@ _BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _FolderListing(Outlined):
+class _FolderListing(RedactedRepr):
     """The images of one class, sorted by name: a million of them take 20 MB.
 
     Attributes:

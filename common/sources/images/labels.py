@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arguments import argument
-from ...console import notice
+from ...display.console import notice
+from ...display.text import some_of
 from ...errors import DataError, SchemaError
 from ...schema.classes import MOST_CLASSES, numbered
 from ...schema.origin import Origin
-from ...text import some_of
 from ..base import require_labels
 from ..options import SourceOptions
 

@@ -23,9 +23,9 @@ from typing import IO, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...console import progress
+from ...display.console import progress
+from ...display.representations import RedactedRepr
 from ...errors import DataError
-from ...outline import Outlined
 from ...schema.image import ImageSchema
 from ..base import Batch, decoded, files_fingerprint
 from ..options import SourceOptions
@@ -47,7 +47,7 @@ _COMPRESSED: Final = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Shard(Outlined):
+class _Shard(RedactedRepr):
     """Where the images of one shard lie: 20 bytes for each.
 
     Attributes:
@@ -163,7 +163,7 @@ class TarImageSource:
 
 
 @dataclass(repr=False)
-class _Record(Outlined):
+class _Record(RedactedRepr):
     """What has been found of the record that is being listed."""
 
     key: str

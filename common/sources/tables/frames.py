@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_check
 import numpy as np
 from numpy.typing import NDArray
 
+from ...display.representations import RedactedRepr
 from ...errors import DataError
-from ...outline import Outlined
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
@@ -40,7 +40,7 @@ class Frame(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FrameSource(Outlined):
+class FrameSource(RedactedRepr):
     """A table in memory, whose rows become records as those of a file do. SENSITIVE.
 
     Rows are numbered from 1 in messages; an index of pandas is not used.

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...console import notice
+from ...display.console import notice
+from ...display.representations import RedactedRepr
+from ...display.text import counted
 from ...errors import DataError, SchemaError
-from ...outline import Outlined
 from ...schema.csv_format import CsvFormat
 from ...schema.privacy_unit import PrivacyUnit
 from ...schema.table import TableSchema
-from ...text import counted
 from ..base import Batch, Source, regrouped
 from ..prefetch import read_ahead
 from .frames import FrameSource
@@ -39,7 +39,7 @@ _WHOLE_NUMBERS: Final = "whole numbers"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BoundedSource(Outlined):
+class BoundedSource(RedactedRepr):
     """The rows of a table that count: of each person the first ones, in the order of the table.
 
     Attributes:

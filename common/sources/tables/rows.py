@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...console import notice
+from ...display.console import notice
+from ...display.text import counted
 from ...errors import DataError, SchemaError
 from ...schema.column import Column
 from ...schema.csv_format import CsvFormat
@@ -19,7 +20,6 @@ from ...schema.dates import DAY
 from ...schema.encoding import MISSING, UNLISTED, blocks_of
 from ...schema.kinds import ColumnKind, Missing
 from ...schema.table import TableSchema
-from ...text import counted
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead
 from .categories import CategoryFinder, for_each, is_number_among, numbers_among

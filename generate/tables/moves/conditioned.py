@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....common.console import Advance
+from ....common.display.console import Advance
 from ....common.schema.encoding import Block
 from ....common.schema.rules.condition import Condition
 from ....common.schema.table import TableSchema

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....common.console import Advance
+from ....common.display.console import Advance
 from ....common.runtime.threads import Each
 from .counts import Counts
 from .energy import Energy

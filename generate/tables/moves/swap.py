@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....common.console import Advance
+from ....common.display.console import Advance
 from ....common.runtime.threads import Each, finish
 from .correlations import Correlations
 from .counts import Counts

@@ -29,7 +29,7 @@ import h5py
 import numpy as np
 import torch
 
-from dpntk.common.console import console
+from dpntk.common.display.console import console
 from dpntk.common.errors import DpntkError
 from dpntk.common.schema.preparation import Fit, Preparation
 from dpntk.common.sources.options import SourceOptions

@@ -19,9 +19,9 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from dpntk.common import console as printing
 from dpntk.common.cli.app import COMMANDS
-from dpntk.common.foreign import shown
+from dpntk.common.display import console as printing
+from dpntk.common.display.untrusted import shown
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.image import ImageSchema

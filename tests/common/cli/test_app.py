@@ -16,7 +16,7 @@ import pytest
 
 from dpntk.common.cli import app as command
 from dpntk.common.cli.app import COMMANDS
-from dpntk.common.console import TextTable, show
+from dpntk.common.display.console import TextTable, show
 from dpntk.common.errors import DataError
 from tests.conftest import Command
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from dpntk.common.foreign import shown
+from dpntk.common.display.untrusted import shown
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.dates import TimeUnit
 from dpntk.common.schema.kinds import ColumnKind, Transform

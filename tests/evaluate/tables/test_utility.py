@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpntk.common.console import Advance
+from dpntk.common.display.console import Advance
 from dpntk.common.errors import DataError
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.kinds import ColumnKind

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpntk.common.text import rounded_up
+from dpntk.common.display.text import rounded_up
 from tests.conftest import Command
 
 

@@ -20,12 +20,12 @@ from PIL import Image
 from sklearn.metrics import roc_auc_score
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.display.text import rounded_up
 from dpntk.common.errors import DataError, RunError
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import Source, open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.table import TableSource
-from dpntk.common.text import rounded_up
 from dpntk.evaluate.distilled import read_points
 from dpntk.release import SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, distill, pipeline

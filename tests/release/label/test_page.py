@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.foreign import shown
+from dpntk.common.display.untrusted import shown
 from dpntk.common.schema.image import ImageSchema
 from dpntk.embed import Embedding
 from dpntk.release import PrivacyParameters, open_any, own_key

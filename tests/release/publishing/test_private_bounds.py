@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.display.text import promised, rounded_up
 from dpntk.common.errors import BudgetError, FormatError, SchemaError
 from dpntk.common.features.approx_bounds import approx_bounds_map, bounds_from
 from dpntk.common.features.base import sensitivity
@@ -27,7 +28,6 @@ from dpntk.common.schema.encoding import NumericEncoding
 from dpntk.common.schema.kinds import ColumnKind, Transform
 from dpntk.common.schema.private_bounds import approx_bounds_schema, widest_bounds
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.text import promised, rounded_up
 from dpntk.embed import embed
 from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.file import load_embedding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from .foreign import shown
+from .untrusted import shown
 
 
 def pages_of(package: str) -> Environment:

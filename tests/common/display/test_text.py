@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from dpntk.common.text import some_of
+from dpntk.common.display.text import some_of
 
 NAMES = ("cat", "eel, moray", 'the "best"', "dog", "yak", "gnu")
 

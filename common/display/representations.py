@@ -1,4 +1,4 @@
-"""How objects show themselves: what holds records by its shape, what has many options briefly."""
+"""The `repr` of dataclasses that hold records, or that have many options."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from enum import Enum
 from typing import Any
 
 
-class Outlined:
-    """A dataclass whose `repr` says what it is and not how much; declare it with `repr=False`.
+class RedactedRepr:
+    """A dataclass whose `repr` shows no values; declare it with `repr=False`.
 
-    What is printed in a console, a log or a traceback has left the owner's hands sooner than a file
-    has. So of arrays there are type and shape, and of all else the type alone.
+    What is printed in a console, a log or a traceback leaves the owner's hands sooner than a file
+    does. So an array is shown by its type and shape, and all else by its type alone.
     """
 
     def __repr__(self) -> str:
         entries: tuple[Any, ...] = fields(self)  # type: ignore[arg-type]  # of a dataclass
-        said = (f"{entry.name}={_outline(getattr(self, entry.name))}" for entry in entries)
+        said = (f"{entry.name}={_redacted(getattr(self, entry.name))}" for entry in entries)
         return f"{type(self).__name__}({', '.join(said)})"
 
 
-def _outline(value: object) -> str:
-    if isinstance(value, Outlined):
+def _redacted(value: object) -> str:
+    if isinstance(value, RedactedRepr):
         return repr(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is None or dtype is None:
@@ -29,8 +29,8 @@ def _outline(value: object) -> str:
     return f"{dtype} {tuple(shape)}"
 
 
-class Terse:
-    """A dataclass whose `repr` leaves out what nobody said; declare it with `repr=False`."""
+class BriefRepr:
+    """A dataclass whose `repr` leaves out defaults; declare it with `repr=False`."""
 
     def __repr__(self) -> str:
         entries: tuple[Any, ...] = fields(self)  # type: ignore[arg-type]  # of a dataclass

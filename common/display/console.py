@@ -1,8 +1,8 @@
-"""What the user sees: every text on its way to a terminal passes through here.
+"""The terminal: every text on its way to it passes through here.
 
 Names in data, in releases and of files are other people's. Whatever is in them, a text that is
 printed stays one line, in its cell if it is in a table, and shows all that it holds
-(`dpntk.common.foreign`). Nothing else in dpntk writes to a terminal.
+(`dpntk.common.display.untrusted`). Nothing else in dpntk writes to a terminal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from .foreign import shown
+from .untrusted import shown
 
 _ANY_WIDTH: Final = 1000
 _USUAL_WIDTH: Final = 80

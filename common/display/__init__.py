@@ -1,0 +1,1 @@
+"""What people see: the terminal, pages, texts, and how objects show themselves."""
