@@ -11,7 +11,6 @@ from ..display.text import counted
 from ..errors import SchemaError
 from ..schema.image import COLOUR, GREY
 from ..schema.preparation import Fit, Preparation
-from ..schema.privacy_unit import PrivacyUnit, declared_unit
 from ..schema.table import TableSchema
 from ..schema.toml import A_SCHEMA, read_schema
 
@@ -21,8 +20,8 @@ class SourceOptions:
     """How to read a data set, and what is publicly known about it.
 
     Attributes:
-        schema: for a table: what is known about its columns, or the path of a `schema.toml` that
-            says so. Every table needs one; images need none.
+        schema: for a table: what is known about its columns, and whose rows are protected together,
+            or the path of a `schema.toml` that says so. Every table needs one; images need none.
         split: "train" or "test", if the data set has both.
         image_size: resize every image to this many pixels a side.
         classes: declared number of classes of images; if the format names classes, how many to
@@ -33,9 +32,6 @@ class SourceOptions:
             `class_names` classes are looked up in the data, and every release says so.
         channels: 1 reads every image as shades of grey, 3 every image as colours. If None, all
             images have to be like the first one.
-        unit: for a table: the column that tells whose a row is. All rows with the same value are
-            protected together; the column is in no record.
-        rows_per_unit: how many rows with the same value count: the first ones in the data.
         fit: how images become squares of `image_size`: "stretch", "crop" or "pad".
         value_range: which stored values of images are black and white, such as (0, 4095); what is
             beyond is cut to these. If None, 0 and 255, or 0 and 1 of floats.
@@ -52,8 +48,6 @@ class SourceOptions:
     classes: int | None = None
     class_names: tuple[str, ...] | None = None
     channels: int | None = None
-    unit: str | None = None
-    rows_per_unit: int | None = None
     fit: str | None = None
     value_range: tuple[float, float] | None = None
     invert: bool = False
@@ -65,7 +59,6 @@ class SourceOptions:
             ("classes", self.classes, (int, type(None)), "a number of classes, such as 10"),
             ("class_names", self.class_names, (tuple, type(None)), "a tuple: ('cat', 'dog')"),
             ("invert", self.invert, bool, "True or False"),
-            ("unit", self.unit, (str, type(None)), "a column's name"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
         for name in self.class_names or ():
@@ -84,20 +77,6 @@ class SourceOptions:
                 f"{argument('fit')} says how images become squares of {size}: give both"
             )
         _ = self.preparation  # refuses a range that is none
-        if self.privacy_unit is not None and self.schema is None:
-            raise SchemaError(
-                f"{argument('unit')} is for tables: say with {argument('schema')} what is known "
-                "of one"
-            )
-
-    @property
-    def privacy_unit(self) -> PrivacyUnit | None:
-        """Whose rows are protected together, as far as these options say.
-
-        Raises:
-            SchemaError: one of the two options is missing.
-        """
-        return declared_unit(self.unit, self.rows_per_unit)
 
     @property
     def preparation(self) -> Preparation:
@@ -138,10 +117,9 @@ class SourceOptions:
                 f"{argument('invert')}, {channels}, {argument('classes')} and "
                 f"{argument('class_names')} are for images: for a table the schema says all"
             )
-        unit = self.privacy_unit
-        if not isinstance(self.schema, TableSchema):
-            return read_schema(Path(self.schema), privacy_unit=unit)
-        return self.schema if unit is None else self.schema.with_privacy_unit(unit)
+        if isinstance(self.schema, TableSchema):
+            return self.schema
+        return read_schema(Path(self.schema))
 
 
 def _is_range(value: object) -> bool:

@@ -31,6 +31,7 @@ from ...common.ledger import DEFAULT_DELTA, PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
 from ...common.schema.classes import numbered
+from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
 from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
@@ -148,13 +149,13 @@ def command(
     features = replace(
         features, seed=feature_seed, module=module, module_is_public=module_is_public
     )
-    source = replace(source, unit=unit, rows_per_unit=rows_per_unit)
+    protected = declared_unit(unit, rows_per_unit)
     bounds_of = source.schema if private_bounds and isinstance(source.schema, Path) else None
     chosen: FeatureOptions | FeatureMap = features
     if private_bounds:
-        chosen, source = _magnitudes(features, source, accept_from_data=accept_from_data)
+        chosen, source = _magnitudes(features, source, protected, accept_from_data)
     else:
-        source = with_schema(source, accept_from_data=accept_from_data)
+        source = with_schema(source, accept_from_data=accept_from_data, privacy_unit=protected)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
     may_write = partial(
         require_absent, output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS
@@ -236,10 +237,13 @@ class _Account:
 
 
 def _magnitudes(
-    features: FeatureOptions, source: SourceOptions, *, accept_from_data: bool
+    features: FeatureOptions,
+    source: SourceOptions,
+    unit: PrivacyUnit | None,
+    accept_from_data: bool,
 ) -> tuple[FeatureMap, SourceOptions]:
     """The map that counts magnitudes of columns whose bounds are to be found, and their schema."""
-    path, unit = source.schema, source.privacy_unit
+    path = source.schema
     if not isinstance(path, Path):
         raise SchemaError("--private-bounds means nothing without --schema")
     draft = read_draft(path)

@@ -18,6 +18,7 @@ from ...common.schema import Schema
 from ...common.schema.classes import numbered
 from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE, ImageSchema
 from ...common.schema.preparation import Fit
+from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.toml import read_schema
 from ...common.sources.options import SourceOptions
 
@@ -130,19 +131,28 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     return whole
 
 
-def with_schema(source: SourceOptions, *, accept_from_data: bool) -> SourceOptions:
+def with_schema(
+    source: SourceOptions, *, accept_from_data: bool, privacy_unit: PrivacyUnit | None = None
+) -> SourceOptions:
     """The options with the schema that --schema and --accept-from-data speak of, if there is one.
 
+    Args:
+        source: as `source_options` hands them over.
+        accept_from_data: whether what the draft looked up in the data may stand.
+        privacy_unit: whose rows --unit protects together; what the schema says if None.
+
     Raises:
-        SchemaError: it cannot be used as it is, or there is nothing to accept.
+        SchemaError: it cannot be used as it is, or one of these means nothing without a schema.
     """
     if isinstance(source.schema, Path):
         schema = read_schema(
-            source.schema, accept_from_data=accept_from_data, privacy_unit=source.privacy_unit
+            source.schema, accept_from_data=accept_from_data, privacy_unit=privacy_unit
         )
         return replace(source, schema=schema)
     if accept_from_data:
         raise SchemaError("--accept-from-data means nothing without --schema")
+    if privacy_unit is not None:
+        raise SchemaError("--unit is for tables: say with --schema what is known of one")
     return source
 
 

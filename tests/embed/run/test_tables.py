@@ -17,6 +17,7 @@ import pytest
 from dpntk.common.features.joint import JointFeatures, parts_of
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.kinds import ColumnKind, Missing
+from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions
@@ -144,9 +145,9 @@ def test_one_pass_counts_every_pair_of_columns(folder: Path, kind: str, one_pass
         assert missing == (of_class.pay.isna() & of_class.seen.isna()).sum()
         assert all(of_pair(embedding, pair, label).sum() == len(of_class) for pair in pairs)
     options = FeatureOptions(width=WIDTH, target="pay" if kind == "target" else None)
-    unit, most = ("person", 3) if kind == "unit" else (None, None)
-    source = SourceOptions(SCHEMA, unit=unit, rows_per_unit=most)
-    np.testing.assert_array_equal(embed(rows, options, source).sums, embedding.sums)
+    schema = SCHEMA.with_privacy_unit(PrivacyUnit("person", 3)) if kind == "unit" else SCHEMA
+    made = embed(rows, options, SourceOptions(schema))
+    np.testing.assert_array_equal(made.sums, embedding.sums)
 
 
 @pytest.mark.parametrize("kind", ["rows", "target"], scope="module")
