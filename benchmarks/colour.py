@@ -33,8 +33,14 @@ import numpy as np
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.schema.image import pictures
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import (
+    FeatureOptions,
+    FourierOptions,
+    PerceptualOptions,
+    TangentOptions,
+    embed,
+    save_embedding,
+)
 from dpntk.evaluate.images.classifiers import CLASSIFIERS, IN_COLOUR
 from dpntk.evaluate.images.frechet import FeatureMetric
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
@@ -54,10 +60,10 @@ RECORDS, CLASSES = 10_000, 10
 """Made, and measured; classifiers learn less from fewer, and distances are larger."""
 SCORES = (*CLASSIFIERS, *IN_COLOUR, LINEAR, FRECHET, "precision", "recall")
 DEFAULT, REAL, GAUSSIAN, PERCEPTUAL = "default", "real", "Gaussian", "perceptual"
-MAPS = {
-    DEFAULT: FeatureOptions(),
-    "rff (DP-MERF)": FeatureOptions("rff"),
-    PERCEPTUAL: FeatureOptions("perceptual", module_is_public=True, squares=0.6, rectified=True),
+MAPS: dict[str, FeatureOptions] = {
+    DEFAULT: TangentOptions(),
+    "rff (DP-MERF)": FourierOptions(),
+    PERCEPTUAL: PerceptualOptions(module_is_public=True, squares=0.6, rectified=True),
 }
 METHODS = (*MAPS, GAUSSIAN, REAL, PURE_NOISE, PERMUTED)
 
@@ -67,7 +73,7 @@ def embedded(data: Path, method: str, module: Path | None, kept: Path) -> Path:
     path = kept / f"{method.split()[0]}.h5"
     if not path.exists():
         options = MAPS[method]
-        if method == PERCEPTUAL:
+        if isinstance(options, PerceptualOptions):
             options = replace(options, module=module)
         save_embedding(embed(data, options, SourceOptions(classes=CLASSES)), path)
     return path

@@ -31,8 +31,7 @@ from dpntk.common.schema.rules.language import parse_condition
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.frames import FrameSource
-from dpntk.embed import embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.evaluate.tables.baselines import rows_of
 from dpntk.evaluate.tables.fidelity.marginals import binned, marginal_distance
 from dpntk.evaluate.tables.table import Table, read_real_table
@@ -102,7 +101,7 @@ def figures_of(rows: Table, test: Table) -> dict[str, float]:
 def trained(data: Data, seed: int, folder: Path) -> SavedTableGenerator:
     """A generator of a release of the training part, with the default settings."""
     source = SourceOptions(schema=data.schema)
-    embedding = embed(data.train, FeatureOptions(seed=seed), source)
+    embedding = embed(data.train, TangentOptions(seed=seed), source)
     save_embedding(embedding, folder / "embedding.h5")
     parameters = PrivacyParameters(1.0, delta_for(embedding.records))
     release(folder / "embedding.h5", folder / "release.h5", parameters)

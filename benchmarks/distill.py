@@ -30,8 +30,7 @@ import torch
 from dpntk.common.runtime.threads import use_threads
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.evaluate.images.records import read_real, read_synthetic
 from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
@@ -116,7 +115,7 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
         with tempfile.TemporaryDirectory() as name:
             embedding, output = Path(name) / "embedding.h5", Path(name) / "release.h5"
             save_embedding(
-                embed(folder, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)),
+                embed(folder, TangentOptions(seed=run.seed), SourceOptions(classes=CLASSES)),
                 embedding,
             )
             opened = release(embedding, output, PrivacyParameters(run.epsilon))

@@ -54,8 +54,7 @@ from dpntk.common.errors import DataError, DpntkError
 from dpntk.common.runtime.device import choose_device
 from dpntk.common.schema.image import pictures
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from dpntk.evaluate.images.records import LabelledImages, read_real
 
 from .images import CLASSES, SEPARATOR, Run, through_files
@@ -162,7 +161,7 @@ def made(sensitive: LabelledImages, run: Run) -> LabelledImages:
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "sensitive.npz"
         np.savez(data, x=pictures(sensitive.pixels, sensitive.channels), y=sensitive.labels)
-        embedding = embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES))
+        embedding = embed(data, TangentOptions(seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run, delta=delta_of(len(sensitive)))
 
 

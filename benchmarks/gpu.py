@@ -39,9 +39,8 @@ from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels
 from dpntk.common.runtime.device import choose_device
 from dpntk.common.runtime.uploads import Uploads
-from dpntk.embed import embed, save_embedding
+from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import generate
 from dpntk.generate.fit.settings import TrainingSettings
@@ -179,7 +178,7 @@ def step_of(batch: int, on: Device, steps: int) -> float:
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (2000, 28, 28), dtype=np.uint8)
     made = unrecorded_release(
-        embed((images, random.integers(0, CLASSES, 2000)), FeatureOptions(pixels=0.0)),
+        embed((images, random.integers(0, CLASSES, 2000)), TangentOptions(pixels=0.0)),
         PrivacyParameters(EPSILON, DELTA),
     )
 

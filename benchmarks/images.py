@@ -36,8 +36,14 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import DpntkError
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import (
+    Embedding,
+    FourierOptions,
+    HermiteOptions,
+    TangentOptions,
+    embed,
+    save_embedding,
+)
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.frechet import FeatureMetric, Gaussian
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
@@ -111,7 +117,7 @@ def pure_noise_in(opened: OpenedRelease, seed: int) -> OpenedRelease:
 def default(data: Path, run: Run) -> LabelledImages:
     """What a user gets who chooses nothing."""
     return through_files(
-        embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES)), run
+        embed(data, TangentOptions(seed=run.seed), SourceOptions(classes=CLASSES)), run
     )
 
 
@@ -119,7 +125,7 @@ def pixels(data: Path, run: Run) -> LabelledImages:
     """The tangent kernel without a front."""
     embedding = embed(
         data,
-        FeatureOptions(seed=run.seed, front="pixels", width=800),
+        TangentOptions(seed=run.seed, front="pixels", width=800),
         SourceOptions(classes=CLASSES),
     )
     return through_files(embedding, run)
@@ -127,21 +133,19 @@ def pixels(data: Path, run: Run) -> LabelledImages:
 
 def rff(data: Path, run: Run) -> LabelledImages:
     """Random Fourier features: DP-MERF."""
-    embedding = embed(data, FeatureOptions("rff", seed=run.seed), SourceOptions(classes=CLASSES))
+    embedding = embed(data, FourierOptions(seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run)
 
 
 def pearl(data: Path, run: Run) -> LabelledImages:
     """Random Fourier features that an opponent weighs: PEARL."""
-    embedding = embed(data, FeatureOptions("rff", seed=run.seed), SourceOptions(classes=CLASSES))
+    embedding = embed(data, FourierOptions(seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run, objective=PEARL)
 
 
 def hermite(data: Path, run: Run) -> LabelledImages:
     """Hermite features: DP-HP."""
-    embedding = embed(
-        data, FeatureOptions("hermite", seed=run.seed), SourceOptions(classes=CLASSES)
-    )
+    embedding = embed(data, HermiteOptions(seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run)
 
 
@@ -162,7 +166,7 @@ def gaussian(data: Path, run: Run) -> LabelledImages:
 
 def pure_noise(data: Path, run: Run) -> LabelledImages:
     """A control: a release that holds nothing but its noise; to be at chance."""
-    embedding = embed(data, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES))
+    embedding = embed(data, TangentOptions(seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run, lambda opened: pure_noise_in(opened, run.seed))
 
 
@@ -177,7 +181,7 @@ def permuted_labels(data: Path, run: Run) -> LabelledImages:
         side = math.isqrt(records.shape[1])
         images = records.reshape(-1, side, side)
         np.savez(path, x=images, y=np.random.default_rng(run.seed).permutation(labels))
-        embedding = embed(path, FeatureOptions(seed=run.seed), SourceOptions(classes=CLASSES))
+        embedding = embed(path, TangentOptions(seed=run.seed), SourceOptions(classes=CLASSES))
     return through_files(embedding, run)
 
 

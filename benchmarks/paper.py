@@ -40,7 +40,7 @@ from PIL import Image
 from dpntk.common.features.ntk.presets import LEARNING_RATE, PRESETS
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import FeatureOptions, embed, save_embedding
+from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages, read_real, read_synthetic
 from dpntk.generate import TrainingSettings, generate
@@ -117,7 +117,7 @@ def synthetic(data: Path, run: Run, scale: Scale) -> LabelledImages:
     """The images of a run, by way of the files that users have."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        features = FeatureOptions(arch=_ROW.arch, width=run.width, front="pixels", seed=run.seed)
+        features = TangentOptions(arch=_ROW.arch, width=run.width, front="pixels", seed=run.seed)
         source = SourceOptions(classes=CLASSES)
         records = data
         if scale.records is not None:

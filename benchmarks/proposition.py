@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from dpntk.common.features.ntk.map import TangentFeatures
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.embed.exact.reference import features
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -69,7 +69,7 @@ def excesses(
     """
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (IMAGES, SIDE, SIDE), dtype=np.uint8)
-    options = FeatureOptions(width=WIDTH, front="pixels")
+    options = TangentOptions(width=WIDTH, front="pixels")
     for many, epsilon in itertools.product(copies, epsilons):
         records = IMAGES * many
         labels = np.zeros(records, dtype=np.int64)

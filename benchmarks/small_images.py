@@ -38,8 +38,7 @@ from numpy.typing import NDArray
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.ledger import DEFAULT_DELTA
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import Embedding, TangentOptions, embed, save_embedding
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages, read_real
 from dpntk.evaluate.images.utility import measure
@@ -102,7 +101,7 @@ def embedded(records: LabelledImages, run: Run) -> Embedding:
         path = Path(name) / "records.npz"
         images = records.pixels.reshape(-1, records.side, records.side)
         np.savez(path, x=images, y=records.labels)
-        options = FeatureOptions(seed=run.seed)
+        options = TangentOptions(seed=run.seed)
         return embed(path, options, SourceOptions(classes=CLASSES))
 
 

@@ -47,7 +47,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.csv import is_csv
 from dpntk.common.sources.tables.table import find_tables
 from dpntk.embed import embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed.feature_options.kinds import options_for
 from dpntk.embed.schema_inference import draft_schema
 from dpntk.evaluate.tables.baselines import independent_columns
 from dpntk.evaluate.tables.report import figures_of
@@ -106,7 +106,7 @@ def through_files(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         embedding = embed(
-            data.train, FeatureOptions(features, seed=run.seed), SourceOptions(schema=data.schema)
+            data.train, options_for(features, seed=run.seed), SourceOptions(schema=data.schema)
         )
         save_embedding(embedding, folder / "embedding.h5")
         delta = delta_for(embedding.records)

@@ -7,7 +7,11 @@ from ..common.schema.privacy_unit import PrivacyUnit
 from ..common.schema.table import TableSchema
 from ..common.schema.toml import read_schema, save_schema
 from ..common.sources import SourceOptions
-from .feature_options import FeatureOptions
+from .feature_options.base import FeatureOptions
+from .feature_options.drawn import HermiteOptions, PixelOptions
+from .feature_options.fourier import FourierOptions
+from .feature_options.perceptual import PerceptualOptions
+from .feature_options.tangent import TangentOptions
 from .from_torch import tangent_features_of
 from .merge import merge
 from .pipeline import embed
@@ -20,10 +24,15 @@ __all__ = [
     "Draft",
     "Embedding",
     "FeatureOptions",
+    "FourierOptions",
+    "HermiteOptions",
+    "PerceptualOptions",
+    "PixelOptions",
     "PrivacyBudget",
     "PrivacyUnit",
     "SourceOptions",
     "TableSchema",
+    "TangentOptions",
     "draft_schema",
     "embed",
     "load_embedding",

@@ -16,18 +16,21 @@ from ..common.schema.classes import numbered
 from ..common.schema.image import ImageSchema
 from ..common.schema.origin import Origin
 from .exact.grid import DEFAULT_CAPACITY, Grid
-from .feature_options import FeatureOptions
+from .feature_options.base import FeatureOptions
+from .feature_options.drawn import PixelOptions
+from .feature_options.fourier import FourierOptions
+from .feature_options.tangent import TangentOptions
 from .sums.accumulate import ClassSums
 
 _RECORDS: Final = 12
 _SCHEMA: Final = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
 _MAPS: Final = {
-    "one layer and scattering": FeatureOptions(width="7", pixels=0.0),
-    "pixels beside it": FeatureOptions(width="7"),
-    "two layers": FeatureOptions(arch="fc_2l", width="6_5", front="pixels"),
-    "convolutions": FeatureOptions(arch="cnn_2l", width="3_8"),
-    "pixels": FeatureOptions(kind="pixels"),
-    "random Fourier features": FeatureOptions(kind="rff", frequencies=9),
+    "one layer and scattering": TangentOptions(width="7", pixels=0.0),
+    "pixels beside it": TangentOptions(width="7"),
+    "two layers": TangentOptions(arch="fc_2l", width="6_5", front="pixels"),
+    "convolutions": TangentOptions(arch="cnn_2l", width="3_8"),
+    "pixels": PixelOptions(),
+    "random Fourier features": FourierOptions(frequencies=9),
 }
 KNOWN: Final = {
     "one layer and scattering": "12978afb340a81c05b6c247b19f12a68cbc0f1b499189fb04df5858f36648460",

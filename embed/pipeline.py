@@ -24,7 +24,8 @@ from ..common.sources import (
 )
 from .exact.base import EXACT_FORMS
 from .exact.grid import DEFAULT_CAPACITY, Grid
-from .feature_options import FeatureOptions
+from .feature_options.base import FeatureOptions
+from .feature_options.tangent import TangentOptions
 from .run.job import Job
 from .sums.file import Embedding
 
@@ -92,7 +93,7 @@ def embed(
     in_files = None if _in_memory(data) else (records, records.fingerprint())
     records = with_bounded_units(records)
     schema = records.schema
-    feature_map, module = _feature_map(FeatureOptions() if features is None else features, schema)
+    feature_map, module = _feature_map(TangentOptions() if features is None else features, schema)
     if feature_map.record_size != schema.record_size:
         raise SchemaError(
             f"records have {schema.record_size} values, but the feature map takes "
@@ -124,12 +125,10 @@ def _feature_map(
     if isinstance(features, FeatureOptions):
         return features.prepare(schema)
     if isinstance(features, PerceptualFeatures):
-        raise SchemaError(
-            'perceptual features need their module: FeatureOptions("perceptual", module=FILE)'
-        )
+        raise SchemaError('perceptual features need their module: PerceptualOptions(module="FILE")')
     wanted = (
-        "FeatureOptions, such as FeatureOptions('ntk'), or a feature map (tangent_features_of "
-        "makes one of a torch network)"
+        "options, such as TangentOptions(width=400), or a feature map (tangent_features_of makes "
+        "one of a torch network)"
     )
     require_kind("features", features, tuple(EXACT_FORMS.entries()), wanted, refusal=SchemaError)
     return features, None

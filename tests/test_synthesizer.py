@@ -23,7 +23,14 @@ from sklearn.utils.validation import check_is_fitted
 import dpntk
 from dpntk import Synthesizer
 from dpntk.common.errors import BudgetError, DpntkError
-from dpntk.embed import Column, FeatureOptions, PrivacyBudget, TableSchema, load_embedding
+from dpntk.embed import (
+    Column,
+    FourierOptions,
+    PrivacyBudget,
+    TableSchema,
+    TangentOptions,
+    load_embedding,
+)
 from dpntk.evaluate import evaluate
 from dpntk.generate import TableSettings, TrainingSettings
 from dpntk.release import Adjacency, open_release, own_key
@@ -31,7 +38,7 @@ from tests.helpers.data_sets import IMAGES, LABELS
 from tests.helpers.tables import PEOPLE, people
 
 BRIEF: dict[str, Any] = {
-    "features": FeatureOptions("rff", frequencies=20),
+    "features": FourierOptions(frequencies=20),
     "settings": TableSettings(steps=2, batch=4),
 }
 ROWS = pd.read_csv(io.StringIO(people(200)))
@@ -72,7 +79,7 @@ def test_from_a_data_frame_to_a_data_frame(fitted: Synthesizer, folder: Path) ->
 
 def test_images_are_fitted_with_their_labels(folder: Path) -> None:
     brief: dict[str, Any] = {
-        "features": FeatureOptions(width="5"),
+        "features": TangentOptions(width="5"),
         "settings": TrainingSettings(2, 6),
     }
     model = Synthesizer(20.0, 1e-2, folder=folder, classes=3, **brief).fit(IMAGES, LABELS)
@@ -211,7 +218,7 @@ def test_scikit_learn_is_told_what_was_read(fitted: Synthesizer, folder: Path) -
     assert fitted.feature_names_in_.dtype == object
     fitted.set_params(
         schema=None, classes=3, compose=True, epsilon=20.0, delta=1e-2,
-        features=FeatureOptions(width="5"), settings=TrainingSettings(2, 6),
+        features=TangentOptions(width="5"), settings=TrainingSettings(2, 6),
     ).fit(IMAGES, LABELS)  # fmt: skip
     assert fitted.n_features_in_ == IMAGES[0].size
     assert not hasattr(fitted, "feature_names_in_")

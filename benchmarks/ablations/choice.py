@@ -22,8 +22,7 @@ from pyarrow import parquet
 from dpntk.common.features.joint import parts_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import Embedding, TangentOptions, embed
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.parameters import noise_for
 from dpntk.release.publishing.selection import select_pairs
@@ -87,7 +86,7 @@ def main() -> None:
         order = np.random.default_rng(SEED).permutation(len(whole))
         for rows in arguments.rows:
             parquet.write_table(whole.take(order[:rows]), folder / "rows.parquet")
-            options = FeatureOptions(width=WIDTH), SourceOptions(prepared.schema)
+            options = TangentOptions(width=WIDTH), SourceOptions(prepared.schema)
             embedding = embed(folder / "rows.parquet", *options)
             exact, noisy, error, nothing = shares(embedding, arguments.epsilon, arguments.draws)
             shown = f"{exact:.2f} | {noisy:.2f} ± {error:.2f} | {nothing:.2f}"

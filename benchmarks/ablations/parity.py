@@ -23,8 +23,7 @@ from pyarrow import parquet
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.evaluate.tables.learner import XGBOOST
 from dpntk.evaluate.tables.scores import ROC
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
@@ -69,7 +68,7 @@ def made(train: Path, method: str, epsilon: float, seed: int, folder: Path) -> T
     if method in NAMES:
         rows = read_real_table(train, "train", SCHEMA)
         return rows_of(rows, method, epsilon, delta_for(len(rows)), seed, folder)
-    features = FeatureOptions(pairs=OURS[method], seed=seed)
+    features = TangentOptions(pairs=OURS[method], seed=seed)
     embedding = embed(train, features, SourceOptions(SCHEMA))
     save_embedding(embedding, folder / "embedding.h5")
     parameters = PrivacyParameters(epsilon, delta_for(embedding.records))

@@ -26,8 +26,7 @@ from pyarrow import parquet
 
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import FeatureOptions, TangentOptions, embed, save_embedding
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.table import Table, read_real_table
 from dpntk.evaluate.tables.task import MOST_RECORDS, task_for
@@ -62,7 +61,7 @@ class Variant:
         refined: whether rows are put together anew by a Markov chain.
     """
 
-    features: FeatureOptions = field(default_factory=FeatureOptions)
+    features: FeatureOptions = field(default_factory=TangentOptions)
     settings: Mapping[str, Any] = field(default_factory=dict)
     constants: Mapping[tuple[ModuleType, str], float] = field(default_factory=dict)
     matched: bool = True
@@ -78,18 +77,18 @@ TABLES: dict[str, dict[str, Variant]] = {
         "refined": Variant(),
     },
     "marginals": {
-        "no marginals": Variant(FeatureOptions(marginals=0.0)),
+        "no marginals": Variant(TangentOptions(marginals=0.0)),
         **{
             f"weight {weight:g} in the release, {loss:g} in training": Variant(
-                FeatureOptions(marginals=weight), {"marginals_loss": float(loss)}, refined=False
+                TangentOptions(marginals=weight), {"marginals_loss": float(loss)}, refined=False
             )
             for weight in (0.4, 0.7)
             for loss in (1, 10, 30, 100)
         },
-        "all pairs, weight 0.6": Variant(FeatureOptions(marginals=0.6, pairs=("all",))),
+        "all pairs, weight 0.6": Variant(TangentOptions(marginals=0.6, pairs=("all",))),
     },
     "moments": {
-        f"weight {weight:g}": Variant(FeatureOptions(moments=weight)) for weight in (0.0, 0.2, 0.3)
+        f"weight {weight:g}": Variant(TangentOptions(moments=weight)) for weight in (0.0, 0.2, 0.3)
     },
     "training": {
         "1,500 steps of 400": Variant(refined=False),

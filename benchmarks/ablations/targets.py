@@ -28,7 +28,7 @@ from dpntk.common.schema.column import Column
 from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_schema
-from dpntk.embed import FeatureOptions
+from dpntk.embed import TangentOptions
 
 SEED: Final = 0
 DELTA: Final = 1e-5
@@ -99,7 +99,7 @@ def main() -> None:
         for number in range(arguments.releases):
             with tempfile.TemporaryDirectory() as folder:
                 synthesizer = Synthesizer(
-                    arguments.epsilon, DELTA, schema, folder, features=FeatureOptions(target=named)
+                    arguments.epsilon, DELTA, schema, folder, features=TangentOptions(target=named)
                 ).fit(train)
                 found.append(r2(synthesizer.sample(len(train), seed=number), test, target))
         means, deviations = np.mean(found, axis=0), np.std(found, axis=0)

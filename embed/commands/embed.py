@@ -36,13 +36,13 @@ from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
-from ..feature_options import FeatureOptions
+from ..feature_options.base import FeatureOptions
 from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder
 from ..sums.data_sets import declare, require_name
 from ..sums.file import Embedding, load_embedding
 from ..sums.saving import COST, require_not_raised, save_embedding
-from .feature_options import feature_options
+from .feature_options import MakeOptions, feature_options
 from .source_options import say_what_was_looked_up, source_options, with_schema
 
 _MOST_RECORDS: Final = 1 << 62
@@ -111,7 +111,7 @@ _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
 )  # fmt: skip
 def command(
     data: Path | str,
-    features: FeatureOptions,
+    features: MakeOptions,
     source: SourceOptions,
     unit: str | None,
     rows_per_unit: int | None,
@@ -146,14 +146,12 @@ def command(
     account = _Account(budget_eps, budget_delta, data_set)
     account.require_possible()
     output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
-    features = replace(
-        features, seed=feature_seed, module=module, module_is_public=module_is_public
-    )
+    options = features(seed=feature_seed, module=module, module_is_public=module_is_public)
     protected = declared_unit(unit, rows_per_unit)
     bounds_of = source.schema if private_bounds and isinstance(source.schema, Path) else None
-    chosen: FeatureOptions | FeatureMap = features
+    chosen: FeatureOptions | FeatureMap = options
     if private_bounds:
-        chosen, source = _magnitudes(features, source, protected, accept_from_data)
+        chosen, source = _magnitudes(options, source, protected, accept_from_data)
     else:
         source = with_schema(source, accept_from_data=accept_from_data, privacy_unit=protected)
     work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)

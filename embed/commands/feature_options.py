@@ -15,19 +15,22 @@ from ...common.features.ntk.layers import ACTIVATIONS
 from ...common.features.ntk.presets import PRESETS
 from ...common.features.ntk.scattering import FRONTS
 from ...common.features.registry import FEATURES
-from ..feature_options import (
+from ..feature_options.base import FeatureOptions
+from ..feature_options.fourier import DEFAULT_FREQUENCIES
+from ..feature_options.kinds import options_for
+from ..feature_options.tangent import (
     DEFAULT_ACTIVATION,
     DEFAULT_ARCH,
-    DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
     DEFAULT_MOMENTS,
-    FeatureOptions,
 )
 
-_OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
+MakeOptions = Callable[..., FeatureOptions]
+"""What makes the options of the kind that was chosen, from all that were given and those that a
+command has besides."""
 OF_THE_MAP: Final = (
-    "features", *_OF_A_NETWORK, "frequencies", "length_scale", "marginals", "pairs", "moments",
-    "target", "pixels", "squares", "rectified", "preset",
+    "features", "arch", "width", "activation", "front", "frequencies", "length_scale", "marginals",
+    "pairs", "moments", "target", "pixels", "squares", "rectified", "preset",
 )  # fmt: skip
 """Names of the parameters that `feature_options` adds."""
 _WIDTHS: Final = ", ".join(
@@ -36,7 +39,7 @@ _WIDTHS: Final = ", ".join(
 
 
 def feature_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --features, --arch and so on, and hand their meaning over as `features`."""
+    """Add --features, --arch and so on, and hand `MakeOptions` over as `features`."""
 
     @click.option(
         "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
@@ -121,9 +124,9 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on
         said = {name: given.pop(name) for name in OF_THE_MAP}
         kind, preset = said.pop("features"), said["preset"]
-        features = FeatureOptions(kind, **said)
+        options_for(kind, **said)  # refuses early what makes no sense
         if preset:
             notice(f"--preset {preset}: tuned on that data set, for which no guarantee covers it")
-        command(features=features, **given)
+        command(features=functools.partial(options_for, kind, **said), **given)
 
     return with_options

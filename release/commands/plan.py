@@ -26,9 +26,9 @@ from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
 from ...common.schema.toml import read_draft
-from ...embed.commands.feature_options import OF_THE_MAP, feature_options
+from ...embed.commands.feature_options import OF_THE_MAP, MakeOptions, feature_options
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
-from ...embed.feature_options import FeatureOptions
+from ...embed.feature_options.base import FeatureOptions
 from ...embed.sums.data_sets import spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding
 from ..file.model import INDISTINCT
@@ -80,7 +80,7 @@ def command(
     adjacency: Adjacency,
     class_counts: str,
     count_weight: float,
-    features: FeatureOptions,
+    features: MakeOptions,
     image_size: int | None,
     colour: bool,
     schema: Path | None,
@@ -106,7 +106,9 @@ def command(
         known, feature_map, grid = loaded.schema, loaded.feature_map, loaded.grid
     else:
         protected = declared_unit(unit, rows_per_unit)
-        known, feature_map = _known(schema, classes, image_size, protected, features, colour=colour)
+        known, feature_map = _known(
+            schema, classes, image_size, protected, features(), colour=colour
+        )
         if records is None:
             raise click.UsageError("give an EMBEDDING, or --records and --classes (or --schema)")
         number = records

@@ -34,7 +34,7 @@ from ...common.schema.image import ImageSchema
 from ...common.schema.origin import Origin
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.exact.registry import exact_map
-from ...embed.feature_options import FeatureOptions
+from ...embed.feature_options.tangent import TangentOptions
 from ...embed.sums.accumulate import ClassSums
 from .forecast import Figure, Floats, Forecast, Forecasts
 from .plan import Plan
@@ -141,7 +141,7 @@ def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness
     order = numbers.permutation(len(digits))
     tests, seen = order[:_TESTS], order[_TESTS:][:records]
     schema = ImageSchema(side, numbered(classes), Origin.DECLARED, Origin.DECLARED, channels)
-    feature_map = FeatureOptions(width=_WIDTH, pixels=_EVEN).draw(schema)
+    feature_map = TangentOptions(width=_WIDTH, pixels=_EVEN).draw(schema)
     assert isinstance(feature_map, JointImageFeatures)
     grid = Grid.for_capacity(schema.levels, DEFAULT_CAPACITY)
     sums = ClassSums(feature_map, classes, grid)

@@ -16,7 +16,7 @@ from dpntk.common.features.ntk.presets import PRESETS
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
-from dpntk.embed import FeatureOptions
+from dpntk.embed import TangentOptions
 from dpntk.generate import TrainingSettings
 from dpntk.generate.fit.recipe import PAPER as RECIPE
 from dpntk.generate.fit.recipe import composed
@@ -70,7 +70,7 @@ def test_runs_of_other_batches_and_steps_are_rows_of_their_own() -> None:
 
 def test_the_papers_settings_are_those_of_the_recipe() -> None:
     schema = ImageSchema(28, numbered(10), Origin.FORMAT, Origin.DECLARED)
-    feature_map = FeatureOptions(preset="mnist").draw(schema)
+    feature_map = TangentOptions(preset="mnist").draw(schema)
     release = replace(make_small_release(), feature_map=feature_map, schema=schema)
     row = PRESETS["mnist"]
     run = Run("MNIST", 800, 10.0, PAPER, row.batch, row.steps, 3)

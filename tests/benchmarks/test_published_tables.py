@@ -13,7 +13,7 @@ from benchmarks.material import published_tables
 from benchmarks.tables import prepare
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import FeatureOptions, embed
+from dpntk.embed import TangentOptions, embed
 
 ROWS = 60
 RANDOM = np.random.default_rng(0)
@@ -92,7 +92,7 @@ def test_a_public_file_becomes_a_table_with_its_schema(
     assert not schema.from_data
     data = prepare(name, told.partition("=")[2], tmp_path / "parts")
     assert data.schema == schema
-    features = FeatureOptions(width=2, pairs=("none",), moments=0)
+    features = TangentOptions(width=2, pairs=("none",), moments=0)
     embedding = embed(data.train, features, SourceOptions(schema=schema))
     assert embedding.records == round(0.8 * ROWS)
     assert (embedding.counts > 0).all()

@@ -14,10 +14,8 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.arguments import argument, typed_as_options
 from dpntk.common.errors import SchemaError
-from dpntk.common.schema.image import ImageSchema
-from dpntk.common.schema.origin import Origin
 from dpntk.common.sources.prefetch import in_order, read_ahead
-from dpntk.embed import FeatureOptions
+from dpntk.embed.feature_options.kinds import options_for
 from tests.conftest import SIDE, Command, refused
 
 ROOT = Path(__file__).parents[2]
@@ -65,10 +63,9 @@ def test_a_command_and_a_function_refuse_the_same_in_their_own_words(
     np.savez(tmp_path / "train.npz", x=np.zeros((3, SIDE, SIDE), np.uint8), y=np.arange(3))
     outcome = dpntk("embed", "train.npz", "--features", "hermite", "--width", "5")
     refused(outcome, "error: --width 5: it goes with --features ntk, not hermite")
-    schema = ImageSchema(SIDE, tuple("012"), Origin.FORMAT, Origin.FROM_DATA)
     with pytest.raises(SchemaError) as caught:
-        FeatureOptions("hermite", width=5).draw(schema)
-    assert str(caught.value) == "width=5: it goes with kind='ntk', not hermite"
+        options_for("hermite", width=5)
+    assert str(caught.value) == "width=5: it goes with TangentOptions, not hermite"
 
 
 def refusals() -> Iterator[tuple[str, str]]:

@@ -18,10 +18,9 @@ import pytest
 from dpntk.common.errors import MergeError, SchemaError
 from dpntk.common.ledger import PrivacyBudget
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
+from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, merge, save_embedding
 from dpntk.embed.commands import merge as merge_cli
 from dpntk.embed.exact.grid import Grid
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.file import write_embedding
 from dpntk.embed.sums.totals import Totals
 from dpntk.release import PrivacyParameters, release
@@ -46,7 +45,7 @@ def embedded(
     data = write(folder / f"{name}.npz", rows)
     known = {name: options.pop(name) for name in ("classes", "image_size") if name in options}
     source = replace(SourceOptions(classes=3, image_size=SIDE, channels=1), **known)
-    made = embed(data, replace(FeatureOptions(width=5), **options), source, capacity=capacity)
+    made = embed(data, replace(TangentOptions(width=5), **options), source, capacity=capacity)
     save_embedding(made, folder / f"{name}.h5")
     return folder / f"{name}.h5"
 

@@ -12,8 +12,7 @@ from PIL import Image
 
 from dpntk.common.features.joint_image import JointImageFeatures
 from dpntk.common.schema.image import ImageSchema
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from dpntk.embed.sums.file import load_embedding
 from dpntk.generate import load_generator
 from dpntk.generate.images.export import SavedImageGenerator
@@ -204,7 +203,7 @@ def test_unlabelled_and_labelled_sums_agree(tmp_path: Path) -> None:
     np.savez(tmp_path / "labelled.npz", x=images, y=np.zeros_like(labels))
     np.save(tmp_path / "alone.npy", images)
     labelled, alone = (
-        embed(tmp_path / name, FeatureOptions(width=5)).sums
+        embed(tmp_path / name, TangentOptions(width=5)).sums
         for name in ("labelled.npz", "alone.npy")
     )
     assert np.array_equal(labelled, alone)

@@ -157,7 +157,7 @@ def test_networks_that_do_not_exist_get_one_line(dpntk: Command, folder: Path) -
         (["--frequencies", "9"], "--frequencies 9: it goes with --features rff, not ntk"),
         (["--length-scale", "2"], "--length-scale 2: it goes with --features rff, not ntk"),
         (["--classes", "2"], "its folders name 3 classes, but 2 are declared"),
-        (["--target", "age"], "--target age: it goes with tables and --features ntk"),
+        (["--target", "age"], "--target age: it goes with tables, and these are images"),
     ):
         outcome = dpntk("embed", folder, *options)
         assert outcome.code == 1

@@ -18,7 +18,15 @@ from pyarrow import csv
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
-from dpntk.embed import Column, FeatureOptions, SourceOptions, TableSchema, embed, save_embedding
+from dpntk.embed import (
+    Column,
+    FourierOptions,
+    SourceOptions,
+    TableSchema,
+    TangentOptions,
+    embed,
+    save_embedding,
+)
 from dpntk.generate import load_generator
 from dpntk.generate.fit.recipe import PAPER
 from dpntk.generate.images.export import SavedImageGenerator
@@ -70,7 +78,7 @@ def released(count: int = 40) -> Release:
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
     source = SourceOptions(classes=10)
-    embedding = embed((images, np.arange(count) % 10), FeatureOptions(preset="mnist"), source)
+    embedding = embed((images, np.arange(count) % 10), TangentOptions(preset="mnist"), source)
     return unrecorded_release(embedding, PrivacyParameters(math.inf, not_private=True))
 
 
@@ -121,7 +129,7 @@ def test_each_part_is_an_option_of_its_own(
 
 def test_colour_images_come_out_of_a_residual_network(dpntk: Command, tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
-    options, source = FeatureOptions(width=5), SourceOptions(classes=2)
+    options, source = TangentOptions(width=5), SourceOptions(classes=2)
     embedding = embed((images, np.arange(40) % 2), options, source)
     release = unrecorded_release(embedding, PrivacyParameters(math.inf, not_private=True))
     write_release(release, tmp_path / "release.h5", own_key())
@@ -139,7 +147,7 @@ def test_colour_images_come_out_of_a_residual_network(dpntk: Command, tmp_path: 
 
 def test_the_paper_takes_it_for_colour() -> None:
     schema = ImageSchema(32, numbered(10), Origin.FORMAT, Origin.DECLARED, channels=3)
-    feature_map = FeatureOptions(preset="cifar-10-no-noise").draw(schema)
+    feature_map = TangentOptions(preset="cifar-10-no-noise").draw(schema)
     chosen = PAPER.choices(replace(released(), feature_map=feature_map, schema=schema))
     assert (chosen["generator"], chosen["code"], chosen["steps"]) == ("resnet", 31, 20_000)
     assert PAPER.choices(released())["generator"] == "cnn"
@@ -151,7 +159,7 @@ def test_what_is_not_said_stays_as_it_was(dpntk: Command, of_digits: Path) -> No
 
 
 def test_tables_as_printed(dpntk: Command, tmp_path: Path) -> None:
-    options = FeatureOptions(preset="adult")
+    options = TangentOptions(preset="adult")
     embedding = embed(adult_like(60), options, SourceOptions(schema=ADULT_LIKE))
     save_embedding(embedding, tmp_path / "embedding.h5")
     assert dpntk(*RELEASE).code == 0
@@ -183,7 +191,7 @@ def test_pearl_takes_random_fourier_features(dpntk: Command, tmp_path: Path, kin
         label = ADULT_LIKE.columns[-1]
         source = SourceOptions(schema=TableSchema((*ADULT_LIKE.columns[:2], label), label.name))
         data = adult_like(40).select(["n0", "n1", label.name])
-    embedding = embed(data, FeatureOptions("rff", frequencies=20), source)
+    embedding = embed(data, FourierOptions(frequencies=20), source)
     release = unrecorded_release(embedding, PrivacyParameters(math.inf, not_private=True))
     write_release(release, tmp_path / "release.h5", own_key())
     made = dpntk("generate", "release.h5", "--objective", "pearl", *BRIEF, "-o", "s")
@@ -234,7 +242,7 @@ def test_what_does_not_fit_gets_one_line_that_says_what_would(
 
 
 def test_the_plain_loss_takes_the_network_alone(dpntk: Command, tmp_path: Path) -> None:
-    embedding = embed(adult_like(60), FeatureOptions(width=5), SourceOptions(schema=ADULT_LIKE))
+    embedding = embed(adult_like(60), TangentOptions(width=5), SourceOptions(schema=ADULT_LIKE))
     save_embedding(embedding, tmp_path / "embedding.h5")
     assert dpntk(*RELEASE).code == 0
     refused(dpntk("generate", "release.h5", "--objective", "mmd"), "embed with --marginals 0")

@@ -17,8 +17,7 @@ from dpntk.common.schema.made import MadeColumn
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import Embedding, TangentOptions, embed
 from dpntk.generate.tables import reweighting
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.writer import serialise
@@ -210,7 +209,10 @@ def test_a_target_that_cannot_be_one_gets_one_line(dpntk: Command, tmp_path: Pat
         ("people.toml --target town", "--target town: its values are categories: make it the"),
         ("people.toml --target age --moments 0", "--target age: its products with other columns"),
         ("people.toml --target age --marginals 0", "--target age: it goes with a weight of"),
-        ("people.toml --target age --features rff", "--target age: it goes with tables and"),
+        (
+            "people.toml --target age --features rff",
+            "--target age: it goes with --features ntk, not rff",
+        ),
         ("alone.toml --target age", "the table has no such products"),
     ):
         refused(dpntk("embed", "a.csv", "--schema", *arguments.split()), message)
@@ -244,7 +246,7 @@ def test_a_target_is_named_wherever_features_are(dpntk: Command, tmp_path: Path)
 def embedded(path: Path, lines: list[str], pairs: tuple[str, ...]) -> Embedding:
     path.write_text("\n".join(["id,age,pay,grade,town,ill", *lines]) + "\n")
     schema: TableSchema = PEOPLE
-    return embed(path, FeatureOptions(width=7, pairs=pairs), SourceOptions(schema=schema))
+    return embed(path, TangentOptions(width=7, pairs=pairs), SourceOptions(schema=schema))
 
 
 @pytest.mark.parametrize("pairs", [(), ("age,pay", "grade,town")], ids=["columns", "pairs"])

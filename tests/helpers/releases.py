@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import FeatureOptions, FourierOptions, SourceOptions, TangentOptions, embed
 from dpntk.generate.images.initialisation import noisy_means
 from dpntk.release import PrivacyParameters, Release, own_key
 from dpntk.release.file.distilled_codec import save_distilled
@@ -39,10 +39,10 @@ def write_small_release(kind: str, path: Path) -> Path:
         return path
     if kind == "images":
         data, source = write_images(path.with_suffix(".npz")), SourceOptions(classes=CLASSES)
-        features = FeatureOptions(width="5", front="pixels")
+        features: FeatureOptions = TangentOptions(width="5", front="pixels")
     else:
         data, source = write_rows(path.with_suffix(".csv")), SourceOptions(schema=PEOPLE)
-        features = FeatureOptions("rff", frequencies=20)  # whose rows are not rearranged
+        features = FourierOptions(frequencies=20)  # whose rows are not rearranged
     embedding = embed(data, features, source)
     write_release(unrecorded_release(embedding, PrivacyParameters(20.0, 1e-3)), path, own_key())
     return path

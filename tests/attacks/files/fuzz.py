@@ -36,8 +36,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage import sandbox
 from dpntk.common.storage.sandbox import Parser
 from dpntk.common.storage.synthetic_folder import PROVENANCE
-from dpntk.embed import Embedding, embed, load_embedding, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, save_embedding
 from dpntk.evaluate.distilled import read_points
 from dpntk.evaluate.images.records import read_synthetic
 from dpntk.evaluate.provenance import described, is_distilled
@@ -125,7 +124,7 @@ def _roomy(honest: bytes, path: Path, documents: list[str]) -> Seed:
 
 def _of_a_table(folder: Path) -> Embedding:
     (folder / "a.csv").write_text(people(50))
-    return embed(folder / "a.csv", FeatureOptions(width=1), SourceOptions(schema=PEOPLE))
+    return embed(folder / "a.csv", TangentOptions(width=1), SourceOptions(schema=PEOPLE))
 
 
 def _release_seeds(folder: Path) -> list[Seed]:

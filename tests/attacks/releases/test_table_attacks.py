@@ -13,8 +13,7 @@ import pytest
 
 from dpntk.common.errors import FormatError
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from dpntk.release import Acceptance, PrivacyParameters, open_release
 from dpntk.release.file.parser import read_body
 from dpntk.release.file.writer import serialise
@@ -31,7 +30,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return bytes(
         serialise(
             unrecorded_release(
-                embed(path, FeatureOptions(width=3), SourceOptions(schema=PEOPLE)),
+                embed(path, TangentOptions(width=3), SourceOptions(schema=PEOPLE)),
                 PrivacyParameters(1.0, 1e-3),
             )
         )

@@ -16,9 +16,9 @@ from dpntk.common.errors import DataError, DpntkError, OutputError, SchemaError
 from dpntk.common.sources import open_source
 from dpntk.embed import (
     Column,
-    FeatureOptions,
     SourceOptions,
     TableSchema,
+    TangentOptions,
     draft_schema,
     embed,
     read_schema,
@@ -30,7 +30,7 @@ from tests.helpers.data_sets import IMAGES, LABELS
 from tests.helpers.tables import PEOPLE, people
 
 OPTIONS = SourceOptions(schema=PEOPLE)
-NARROW = FeatureOptions(width="5")
+NARROW = TangentOptions(width="5")
 
 
 class Stream:

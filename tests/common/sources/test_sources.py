@@ -18,8 +18,7 @@ from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import Source, open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from tests.conftest import SIDE, Command, refused
 from tests.helpers.data_sets import (
     IMAGES,
@@ -420,7 +419,7 @@ def test_every_kind_is_embedded_to_the_same_bits(tmp_path: Path) -> None:
     sums = {
         kind: embed(
             writer(tmp_path / kind.replace(" ", "-")),
-            FeatureOptions(width=5, front="pixels"),
+            TangentOptions(width=5, front="pixels"),
             SourceOptions(classes=3),
         )
         for kind, writer in KINDS.items()

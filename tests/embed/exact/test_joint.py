@@ -26,10 +26,10 @@ from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
+from dpntk.embed import FourierOptions, TangentOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
-from dpntk.embed.feature_options import FeatureOptions
-from dpntk.embed.pairs import read_pairs
+from dpntk.embed.feature_options.columns import read_pairs
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.helpers.tables import PEOPLE, people
 
@@ -40,7 +40,7 @@ JOINT = JointFeatures(TANGENT, MARGINALS, 0.6)
 PAIRS = (("pay", "town"), ("grade", "age"))
 PAIRED = MarginalFeatures.of(PEOPLE, groups=PAIRS)
 TRIPLE = ("town", "age", "grade")
-FOURIER = FeatureOptions("rff", frequencies=4000).draw(PEOPLE)
+FOURIER = FourierOptions(frequencies=4000).draw(PEOPLE)
 assert isinstance(FOURIER, JointFeatures)
 
 
@@ -149,15 +149,14 @@ def test_a_record_more_changes_marginals_by_no_more_than_their_weight(
 )
 def test_pairs_of_other_columns_are_refused(said: str, message: str) -> None:
     with pytest.raises(SchemaError, match=f"pairs='{said}': .*{message}"):
-        FeatureOptions(pairs=[said]).draw(PEOPLE)
+        TangentOptions(pairs=[said]).draw(PEOPLE)
 
 
 def test_pairs_without_marginals_or_twice_are_refused() -> None:
     for options in (
-        FeatureOptions(pairs=["age,pay"], marginals=0.0),
-        FeatureOptions("rff", pairs=["age,pay"]),
-        FeatureOptions(pairs=["age,pay", "pay,age"]),
-        FeatureOptions(pairs=["age,pay,town", "town,pay,age"]),
+        TangentOptions(pairs=["age,pay"], marginals=0.0),
+        TangentOptions(pairs=["age,pay", "pay,age"]),
+        TangentOptions(pairs=["age,pay,town", "town,pay,age"]),
     ):
         with pytest.raises(SchemaError, match=r"pairs='|there twice"):
             options.draw(PEOPLE)

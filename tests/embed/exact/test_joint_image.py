@@ -18,9 +18,9 @@ from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.embed import TangentOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.registry import kernel_of
 from tests.conftest import draw_records
@@ -28,7 +28,7 @@ from tests.helpers.tables import PEOPLE
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
 SCHEMA = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
-DRAWN = FeatureOptions(width=13, pixels=0.8).draw(SCHEMA)
+DRAWN = TangentOptions(width=13, pixels=0.8).draw(SCHEMA)
 assert isinstance(DRAWN, JointImageFeatures)
 JOINT: JointImageFeatures = DRAWN
 
@@ -116,16 +116,11 @@ def test_other_documents_are_refused(change: dict[str, object]) -> None:
 
 
 def test_pixels_go_with_images_and_a_network() -> None:
-    for options, schema in (
-        (FeatureOptions(pixels=0.5), PEOPLE),
-        (FeatureOptions("rff", pixels=0.5), SCHEMA),
-        (FeatureOptions("hermite", pixels=0.5), SCHEMA),
-    ):
-        with pytest.raises(SchemaError, match=r"pixels=0\.5: it goes with"):
-            options.draw(schema)
-    for options in (FeatureOptions(pixels=0.0), FeatureOptions(front="pixels")):
+    with pytest.raises(SchemaError, match=r"pixels=0\.5: it goes with images, and this is a table"):
+        TangentOptions(pixels=0.5).draw(PEOPLE)
+    for options in (TangentOptions(pixels=0.0), TangentOptions(front="pixels")):
         assert isinstance(options.draw(SCHEMA), TangentFeatures)
-    left_open = FeatureOptions().draw(SCHEMA)
+    left_open = TangentOptions().draw(SCHEMA)
     assert isinstance(left_open, JointImageFeatures)
     assert left_open.weight is None
     again = feature_map_from_spec(left_open.spec(), left_open.weights())

@@ -19,10 +19,11 @@ from dpntk.common.schema.column import Column
 from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import SourceOptions, open_source
-from dpntk.embed import FeatureOptions, embed, pairs
+from dpntk.embed import TangentOptions, embed
 from dpntk.embed.exact.base import SAFETY
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.joint import ExactJoint, ExactMoments
+from dpntk.embed.feature_options import columns
 from tests.helpers.tables import PEOPLE, people
 
 CPU = torch.device("cpu")
@@ -184,7 +185,7 @@ def test_a_target_is_larger_to_the_last_unit(tmp_path: Path, times: int) -> None
 
 def test_a_target_is_named_in_words_and_everything_else_stays() -> None:
     """Without one, a map is to the byte what it was before there were targets."""
-    plain, aimed_at = (FeatureOptions(width=3, target=t).draw(PEOPLE) for t in (None, "pay"))
+    plain, aimed_at = (TangentOptions(width=3, target=t).draw(PEOPLE) for t in (None, "pay"))
     assert set(moments().spec()) == {"features", "inputs", "levels", "numbers", "categories"}
     assert isinstance(aimed_at, JointFeatures)
     assert aimed_at.moments == aimed()
@@ -199,26 +200,26 @@ def test_a_target_is_named_in_words_and_everything_else_stays() -> None:
 def test_pairs_with_a_target_are_kept_where_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pairs, "_MOST_PAIRS", 4)
-    assert set(pairs.pairs_to_choose_among(PEOPLE, aimed())) > {
+    monkeypatch.setattr(columns, "_MOST_PAIRS", 4)
+    assert set(columns.pairs_to_choose_among(PEOPLE, aimed())) > {
         ("age", "pay"), ("pay", "grade"), ("pay", "town"),
     }  # fmt: skip
-    assert ("age", "pay") not in pairs.pairs_to_choose_among(PEOPLE, moments())
+    assert ("age", "pay") not in columns.pairs_to_choose_among(PEOPLE, moments())
 
 
 def test_they_have_a_part_of_the_feature_by_default(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(people(200))
-    made = embed(tmp_path / "a.csv", FeatureOptions(width=3), SourceOptions(schema=PEOPLE))
+    made = embed(tmp_path / "a.csv", TangentOptions(width=3), SourceOptions(schema=PEOPLE))
     parts = parts_of(made.feature_map)
     assert parts.moments == moments()
     assert parts.main_weight**2 + parts.weight**2 + parts.moment_weight**2 == pytest.approx(1)
     assert made.feature_map.dimension == parts.moment_place.stop
-    without = FeatureOptions(width=3, moments=0.0).draw(PEOPLE)
+    without = TangentOptions(width=3, moments=0.0).draw(PEOPLE)
     assert parts_of(without).moments is None
 
 
 def test_all_parts_together_are_no_longer_than_one(tmp_path: Path) -> None:
-    feature_map = FeatureOptions(width=5).draw(PEOPLE)
+    feature_map = TangentOptions(width=5).draw(PEOPLE)
     assert isinstance(feature_map, JointFeatures)
     records = torch.from_numpy(records_of(tmp_path / "a.csv")).double()
     norms = ExactJoint(feature_map, GRID, CPU).features(records).norms()
@@ -231,7 +232,7 @@ def test_too_coarse_a_grid_is_refused() -> None:
 
 
 def test_a_spec_makes_the_map_again_and_a_false_one_none() -> None:
-    feature_map = FeatureOptions(width=3).draw(PEOPLE)
+    feature_map = TangentOptions(width=3).draw(PEOPLE)
     assert isinstance(feature_map, JointFeatures)
     spec, weights = feature_map.spec(), feature_map.weights()
     assert feature_map_from_spec(spec, weights).spec() == spec

@@ -26,9 +26,8 @@ from dpntk.common.features.base import sensitivity, weights_digest
 from dpntk.common.features.perceptual import PerceptualFeatures, probe_record
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.features.torchscript import PublicModule, load_module, module_for
-from dpntk.embed import embed, merge, save_embedding
+from dpntk.embed import PerceptualOptions, embed, merge, save_embedding
 from dpntk.embed.exact.grid import Grid
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import open_release
@@ -369,17 +368,15 @@ def test_a_module_is_named_and_said_to_be_public(
     with pytest.raises(SchemaError, match="features need their module"):
         embed(folder, module.feature_map)
     with pytest.raises(SchemaError, match="name the module's file"):
-        embed(folder, FeatureOptions("perceptual"))
+        embed(folder, PerceptualOptions())
     with pytest.raises(SchemaError, match="add module_is_public=True"):
-        embed(folder, FeatureOptions("perceptual", module=file))
-    with pytest.raises(SchemaError, match="it goes with kind='perceptual', not ntk"):
-        embed(folder, FeatureOptions(module=file))
+        embed(folder, PerceptualOptions(module=file))
 
 
 def test_shards_are_merged_if_the_module_computed_the_same(
     module: PublicModule, folder: Path, file: Path, tmp_path: Path
 ) -> None:
-    whole = embed(folder, FeatureOptions("perceptual", module=file, module_is_public=True))
+    whole = embed(folder, PerceptualOptions(module=file, module_is_public=True))
     records, labels = draw_records(7, seed=5)
     shard = replace(
         whole,
@@ -404,7 +401,7 @@ def test_what_is_not_finite_is_refused(folder: Path, file: Path, grid: Grid) -> 
     with pytest.raises(DataError, match="of a record is not finite"):
         sums_of(module, grid, dark, np.zeros(1, dtype=np.int64))
     with pytest.raises(DataError, match="of a record is not finite"):
-        embed(folder, FeatureOptions("perceptual", module=file, module_is_public=True))
+        embed(folder, PerceptualOptions(module=file, module_is_public=True))
 
 
 class Evil:

@@ -17,9 +17,10 @@ from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.embed import PixelOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed.feature_options.kinds import options_for
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.factors import factors_of
 from dpntk.generate.kernels.registry import kernel_of
@@ -28,7 +29,7 @@ from tests.helpers.tables import PEOPLE
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
 SCHEMA = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
-PIXELS = FeatureOptions("pixels").draw(SCHEMA)
+PIXELS = PixelOptions().draw(SCHEMA)
 CPU = torch.device("cpu")
 
 
@@ -126,8 +127,8 @@ def test_other_documents_are_refused(change: dict[str, object]) -> None:
 
 def test_they_go_with_images_and_no_network() -> None:
     assert PixelFeatures(64, 255) == PIXELS
-    with pytest.raises(SchemaError, match="kind='pixels': they are for images, not for tables"):
-        FeatureOptions("pixels").draw(PEOPLE)
+    with pytest.raises(SchemaError, match="PixelOptions: they are for images, not for tables"):
+        PixelOptions().draw(PEOPLE)
     for options in ({"width": 5}, {"pixels": 0.5}, {"frequencies": 3}, {"marginals": 0.5}):
         with pytest.raises(SchemaError, match=f"{next(iter(options))}=.*: it goes with"):
-            FeatureOptions("pixels", **options).draw(SCHEMA)
+            options_for("pixels", **options)

@@ -21,8 +21,7 @@ from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed, load_embedding, merge
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, merge
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.embed.run.test_torchrun import torchrun
 from tests.embed.run.test_work_folder import kill_at_fsync, names
@@ -144,7 +143,7 @@ def test_one_pass_counts_every_pair_of_columns(folder: Path, kind: str, one_pass
         missing = of_pair(embedding, ("pay", "seen"), label)[-1, -1]
         assert missing == (of_class.pay.isna() & of_class.seen.isna()).sum()
         assert all(of_pair(embedding, pair, label).sum() == len(of_class) for pair in pairs)
-    options = FeatureOptions(width=WIDTH, target="pay" if kind == "target" else None)
+    options = TangentOptions(width=WIDTH, target="pay" if kind == "target" else None)
     schema = SCHEMA.with_privacy_unit(PrivacyUnit("person", 3)) if kind == "unit" else SCHEMA
     made = embed(rows, options, SourceOptions(schema))
     np.testing.assert_array_equal(made.sums, embedding.sums)

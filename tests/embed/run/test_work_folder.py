@@ -16,9 +16,9 @@ import pytest
 from dpntk.common.errors import OutputError, RunError, SchemaError
 from dpntk.common.runtime.ranks import Ranks
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed, load_embedding
+from dpntk.embed import TangentOptions, embed, load_embedding
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed.feature_options.kinds import options_for
 from dpntk.embed.run import worker as counting
 from dpntk.embed.run.checkpoint import Progress, Share, load_progress, save_progress, split
 from dpntk.embed.run.interval import Pause
@@ -77,7 +77,7 @@ def names(folder: Path) -> list[str]:
 def test_the_result_is_that_of_the_sums_in_memory(many_records: Path, undisturbed: bytes) -> None:
     path = many_records.with_name("undisturbed.h5")
     in_memory, from_file = (
-        embed(many_records, FeatureOptions(front="pixels", width=5), SourceOptions(classes=3)),
+        embed(many_records, TangentOptions(front="pixels", width=5), SourceOptions(classes=3)),
         load_embedding(path),
     )
     assert np.array_equal(in_memory.sums, from_file.sums)
@@ -210,7 +210,7 @@ def captured_job(many_records: Path) -> Job:
     with pytest.raises(NothingLeft):
         embed(
             many_records,
-            FeatureOptions(front="pixels", width=5),
+            TangentOptions(front="pixels", width=5),
             SourceOptions(classes=3),
             carry_out=capture,
         )
@@ -389,7 +389,7 @@ def test_tables_of_another_machine_make_another_plan(
         raise NothingLeft("", written=False)
 
     with pytest.raises(NothingLeft):
-        embed(many_records, FeatureOptions(features), SourceOptions(classes=3), carry_out=capture)
+        embed(many_records, options_for(features), SourceOptions(classes=3), carry_out=capture)
     plan = RunPlan.of(jobs[0])
     assert RunPlan.of(jobs[0]).digest == plan.digest
     really_cos, really_exp = np.cos, np.exp

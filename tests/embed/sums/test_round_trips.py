@@ -16,25 +16,25 @@ from dpntk.common.schema import Schema
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.embed import FeatureOptions, FourierOptions, HermiteOptions, PixelOptions, TangentOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.tangent import ExactTangentFeatures
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.helpers.tables import PEOPLE
 from tests.helpers.traffic import CARD, Traffic
 
 IMAGES = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
 MAPS: dict[str, tuple[Schema, FeatureOptions]] = {
-    "one layer behind scattering": (IMAGES, FeatureOptions(width=7)),
-    "two layers": (IMAGES, FeatureOptions(arch="fc_2l", width="6_5", front="pixels")),
-    "convolutions": (IMAGES, FeatureOptions(arch="cnn_2l", width="3_8")),
-    "beside pixels": (IMAGES, FeatureOptions(width=7, pixels=0.5)),
-    "pixels": (IMAGES, FeatureOptions("pixels")),
-    "rff": (IMAGES, FeatureOptions("rff", frequencies=9)),
-    "a table": (PEOPLE, FeatureOptions(width=7)),
-    "pairs of a table": (PEOPLE, FeatureOptions(width=7, pairs=["age,town"])),
-    "rff of a table": (PEOPLE, FeatureOptions("rff", frequencies=9)),
-    "hermite": (PEOPLE, FeatureOptions("hermite")),
+    "one layer behind scattering": (IMAGES, TangentOptions(width=7)),
+    "two layers": (IMAGES, TangentOptions(arch="fc_2l", width="6_5", front="pixels")),
+    "convolutions": (IMAGES, TangentOptions(arch="cnn_2l", width="3_8")),
+    "beside pixels": (IMAGES, TangentOptions(width=7, pixels=0.5)),
+    "pixels": (IMAGES, PixelOptions()),
+    "rff": (IMAGES, FourierOptions(frequencies=9)),
+    "a table": (PEOPLE, TangentOptions(width=7)),
+    "pairs of a table": (PEOPLE, TangentOptions(width=7, pairs=["age,town"])),
+    "rff of a table": (PEOPLE, FourierOptions(frequencies=9)),
+    "hermite": (PEOPLE, HermiteOptions()),
 }
 
 

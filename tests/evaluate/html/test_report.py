@@ -19,7 +19,7 @@ from dpntk.common.schema.column import Column
 from dpntk.common.schema.dates import TimeUnit
 from dpntk.common.schema.kinds import ColumnKind, Transform
 from dpntk.common.schema.table import TableSchema
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import FourierOptions, SourceOptions, embed
 from dpntk.evaluate.html.tables import view_tables
 from dpntk.evaluate.tables.table import Table
 from dpntk.generate import TableSettings, TrainingSettings, generate
@@ -191,7 +191,7 @@ def strange(tmp_path: Path) -> TableSchema:
     fields += [[*([fields[0][row % len(MARKUP)]] * (len(MARKUP) - 1)), "3"] for row in range(40)]
     data = tmp_path / "strange.csv"
     data.write_text("\n".join(map(",".join, fields)) + "\n")
-    features = FeatureOptions("rff", frequencies=20)
+    features = FourierOptions(frequencies=20)
     embedding = embed(data, features, SourceOptions(schema=schema))
     release = tmp_path / "release.h5"
     write_release(unrecorded_release(embedding, PrivacyParameters(20.0, 1e-3)), release, own_key())

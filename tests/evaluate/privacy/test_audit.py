@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed, load_embedding, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed, load_embedding, save_embedding
 from dpntk.evaluate.privacy.audit import Audit, audit
 from dpntk.evaluate.privacy.lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 from dpntk.release.mechanism import gaussian as mechanism
@@ -174,13 +173,13 @@ def test_an_audit_runs_on_what_a_release_is_made_of(
     monkeypatch.setattr(weighing, "CHOSEN", 2)
     if of_table:
         (tmp_path / "rows.csv").write_text(people(50))
-        options, source = FeatureOptions(width=3), SourceOptions(schema=PEOPLE)
+        options, source = TangentOptions(width=3), SourceOptions(schema=PEOPLE)
         made = embed(tmp_path / "rows.csv", options, source)
     else:
         images, labels = draw_records(50)
         np.savez(tmp_path / "images.npz", x=images.reshape(-1, 8, 8), y=labels)
         source = SourceOptions(classes=3)
-        made = embed(tmp_path / "images.npz", FeatureOptions(width=3), source)
+        made = embed(tmp_path / "images.npz", TangentOptions(width=3), source)
     save_embedding(made, tmp_path / "embedding.h5")
     found = audit(
         tmp_path / "embedding.h5", epsilon=epsilon, delta=DELTA, adjacency=Adjacency.REPLACE_ONE,

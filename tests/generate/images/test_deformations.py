@@ -9,7 +9,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import SourceOptions, TangentOptions, embed
+from dpntk.embed.feature_options.kinds import options_for
 from dpntk.generate.fit.descent import untrained
 from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.generate.images.deformations import DeformedGenerator
@@ -74,9 +75,9 @@ def of_crosses(
         image[7:9, 4:12] = 200 * label
         image[:] = np.roll(image, random.integers(-shift, shift + 1), axis=1)
     options = (
-        FeatureOptions(width=60, front="pixels", pixels=weight or 0)
+        TangentOptions(width=60, front="pixels", pixels=weight or 0)
         if kind == "ntk"
-        else FeatureOptions(kind)
+        else options_for(kind)
     )
     embedding = embed((images, labels), options, SourceOptions(classes=2))
     return unrecorded_release(

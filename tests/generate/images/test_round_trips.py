@@ -15,7 +15,14 @@ import torch
 from torch import Tensor
 
 from dpntk.common.schema.image import ImageSchema
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import (
+    FeatureOptions,
+    FourierOptions,
+    PixelOptions,
+    SourceOptions,
+    TangentOptions,
+    embed,
+)
 from dpntk.generate.fit.descent import AT_ONCE
 from dpntk.generate.fit.recipe import CONVOLUTIONAL, GALLERY, RESIDUAL, TEMPLATES
 from dpntk.generate.fit.settings import TrainingSettings
@@ -36,15 +43,15 @@ from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import CLASSES, SIDE, draw_records
 from tests.helpers.traffic import CARD, Seeded, Traffic, on_the_card
 
-TANGENT = FeatureOptions(width=7)
+TANGENT = TangentOptions(width=7)
 OBJECTIVES: dict[str, tuple[Callable[[Release, torch.device], ImageDistance], FeatureOptions]] = {
     "whitened": (WhitenedDistance, TANGENT),
-    "whitened, of pixels too": (WhitenedDistance, FeatureOptions(width=7, pixels=0.5)),
-    "whitened, convolutions": (WhitenedDistance, FeatureOptions(arch="cnn_2l", width="3_8")),
-    "whitened, of pixels": (WhitenedDistance, FeatureOptions("pixels")),
+    "whitened, of pixels too": (WhitenedDistance, TangentOptions(width=7, pixels=0.5)),
+    "whitened, convolutions": (WhitenedDistance, TangentOptions(arch="cnn_2l", width="3_8")),
+    "whitened, of pixels": (WhitenedDistance, PixelOptions()),
     "plain": (PlainMMD, TANGENT),
-    "running": (RunningDistance, FeatureOptions("rff", frequencies=9)),
-    "pearl": (ReweightedDistance, FeatureOptions("rff", frequencies=9)),
+    "running": (RunningDistance, FourierOptions(frequencies=9)),
+    "pearl": (ReweightedDistance, FourierOptions(frequencies=9)),
 }
 SENT = {GALLERY: 8 * (2 * SIDE**2 + 1)}
 """Bytes that may be sent in all, over all steps: the matrices of a gallery's transform."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.schema.table import TableSchema
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.embed.exact.reference import network_of
 from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
 from dpntk.generate.images.networks.spec import NetworkSpec
@@ -127,7 +127,7 @@ def test_release_loss_and_gradients_of_images(name: str, equal: bool) -> None:
 @pytest.mark.parametrize(("arch", "width"), OF_TABLES, ids=str)
 def test_loss_and_gradients_of_tables(arch: str, width: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(people(40))
-    features = FeatureOptions(arch=arch, width=width, marginals=0.0)
+    features = TangentOptions(arch=arch, width=width, marginals=0.0)
     embedded = embed(tmp_path / "a.csv", features, SourceOptions(schema=PEOPLE))
     release = unrecorded_release(embedded, WITHOUT_NOISE)
     feature_map, schema = release.feature_map, release.schema

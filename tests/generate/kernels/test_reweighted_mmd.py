@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dpntk.common.errors import GeneratorError
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import FeatureOptions, FourierOptions, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.plain_mmd import PlainMMD
 from dpntk.generate.kernels.reweighted_mmd import ReweightedDistance
 from dpntk.release import PrivacyParameters, Release
@@ -35,7 +35,7 @@ def released(options: FeatureOptions) -> tuple[Release, Tensor]:
 
 def test_the_weights_are_a_ratio_of_densities_that_the_opponent_raises_the_distance_by() -> None:
     torch.manual_seed(0)
-    release, real = released(FeatureOptions("rff", frequencies=40))
+    release, real = released(FourierOptions(frequencies=40))
     distance = ReweightedDistance(release, CPU, dtype=torch.float64)
     made = torch.rand(CLASSES, 5, SIDE**2, dtype=torch.float64)
 
@@ -66,7 +66,7 @@ def test_the_weights_are_a_ratio_of_densities_that_the_opponent_raises_the_dista
 
 
 def test_a_generator_feels_the_weights_and_the_opponent_no_gradient_of_its_own() -> None:
-    release, _ = released(FeatureOptions("rff", frequencies=40))
+    release, _ = released(FourierOptions(frequencies=40))
     distance = ReweightedDistance(release, CPU)
     made = torch.rand(CLASSES, 5, SIDE**2, requires_grad=True)
     for _ in range(5):
@@ -79,7 +79,7 @@ def test_a_generator_feels_the_weights_and_the_opponent_no_gradient_of_its_own()
 
 
 def test_weights_leave_the_noise_floor_as_it_is() -> None:
-    release, _ = released(FeatureOptions("rff", frequencies=40))
+    release, _ = released(FourierOptions(frequencies=40))
     noisy = replace(release, guarantee=replace(release.guarantee, sigma=0.6))
     distance = ReweightedDistance(noisy, CPU)
     made = torch.rand(CLASSES, 5, SIDE**2)
@@ -91,6 +91,6 @@ def test_weights_leave_the_noise_floor_as_it_is() -> None:
 
 
 def test_other_features_are_refused_in_one_line() -> None:
-    release, _ = released(FeatureOptions(width=5, front="pixels"))
+    release, _ = released(TangentOptions(width=5, front="pixels"))
     with pytest.raises(GeneratorError, match=r"objective='pearl': .* embed with kind='rff'"):
         ReweightedDistance(release, CPU)

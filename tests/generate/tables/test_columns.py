@@ -14,8 +14,7 @@ from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.columns import likely_columns
 from dpntk.generate.tables.marginal_matching import independent_rows
@@ -38,7 +37,7 @@ SKEWED = TableSchema(
 
 def released(path: Path, schema: TableSchema, epsilon: float, width: int = 50) -> Release:
     return unrecorded_release(
-        embed(path, FeatureOptions(width=width), SourceOptions(schema=schema)),
+        embed(path, TangentOptions(width=width), SourceOptions(schema=schema)),
         PrivacyParameters(epsilon, 1e-5),
     )
 

@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from dpntk.common.errors import GeneratorError
-from dpntk.embed import FeatureOptions
+from dpntk.embed import TangentOptions
 from dpntk.generate import load_generator
 from dpntk.generate.tables import export
 from dpntk.generate.tables.export import SavedTableGenerator, write_csv, write_table
@@ -38,7 +38,7 @@ SHARES = np.array([0.5, 0.5])
 
 @pytest.fixture
 def reweighting() -> Reweighting:
-    feature_map, _ = FeatureOptions(width="2").prepare(PEOPLE)
+    feature_map, _ = TangentOptions(width="2").prepare(PEOPLE)
     theta = np.random.default_rng(0).normal(size=(2, feature_map.dimension)).astype(np.float32)
     return Reweighting(feature_map, theta, np.array([1, 2]), np.array([False, True]))
 

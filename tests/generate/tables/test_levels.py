@@ -17,7 +17,7 @@ from dpntk.common.schema.encoding import Block, NumericEncoding, blocks_of
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import FeatureOptions, embed, save_embedding
+from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.generate import generate
 from dpntk.generate.tables.levels import Levels, SmoothCells, likely_levels, roundest
 from dpntk.release import PrivacyParameters, open_release, release
@@ -194,7 +194,7 @@ def test_zeros_and_round_numbers_come_back(tmp_path: Path, epsilon: float) -> No
         ),
         "y",
     )  # fmt: skip
-    made = embed(tmp_path / "rows.csv", FeatureOptions(), SourceOptions(schema=schema))
+    made = embed(tmp_path / "rows.csv", TangentOptions(), SourceOptions(schema=schema))
     save_embedding(made, tmp_path / "e.h5")
     without_noise = math.isinf(epsilon)
     parameters = PrivacyParameters(epsilon, 1e-5, not_private=without_noise)
@@ -285,7 +285,7 @@ def test_of_few_rows_no_number_is_moved_to_a_bound_where_none_is(tmp_path: Path)
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     cost = Column("cost", ColumnKind.CONTINUOUS, "float64", 0.0, 5000.0, decimals=2)
     schema = TableSchema((cost, LABEL), "y")
-    made = embed(tmp_path / "rows.csv", FeatureOptions(), SourceOptions(schema=schema))
+    made = embed(tmp_path / "rows.csv", TangentOptions(), SourceOptions(schema=schema))
     save_embedding(made, tmp_path / "e.h5")
     release(
         tmp_path / "e.h5", tmp_path / "r.h5", PrivacyParameters(math.inf, 1e-5, not_private=True)

@@ -12,8 +12,7 @@ import torch
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.objective import PairDistance, PairMarginal, TableDistance, pairs_of
@@ -35,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def released(data: Path) -> Release:
     return unrecorded_release(
-        embed(data, FeatureOptions(width=3, pairs=PAIRS), SourceOptions(schema=PEOPLE)),
+        embed(data, TangentOptions(width=3, pairs=PAIRS), SourceOptions(schema=PEOPLE)),
         PrivacyParameters(4e5, 1e-3),
     )
 
@@ -116,7 +115,7 @@ def test_pairs_add_to_the_distance_and_one_way_marginals_stay(
     assert float(without) == pytest.approx(float(features), abs=1e-6)
     pairs = PairDistance(pairs_in(released), torch.device("cpu"), 30.0)(records)
     alone = unrecorded_release(
-        embed(data, FeatureOptions(width=3, pairs=("none",)), SourceOptions(schema=PEOPLE)),
+        embed(data, TangentOptions(width=3, pairs=("none",)), SourceOptions(schema=PEOPLE)),
         PrivacyParameters(4e5, 1e-3),
     )
     assert pairs_in(alone) == ()

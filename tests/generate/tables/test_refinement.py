@@ -22,8 +22,7 @@ from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import FeatureOptions, FourierOptions, HermiteOptions, TangentOptions, embed
 from dpntk.generate import load_generator
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables import refinement as refinement_module
@@ -94,7 +93,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def made(table: Path) -> Release:
     return unrecorded_release(
-        embed(table, FeatureOptions(width=20), SourceOptions(schema=PEOPLE)),
+        embed(table, TangentOptions(width=20), SourceOptions(schema=PEOPLE)),
         PrivacyParameters(10.0, 1e-5),
     )
 
@@ -133,7 +132,7 @@ def test_the_mean_of_features_is_theirs(tangent_map: TangentFeatures, table: Pat
 def test_the_goal_is_the_mean_of_a_class_but_for_noise(table: Path) -> None:
     """Of so many releases that chance has next to no part in the mean of squares."""
     records, labels = read(table, PEOPLE)
-    embedding = embed(table, FeatureOptions(width=20), SourceOptions(schema=PEOPLE))
+    embedding = embed(table, TangentOptions(width=20), SourceOptions(schema=PEOPLE))
     shares: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(20):
         refinement = refinement_of(unrecorded_release(embedding, PrivacyParameters(10.0, 1e-5)))
@@ -384,7 +383,7 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_pat
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines) + "\n")
     noisy = unrecorded_release(
-        embed(path, FeatureOptions(width=50), SourceOptions(schema=TRAITED)),
+        embed(path, TangentOptions(width=50), SourceOptions(schema=TRAITED)),
         PrivacyParameters(1.0, 1e-5),
     )
     refinement = refinement_of(noisy)
@@ -415,7 +414,7 @@ def test_what_goes_with_what_is_as_it_was(
     path = tmp_path / "a.csv"
     path.write_text(paired(20_000, dependent))
     noisy = unrecorded_release(
-        embed(path, FeatureOptions(width=50), SourceOptions(schema=PAIRED)),
+        embed(path, TangentOptions(width=50), SourceOptions(schema=PAIRED)),
         PrivacyParameters(100.0, 1e-5),
     )
     refinement = refinement_of(noisy)
@@ -499,13 +498,13 @@ def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: P
 @pytest.mark.parametrize(
     ("options", "suited"),
     [
-        (FeatureOptions(width=3), True),
-        (FeatureOptions(width=3, marginals=0.0), False),
-        (FeatureOptions(width=3, pairs=["age,town", "age,pay,grade"]), True),
-        (FeatureOptions(width=3, activation="relu6"), False),
-        (FeatureOptions(arch="fc_2l", width="3_3"), False),
-        (FeatureOptions("rff", frequencies=20), False),
-        (FeatureOptions("hermite"), False),
+        (TangentOptions(width=3), True),
+        (TangentOptions(width=3, marginals=0.0), False),
+        (TangentOptions(width=3, pairs=["age,town", "age,pay,grade"]), True),
+        (TangentOptions(width=3, activation="relu6"), False),
+        (TangentOptions(arch="fc_2l", width="3_3"), False),
+        (FourierOptions(frequencies=20), False),
+        (HermiteOptions(), False),
     ],
 )
 def test_rows_are_arranged_by_features_of_one_kind(

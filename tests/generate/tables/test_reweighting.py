@@ -18,8 +18,7 @@ from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import FeatureOptions, FourierOptions, HermiteOptions, TangentOptions, embed
 from dpntk.generate import load_generator
 from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
@@ -41,12 +40,12 @@ from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.tables import HEADER, PEOPLE, people
 
 MAPS = {
-    "tangent features beside marginals": FeatureOptions(width=3),
-    "with a pair": FeatureOptions(width=3, pairs=["age,town"]),
-    "tangent features alone": FeatureOptions(width=3, marginals=0.0),
+    "tangent features beside marginals": TangentOptions(width=3),
+    "with a pair": TangentOptions(width=3, pairs=["age,town"]),
+    "tangent features alone": TangentOptions(width=3, marginals=0.0),
     "marginals alone": MarginalFeatures.of(PEOPLE),
-    "random Fourier features": FeatureOptions("rff", frequencies=20),
-    "Hermite features": FeatureOptions("hermite"),
+    "random Fourier features": FourierOptions(frequencies=20),
+    "Hermite features": HermiteOptions(),
 }
 
 
@@ -86,10 +85,10 @@ def test_features_of_rows_are_those_that_were_embedded(
 def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
     """Gradients of convolutions are written out, those of linear layers are not."""
     dense = embed(
-        table, FeatureOptions(width=3, marginals=0.0), SourceOptions(schema=PEOPLE)
+        table, TangentOptions(width=3, marginals=0.0), SourceOptions(schema=PEOPLE)
     ).feature_map
     convolution = embed(
-        table, FeatureOptions(arch="cnn_1l", width=64, marginals=0.0), SourceOptions(schema=PEOPLE)
+        table, TangentOptions(arch="cnn_1l", width=64, marginals=0.0), SourceOptions(schema=PEOPLE)
     ).feature_map
     held = {}
     for name, feature_map in (("dense", dense), ("convolution", convolution)):
@@ -107,7 +106,7 @@ def test_no_more_rows_are_held_than_there_is_room_for(table: Path) -> None:
 def test_the_tilt_leaves_what_its_price_is_worth(table: Path) -> None:
     """Where the dual is largest, theta is (mu - E_P phi) / ridge."""
     made = unrecorded_release(
-        embed(table, FeatureOptions(width=3), SourceOptions(schema=PEOPLE)),
+        embed(table, TangentOptions(width=3), SourceOptions(schema=PEOPLE)),
         PrivacyParameters(4e5, 1e-3),
     )
     records, labels = read(table)
@@ -199,7 +198,7 @@ def low_signal(tmp_path_factory: pytest.TempPathFactory) -> Release:
     path = tmp_path_factory.mktemp("table") / "rare.csv"
     path.write_text(rare(6000, 200))
     return unrecorded_release(
-        embed(path, FeatureOptions(width=20), SourceOptions(schema=PEOPLE)),
+        embed(path, TangentOptions(width=20), SourceOptions(schema=PEOPLE)),
         PrivacyParameters(1.0, 1e-5),
     )
 

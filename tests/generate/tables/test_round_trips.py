@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import FourierOptions, HermiteOptions, SourceOptions, TangentOptions, embed
 from dpntk.generate.fit.descent import AT_ONCE, Loss
 from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
@@ -23,10 +23,10 @@ from tests.helpers.tables import PEOPLE
 from tests.helpers.traffic import CARD, Seeded, Traffic, on_the_card
 
 MAPS = {
-    "tangent": FeatureOptions(width=7),
-    "pairs": FeatureOptions(width=7, pairs=["age,town"]),
-    "rff": FeatureOptions("rff", frequencies=9),
-    "hermite": FeatureOptions("hermite"),
+    "tangent": TangentOptions(width=7),
+    "pairs": TangentOptions(width=7, pairs=["age,town"]),
+    "rff": FourierOptions(frequencies=9),
+    "hermite": HermiteOptions(),
 }
 
 

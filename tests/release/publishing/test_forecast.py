@@ -12,9 +12,8 @@ import pytest
 from dpntk.common.features.joint import parts_of
 from dpntk.common.schema.draft import Draft
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
+from dpntk.embed import TangentOptions, embed
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.generate.output.provenance import _LARGE, _noise_on_correlations
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.forecast import Forecast, Forecasts, forecast
@@ -23,7 +22,7 @@ from dpntk.release.publishing.plan import plan
 from tests.conftest import Command
 from tests.helpers.tables import PEOPLE, people
 
-OPTIONS = FeatureOptions(width=5)
+OPTIONS = TangentOptions(width=5)
 
 
 def of_people(records: int, *epsilons: float) -> Forecasts:

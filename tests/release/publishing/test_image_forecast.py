@@ -10,8 +10,8 @@ import pytest
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.embed import FeatureOptions, FourierOptions, PixelOptions, TangentOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.forecast import Forecasts
 from dpntk.release.publishing.image_forecast import _likeness, forecast_of_images
@@ -25,7 +25,7 @@ def of_images(
     records: int, *epsilons: float, classes: int = 10, options: FeatureOptions | None = None
 ) -> Forecasts | None:
     schema = ImageSchema(SIDE, numbered(classes), Origin.DECLARED, Origin.DECLARED)
-    feature_map = (options or FeatureOptions(width=5)).draw(schema)
+    feature_map = (options or TangentOptions(width=5)).draw(schema)
     grid = Grid.for_capacity(schema.levels, DEFAULT_CAPACITY)
     plans = [
         plan(feature_map, grid, classes, records, PrivacyParameters(epsilon))
@@ -65,7 +65,7 @@ def test_more_epsilon_shows_no_less_where_releases_are_of_another_map(classes: i
 
 
 def test_releases_of_pixels_are_read_by_these_alone() -> None:
-    options = FeatureOptions("pixels")
+    options = PixelOptions()
     of_pixels, of_both = (of_images(2_000, 10, classes=5, options=each) for each in (options, None))
     assert of_pixels is not None
     assert of_both is not None
@@ -86,7 +86,7 @@ def test_noise_in_one_direction_has_length_one() -> None:
 
 @pytest.mark.parametrize(
     ("classes", "options"),
-    [(1, FeatureOptions(width=5)), (11, FeatureOptions(width=5)), (3, FeatureOptions("rff"))],
+    [(1, TangentOptions(width=5)), (11, TangentOptions(width=5)), (3, FourierOptions())],
 )
 def test_what_digits_cannot_show_is_not_said(classes: int, options: FeatureOptions) -> None:
     assert of_images(1_000, 1.0, classes=classes, options=options) is None

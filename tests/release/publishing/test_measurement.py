@@ -21,9 +21,8 @@ from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed
+from dpntk.embed import Embedding, TangentOptions, embed
 from dpntk.embed.exact.joint import ExactMarginals
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.gaussian import (
@@ -40,7 +39,7 @@ from dpntk.release.publishing.weighing import weighed, with_pairs
 from tests.helpers.neighbours import Integers
 from tests.helpers.tables import HEADER, PEOPLE
 
-OPTIONS = FeatureOptions(width=5)
+OPTIONS = TangentOptions(width=5)
 EXACT = PrivacyParameters(math.inf, 1e-5, not_private=True)
 CLEAR = PrivacyParameters(100.0, 1e-5)
 """So little noise that 400 rows are enough to choose pairs."""

@@ -13,8 +13,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
 from dpntk.common.ledger import Ledger, PrivacyBudget
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, merge, save_embedding
 from dpntk.release import PrivacyParameters, open_release, release
 from dpntk.release.mechanism.composition import (
     Total,
@@ -120,7 +119,7 @@ def test_the_whole_way(tmp_path: Path, dpntk: Command) -> None:
     parameters = ("--delta", "1e-3")
     for seed, site in enumerate("ab"):
         data = write_records(tmp_path / f"{site}.npz", count=200, seed=seed)
-        made = embed(data, FeatureOptions(front="pixels", width=5), SourceOptions(classes=3))
+        made = embed(data, TangentOptions(front="pixels", width=5), SourceOptions(classes=3))
         save_embedding(made, tmp_path / f"{site}.h5")
     dpntk("release", "a.h5", "--eps", "2", *parameters, "-o", "ra.h5")
     dpntk("release", "b.h5", "--eps", "0.5", *parameters, "-o", "rb.h5")
@@ -168,7 +167,7 @@ def test_embedding_again_takes_over_the_parts_ledgers(tmp_path: Path, dpntk: Com
     for seed, site in enumerate("ab"):
         data = write_records(tmp_path / f"{site}.npz", count=200, seed=seed)
         save_embedding(
-            embed(data, FeatureOptions(front="pixels", width=5), SourceOptions(classes=3)),
+            embed(data, TangentOptions(front="pixels", width=5), SourceOptions(classes=3)),
             tmp_path / f"{site}.h5",
         )
     release(tmp_path / "a.h5", tmp_path / "r.h5", PrivacyParameters(1.0, 1e-3))

@@ -26,6 +26,7 @@ from dpntk.embed import (
     Column,
     PrivacyUnit,
     TableSchema,
+    TangentOptions,
     embed,
     load_embedding,
     merge,
@@ -33,7 +34,6 @@ from dpntk.embed import (
     save_embedding,
     save_schema,
 )
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.run.work_folder import NothingLeft, WorkFolder
 from dpntk.embed.sums.data_sets import joint_ledger
 from dpntk.embed.sums.file import Embedding
@@ -56,7 +56,7 @@ SCHEMA = TableSchema(
     left_out=("patient",),
     privacy_unit=UNIT,
 )
-NARROW = FeatureOptions(width=4)
+NARROW = TangentOptions(width=4)
 PARAMETERS = PrivacyParameters(1.0, 1e-5, Adjacency.ADD_REMOVE)
 
 

@@ -28,8 +28,7 @@ from dpntk.common.schema.encoding import NumericEncoding
 from dpntk.common.schema.kinds import ColumnKind, Transform
 from dpntk.common.schema.private_bounds import approx_bounds_schema, widest_bounds
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from dpntk.embed.sums.file import load_embedding
 from dpntk.release import PrivacyParameters, open_any
 from dpntk.release.file.distilled_codec import serialise_distilled
@@ -188,7 +187,7 @@ def test_bounds_bind_the_release_to_their_adjacency(dpntk: Command, table: Path)
 def test_a_ledger_without_the_bounds_is_refused(dpntk: Command, table: Path) -> None:
     find(dpntk)
     schema = Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml").settled("it")
-    made = embed(table, FeatureOptions(width=5), SourceOptions(schema=schema))
+    made = embed(table, TangentOptions(width=5), SourceOptions(schema=schema))
     forgetful = dataclasses.replace(made, ledger=dataclasses.replace(made.ledger, entries=()))
     with pytest.raises(BudgetError, match="the ledger does not count"):
         unrecorded_release(forgetful, PrivacyParameters(1.0))
@@ -198,7 +197,7 @@ def test_a_reader_refuses_a_total_that_leaves_the_bounds_out(dpntk: Command, tab
     find(dpntk)
     schema = Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml").settled("it")
     made = unrecorded_release(
-        embed(table, FeatureOptions(width=5), SourceOptions(schema=schema)), PrivacyParameters(1.0)
+        embed(table, TangentOptions(width=5), SourceOptions(schema=schema)), PrivacyParameters(1.0)
     )
     require_consistent(made.guarantee, made.feature_map, schema)
     for change in ({"total_epsilon": 1.2}, {"total_releases": 1, "total_epsilon": 1.0}):

@@ -16,8 +16,7 @@ from dpntk.common.features.moments import CONSTANT, INDICATOR
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from dpntk.release.publishing import selection
 from dpntk.release.publishing.selection import Dependence, dependences, select_pairs
 
@@ -45,7 +44,7 @@ def table() -> tuple[Parts, Floats]:
     rows["narrow3"] = rows["narrow2"] ^ (random.random(ROWS) < 0.1)
     frame = pd.DataFrame(rows).astype(str)
     frame["ill"] = np.where(np.arange(ROWS) < RARE, "yes", "no")
-    embedding = embed(frame, FeatureOptions(width=1), SourceOptions(SCHEMA))
+    embedding = embed(frame, TangentOptions(width=1), SourceOptions(SCHEMA))
     parts = parts_of(embedding.feature_map)
     assert parts.marginals is not None
     assert parts.marginals.names_of_groups(SCHEMA) == PAIRS

@@ -22,8 +22,8 @@ from dpntk.common.schema.column import Column
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
+from dpntk.embed import TangentOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
-from dpntk.embed.feature_options import FeatureOptions
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.embed.sums.file import Embedding
 from dpntk.release.file.validation import require_consistent
@@ -46,7 +46,7 @@ from tests.helpers.neighbours import Integers
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
 SCHEMA = ImageSchema(8, numbered(3), Origin.DECLARED, Origin.DECLARED)
-OPEN = FeatureOptions(width=13).draw(SCHEMA)
+OPEN = TangentOptions(width=13).draw(SCHEMA)
 EXACT = PrivacyParameters(math.inf, 1e-5, not_private=True)
 
 
@@ -139,7 +139,7 @@ def test_a_release_is_of_one_part_alone() -> None:
 
 def test_a_network_whose_features_may_be_opposite_stays() -> None:
     """Its noise is for a distance of 2, and a reader expects that of a release's own map."""
-    opposite = FeatureOptions(width=13, activation="softsign").draw(SCHEMA)
+    opposite = TangentOptions(width=13, activation="softsign").draw(SCHEMA)
     assert isinstance(opposite, JointImageFeatures)
     released = unrecorded_release(embedding_by(opposite, 150), PrivacyParameters(1.0, 1e-5))
     assert released.feature_map.spec() == opposite.main.spec()
@@ -250,7 +250,7 @@ def test_at_no_blur_is_a_part_longer_or_shorter_than_at_decisive_ones(
     numbers: int, classes: int
 ) -> None:
     columns = [Column.integer(f"n{n}", 0, 63) for n in range(numbers)]
-    feature_map = FeatureOptions(width="3").draw(TableSchema(tuple(columns), None))
+    feature_map = TangentOptions(width="3").draw(TableSchema(tuple(columns), None))
     assert isinstance(feature_map, JointFeatures)
 
     def lengths(blur: float) -> PairLengths:

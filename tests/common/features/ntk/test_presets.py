@@ -9,7 +9,7 @@ import pytest
 from dpntk.common.features.ntk.presets import PRESETS, presets_of, shape_of
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
-from dpntk.embed import Column, FeatureOptions, TableSchema
+from dpntk.embed import Column, HermiteOptions, TableSchema, TangentOptions
 
 TABLE_5 = """
     mnist               2000   5   800       5000  fc_1l
@@ -39,20 +39,20 @@ def test_every_row_is_as_printed() -> None:
 
 
 def test_a_map_is_of_the_rows_with_its_network_and_its_shape() -> None:
-    made = FeatureOptions(preset="fashion-mnist").draw(DIGITS)
+    made = TangentOptions(preset="fashion-mnist").draw(DIGITS)
     assert presets_of(made, DIGITS) == ("mnist", "fashion-mnist")
     assert presets_of(made, replace(DIGITS, classes=("a", "b"))) == ()
     for other in (
-        FeatureOptions(width="800"),  # behind a front
-        FeatureOptions(width="801", front="pixels"),
-        FeatureOptions(width="800", front="pixels", activation="relu6"),
-        FeatureOptions(preset="mnist", pixels=0.5),
-        FeatureOptions("hermite"),
+        TangentOptions(width="800"),  # behind a front
+        TangentOptions(width="801", front="pixels"),
+        TangentOptions(width="800", front="pixels", activation="relu6"),
+        TangentOptions(preset="mnist", pixels=0.5),
+        HermiteOptions(),
     ):
         assert presets_of(other.draw(DIGITS), DIGITS) == ()
-    by_hand = FeatureOptions(arch="fc_1l_norm", width=800, front="pixels", seed=3)
+    by_hand = TangentOptions(arch="fc_1l_norm", width=800, front="pixels", seed=3)
     assert presets_of(by_hand.draw(DIGITS), DIGITS) == ("mnist", "fashion-mnist")
-    without = FeatureOptions(arch="fc_1l", width=800, front="pixels")  # no layer norm
+    without = TangentOptions(arch="fc_1l", width=800, front="pixels")  # no layer norm
     assert presets_of(without.draw(DIGITS), DIGITS) == ()
 
 
@@ -63,7 +63,7 @@ def test_tables_of_a_row_have_its_network_alone(name: str) -> None:
     labels = tuple("abcdefg"[: shape.classes])
     schema = TableSchema((*columns, Column.categorical("label", labels)), "label")
     assert shape_of(schema) == shape
-    made = FeatureOptions(preset=name).draw(schema)
+    made = TangentOptions(preset=name).draw(schema)
     assert presets_of(made, schema) == (name,)
-    with_marginals = FeatureOptions(preset=name, marginals=0.4).draw(schema)
+    with_marginals = TangentOptions(preset=name, marginals=0.4).draw(schema)
     assert presets_of(with_marginals, schema) == ()

@@ -16,7 +16,7 @@ from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
-from dpntk.embed import Embedding, FeatureOptions, SourceOptions, embed
+from dpntk.embed import Embedding, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.moves.correlations import Correlations, ProductPull
 from dpntk.generate.tables.moves.departures import ReleasedMoments
@@ -54,7 +54,7 @@ def embedded(
 ) -> Embedding:
     names = ",".join(column.name for column in SCHEMA.columns)
     np.savetxt(path, values, delimiter=",", header=names, comments="")
-    options = FeatureOptions(width=10, target=target, pairs=pairs)
+    options = TangentOptions(width=10, target=target, pairs=pairs)
     return embed(path, options, SourceOptions(schema=SCHEMA))
 
 
@@ -154,7 +154,7 @@ def test_releases_without_products_are_arranged_as_before(tmp_path: Path) -> Non
     values = chain(0.5)
     path = tmp_path / "a.csv"
     released(values, path, 10.0)
-    without = embed(path, FeatureOptions(width=10, moments=0.0), SourceOptions(schema=SCHEMA))
+    without = embed(path, TangentOptions(width=10, moments=0.0), SourceOptions(schema=SCHEMA))
     made = unrecorded_release(without, PrivacyParameters(10.0, 1e-5))
     refinement = refinement_of(made)
     assert refinement is not None
@@ -178,7 +178,7 @@ def test_categories_that_go_together_come_back_together(tmp_path: Path) -> None:
     texts = np.array(["a", "b", "c"])
     rows = [f"{texts[k]},{texts[o]},{x:.4f}" for k, o, x in zip(kind, other, number, strict=True)]
     (tmp_path / "a.csv").write_text("\n".join(["kind,other,number", *rows]))
-    made = embed(tmp_path / "a.csv", FeatureOptions(width=10), SourceOptions(schema=schema))
+    made = embed(tmp_path / "a.csv", TangentOptions(width=10), SourceOptions(schema=schema))
     refinement = refinement_of(unrecorded_release(made, PrivacyParameters(100.0, 1e-5)))
     assert refinement is not None
     blocks = blocks_of(schema)
@@ -259,7 +259,7 @@ def test_a_class_with_few_records_has_what_the_others_have(
         for row, is_few in zip(values, few, strict=True)
     ]
     (tmp_path / "a.csv").write_text("\n".join(rows))
-    made = embed(tmp_path / "a.csv", FeatureOptions(width=10), SourceOptions(schema=schema))
+    made = embed(tmp_path / "a.csv", TangentOptions(width=10), SourceOptions(schema=schema))
     apart = encoded(np.random.default_rng(0).permuted(values, axis=0))
     expected = correlations_of(encoded(values))
 

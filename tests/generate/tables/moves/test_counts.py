@@ -16,7 +16,7 @@ from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.tables.moves.counts import Counts
 from dpntk.generate.tables.moves.table_departures import ReleasedCounts
 from dpntk.generate.tables.refinement import Refinement, refinement_of
@@ -38,7 +38,7 @@ def parity() -> NDArray[np.bool_]:
 def refined(values: NDArray[np.bool_], path: Path, pairs: Sequence[str], eps: float) -> Refinement:
     lines = ["a,b,c,d", *(",".join(str(bool(value)).lower() for value in row) for row in values)]
     path.write_text("\n".join(lines) + "\n")
-    options = FeatureOptions(width=10, pairs=tuple(pairs), marginals=0.6)
+    options = TangentOptions(width=10, pairs=tuple(pairs), marginals=0.6)
     made = embed(path, options, SourceOptions(schema=PARITY))
     found = refinement_of(unrecorded_release(made, PrivacyParameters(eps, 1e-5)))
     assert found is not None
@@ -184,7 +184,7 @@ def test_skewed_numbers_between_wide_bounds_come_back_together(tmp_path: Path) -
     values = sizes(20_000)
     lines = ["weight,price,length,width", *(",".join(f"{x:.4f}" for x in row) for row in values)]
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
-    made = embed(tmp_path / "a.csv", FeatureOptions(width=20), SourceOptions(schema=SIZES))
+    made = embed(tmp_path / "a.csv", TangentOptions(width=20), SourceOptions(schema=SIZES))
     refinement = refinement_of(unrecorded_release(made, PrivacyParameters(1.0, 1e-5)))
     assert refinement is not None
     rows = encoded_sizes(values)

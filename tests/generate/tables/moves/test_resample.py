@@ -13,7 +13,7 @@ from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
-from dpntk.embed import FeatureOptions, SourceOptions, embed
+from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.tables.moves.counts import Counts
 from dpntk.generate.tables.moves.table_departures import ReleasedCounts
 from dpntk.generate.tables.refinement import Refinement, refinement_of
@@ -97,7 +97,7 @@ def refinements(tmp_path_factory: pytest.TempPathFactory) -> list[Refinement]:
         for (a, b, c), one in zip(values, ill, strict=True)
     ]
     path.write_text("\n".join(lines) + "\n")
-    embedding = embed(path, FeatureOptions(width=100), SourceOptions(schema=RARE))
+    embedding = embed(path, TangentOptions(width=100), SourceOptions(schema=RARE))
     parameters = PrivacyParameters(1.0, 1e-5)
     made = [refinement_of(unrecorded_release(embedding, parameters)) for _ in range(6)]
     return [refinement for refinement in made if refinement is not None]

@@ -22,7 +22,7 @@ from dpntk.common.schema.rules.language import parse_condition
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import FeatureOptions, embed
+from dpntk.embed import TangentOptions, embed
 from dpntk.generate.tables.columns import likely_columns
 from dpntk.generate.tables.moves.conditioned import Given
 from dpntk.generate.tables.moves.energy import Energy
@@ -83,7 +83,7 @@ def draw(tmp_path_factory: pytest.TempPathFactory) -> Draw:
     """Draws so many rows under a condition, of one release; by a seed of one's own."""
     path = tmp_path_factory.mktemp("trees") / "a.csv"
     path.write_text(trees())
-    embedding = embed(path, FeatureOptions(width=20), SourceOptions(schema=TREES))
+    embedding = embed(path, TangentOptions(width=20), SourceOptions(schema=TREES))
     made = unrecorded_release(embedding, PrivacyParameters(10.0, 1e-5))
     model = RowModel(TREES, None, likely_columns(made, 0), refinement=refinement_of(made))
 

@@ -11,7 +11,7 @@ import pytest
 
 from dpntk.common.errors import GeneratorError
 from dpntk.common.schema.dtypes import DTYPES
-from dpntk.embed import Column, FeatureOptions, SourceOptions, TableSchema, embed
+from dpntk.embed import Column, SourceOptions, TableSchema, TangentOptions, embed
 from dpntk.generate.tables.rows.dataframe import to_dataframe
 
 NULLABLE = {
@@ -72,7 +72,7 @@ def test_columns_have_the_declared_types_whatever_the_rows_are(lacking: bool) ->
 
 def test_rows_in_memory_can_be_embedded_as_they_are() -> None:
     rows = rows_of(SCHEMA, lacking=True)
-    narrow, source = FeatureOptions(width="5"), SourceOptions(schema=SCHEMA)
+    narrow, source = TangentOptions(width="5"), SourceOptions(schema=SCHEMA)
     there = embed(rows, narrow, source)
     back = embed(to_dataframe(rows, SCHEMA), narrow, source)
     assert np.array_equal(back.sums, there.sums)

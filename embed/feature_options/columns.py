@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from ..common.arguments import argument
-from ..common.errors import SchemaError
-from ..common.features.marginals import MarginalFeatures
-from ..common.features.moments import MomentFeatures
-from ..common.schema.encoding import blocks_of
-from ..common.schema.table import TableSchema
+from ...common.arguments import argument
+from ...common.errors import SchemaError
+from ...common.features.marginals import MarginalFeatures
+from ...common.features.moments import MomentFeatures
+from ...common.schema.encoding import blocks_of
+from ...common.schema.table import TableSchema
 
 WORDS: Final = ("all", "triples", "none")
 _MOST_PAIRS: Final = 1 << 11

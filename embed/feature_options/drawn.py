@@ -1,0 +1,73 @@
+"""Options of feature maps of which a record's form and a seed say all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...common.errors import SchemaError
+from ...common.features.base import FEATURE_MAPS, Drawable, FeatureMap
+from ...common.schema import Schema
+from ...common.schema.image import ImageSchema
+from .base import FEATURE_OPTIONS, FeatureOptions
+
+
+class DrawnOptions(FeatureOptions):
+    """A map that has no options but its seed."""
+
+    def draw(self, schema: Schema) -> FeatureMap:
+        """Draw the map, without looking at any record.
+
+        Args:
+            schema: of the records.
+
+        Raises:
+            SchemaError: there is no such map of such records.
+        """
+        of_maps = FEATURE_MAPS.entries()[self.kind]
+        assert isinstance(of_maps, Drawable)
+        return of_maps.draw(schema.record_size, levels=schema.levels, seed=self.seed)
+
+
+@FEATURE_OPTIONS.add("hermite")
+@dataclass(frozen=True, repr=False, kw_only=True)
+class HermiteOptions(DrawnOptions):
+    """Hermite polynomials of single values and of pairs of values (DP-HP).
+
+    Attributes:
+        seed: of the pairs of values. Noise has no seed.
+
+    Guarantee:
+        A function of the schema and the seed: it may not be chosen by looking at the records.
+
+    Raises:
+        SchemaError: the seed is none.
+    """
+
+
+@FEATURE_OPTIONS.add("pixels")
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PixelOptions(DrawnOptions):
+    """The pixels of an image themselves.
+
+    Attributes:
+        seed: means nothing here: nothing is drawn.
+
+    Guarantee:
+        A function of the schema: it may not be chosen by looking at the records.
+
+    Raises:
+        SchemaError: the seed is none.
+    """
+
+    def draw(self, schema: Schema) -> FeatureMap:
+        """The map.
+
+        Args:
+            schema: of the records.
+
+        Raises:
+            SchemaError: they are no images.
+        """
+        if not isinstance(schema, ImageSchema):
+            raise SchemaError(f"{self._named}: they are for images, not for tables")
+        return super().draw(schema)

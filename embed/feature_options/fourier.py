@@ -1,0 +1,90 @@
+"""Options of random Fourier features (DP-MERF)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...common.arguments import argument, require_kind
+from ...common.errors import SchemaError
+from ...common.features.base import FeatureMap
+from ...common.features.joint import JointFeatures
+from ...common.features.marginals import MarginalFeatures
+from ...common.features.rff import RandomFourierFeatures
+from ...common.schema import Schema
+from ...common.schema.encoding import blocks_of
+from ...common.schema.table import TableSchema
+from .base import FEATURE_OPTIONS, FeatureOptions
+
+DEFAULT_FREQUENCIES: Final = 5000
+_MOST_FREQUENCIES: Final = 1 << 20
+_VALUES_PER_SQUARED_LENGTH: Final = 7.5
+"""DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
+
+
+@FEATURE_OPTIONS.add("rff")
+@dataclass(frozen=True, repr=False, kw_only=True)
+class FourierOptions(FeatureOptions):
+    """Random Fourier features of a Gaussian kernel (DP-MERF).
+
+    Of images they are of all values; of tables of the numbers, and categories stand beside them in
+    one-hot form.
+
+    Attributes:
+        frequencies: how many; the dimension is twice that.
+        length_scale: of the kernel, for values 0..1; sqrt(k / 7.5) if None, with k the number of
+            values in an image, or of numeric columns of a table.
+        seed: of the frequencies. Noise has no seed.
+
+    Guarantee:
+        None of this may be chosen by looking at the records: a release says what was chosen, and no
+        epsilon covers the choice. No noise is drawn from `seed`.
+
+    Raises:
+        SchemaError: one of them is of another type than it has to be, or out of range.
+    """
+
+    frequencies: int = DEFAULT_FREQUENCIES
+    length_scale: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_kind("frequencies", self.frequencies, int, "a number", refusal=SchemaError)
+        number = (float, int, type(None))
+        require_kind("length_scale", self.length_scale, number, "a number", refusal=SchemaError)
+        if not 1 <= self.frequencies <= _MOST_FREQUENCIES:
+            raise SchemaError(
+                f"{argument('frequencies')}: there are from 1 to {_MOST_FREQUENCIES} of them"
+            )
+        if self.length_scale is not None and not 0 < self.length_scale < math.inf:
+            raise SchemaError(f"{argument('length_scale')}: it is a positive number")
+
+    def draw(self, schema: Schema) -> FeatureMap:
+        """Draw the map, without looking at any record.
+
+        Args:
+            schema: of the records.
+        """
+        places: Sequence[int] = range(schema.record_size)
+        categories = None
+        if isinstance(schema, TableSchema):
+            numeric = [block for block in blocks_of(schema) if block.column.kind.numeric]
+            places = [block.place.start for block in numeric]
+            places += [block.place.stop - 1 for block in numeric if block.missing_place]
+            if len(numeric) < len(schema.features):
+                categories = MarginalFeatures.of(schema, numbers=False)
+            if categories is not None and not numeric:
+                return categories
+        numbers = RandomFourierFeatures.draw(
+            schema.record_size,
+            frequencies=self.frequencies,
+            length_scale=self.length_scale or math.sqrt(len(places) / _VALUES_PER_SQUARED_LENGTH),
+            levels=schema.levels,
+            seed=self.seed,
+            places=places,
+        )
+        if categories is None:
+            return numbers
+        return JointFeatures(numbers, categories, math.sqrt(0.5))  # both kernels are at most 1

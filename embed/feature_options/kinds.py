@@ -1,0 +1,35 @@
+"""The options of a kind of feature maps, from those of all kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...common.errors import SchemaError
+from ...common.features.registry import FEATURES
+from .base import FEATURE_OPTIONS, FeatureOptions, defaults_of, is_asked, named, spelt
+
+
+def options_for(kind: str, **given: Any) -> FeatureOptions:  # noqa: ANN401 - each checks its own
+    """The options of one kind of feature maps.
+
+    Args:
+        kind: one of `FEATURES`.
+        given: options of all kinds, as a command has them; those of other kinds have to be at their
+            defaults.
+
+    Raises:
+        SchemaError: there is no such kind, or something is asked for that goes with another one.
+    """
+    kinds = FEATURE_OPTIONS.entries()
+    if kind not in kinds:
+        raise SchemaError(f"features {kind!r}: known are {', '.join(FEATURES)}")
+    own = kinds[kind]
+    mine = defaults_of(own)
+    for other, options in kinds.items():
+        usual = defaults_of(options)
+        for name in given.keys() & usual.keys() - mine.keys():
+            if is_asked(given[name], usual[name]):
+                raise SchemaError(
+                    f"{spelt(name, given[name])}: it goes with {named(options, other)}, not {kind}"
+                )
+    return own(**{name: value for name, value in given.items() if name in mine})

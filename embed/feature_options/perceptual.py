@@ -1,0 +1,88 @@
+"""Options of the features of a public module (DP-MEPF)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...common.arguments import argument, require_kind
+from ...common.errors import SchemaError
+from ...common.features.base import FeatureMap
+from ...common.features.torchscript import PublicModule, load_module
+from ...common.schema import Schema
+from ...common.schema.image import ImageSchema
+from .base import FEATURE_OPTIONS, FeatureOptions, require_weight
+
+
+@FEATURE_OPTIONS.add("perceptual")
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PerceptualOptions(FeatureOptions):
+    """Outputs of a module that was trained on public images (DP-MEPF); for images.
+
+    Attributes:
+        module: a TorchScript archive of a module that maps float32 images (b, channels, side,
+            side), values 0..1, to a tensor (b, ...). It always runs on the CPU.
+        module_is_public: the owner's word that the module was trained on public data only. The
+            guarantee does not cover what it was trained on.
+        squares: weight of the squares of the module's outputs beside them
+            (`dpntk.common.features.perceptual`); none if None or 0.
+        rectified: whether negative outputs of the module are set to 0, for which there is less
+            noise.
+        seed: means nothing here: the module has its weights.
+
+    Guarantee:
+        None of this may be chosen by looking at the records: a release says what was chosen, and no
+        epsilon covers the choice.
+
+    Raises:
+        SchemaError: one of them is of another type than it has to be, or out of range.
+    """
+
+    module: Path | str | None = None
+    module_is_public: bool = False
+    squares: float | None = None
+    rectified: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        path = (str, Path, type(None))
+        require_kind("module", self.module, path, "the path of a file", refusal=SchemaError)
+        for name in ("module_is_public", "rectified"):
+            require_kind(name, getattr(self, name), bool, "True or False", refusal=SchemaError)
+        require_weight("squares", self.squares)
+
+    def draw(self, schema: Schema) -> FeatureMap:
+        """Refuse to draw the map: a module has its weights.
+
+        Raises:
+            SchemaError: always.
+        """
+        raise SchemaError(f"{self._named}: a module's features are not drawn: embed first")
+
+    def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule]:
+        """Find out what the module is.
+
+        Args:
+            schema: of the records.
+
+        Returns:
+            The map, and the module that computes it.
+
+        Raises:
+            SchemaError: they are no images, or the owner has not said that the module is public.
+            ModuleError: the module cannot be used.
+        """
+        if not isinstance(schema, ImageSchema):
+            raise SchemaError(f"{self._named}: it is for images, not for tables")
+        if self.module is None:
+            module = argument("module", option="--module FILE")
+            raise SchemaError(f"{self._named}: name the module's file with {module}")
+        if not self.module_is_public:
+            raise SchemaError(
+                f"{argument('module', self.module)}: no epsilon covers the data that it was "
+                f"trained on; add {argument('module_is_public', True)} if all of them are public"
+            )
+        shape = (schema.channels, schema.side, schema.side)
+        opened = load_module(Path(self.module), shape, schema.levels)
+        squares = float(self.squares or 0)
+        return replace(opened.feature_map, squares=squares, rectified=self.rectified), opened

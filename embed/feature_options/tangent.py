@@ -1,0 +1,225 @@
+"""Options of the tangent features of a random network, and of what stands beside them (DP-NTK)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ...common.arguments import argument, require_kind
+from ...common.errors import SchemaError
+from ...common.features.base import FeatureMap
+from ...common.features.joint import JointFeatures
+from ...common.features.joint_image import JointImageFeatures
+from ...common.features.marginals import MarginalFeatures
+from ...common.features.moments import MomentFeatures
+from ...common.features.ntk.architectures import (
+    ARCHITECTURES,
+    layers_of,
+    read_widths,
+    takes_vectors,
+)
+from ...common.features.ntk.layers import ACTIVATIONS, Shape
+from ...common.features.ntk.map import TangentFeatures
+from ...common.features.ntk.presets import PRESETS, fitting, shape_of
+from ...common.features.ntk.scattering import FRONTS, Front, Pixels, Scattering, make_front
+from ...common.schema import Schema
+from ...common.schema.image import ImageSchema
+from ...common.schema.table import TableSchema
+from .base import FEATURE_OPTIONS, FeatureOptions, require_weight
+from .columns import pairs_to_choose_among, products_of_columns, read_pairs
+
+DEFAULT_ARCH: Final = "fc_1l"
+DEFAULT_ACTIVATION: Final = "relu"
+DEFAULT_MARGINALS: Final = 0.4
+"""Weight of marginals in a feature of norm 1; the network's features have 0.89 to 0.92."""
+DEFAULT_MOMENTS: Final = 0.3
+"""Weight of products of columns, in a table that has at least two."""
+_TABLE_WIDTHS: Final = {"fc_1l": "200"}
+"""Widths for tables, where they differ from those for images."""
+_OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
+"""What a preset says."""
+_OF_IMAGES: Final = ("pixels",)
+_OF_TABLES: Final = ("marginals", "pairs", "moments", "target")
+
+
+@FEATURE_OPTIONS.add("ntk")
+@dataclass(frozen=True, repr=False, kw_only=True)
+class TangentOptions(FeatureOptions):
+    """The normalised gradient of a random network (DP-NTK). What is None has a default.
+
+    Of images pixels may stand beside it, of tables marginals and products of columns.
+
+    Attributes:
+        arch: the network, one of `ARCHITECTURES`; "fc_1l" if None.
+        width: units or channels of its hidden layers, 400 or "3000_200"; those in `ARCHITECTURES`
+            if None.
+        activation: one of `ACTIVATIONS`; "relu" if None.
+        front: the fixed transform before the network, one of `FRONTS`. If None, "scattering" for
+            networks of linear layers, "pixels" for convolutions and for tables.
+        marginals: of tables: weight of one-way marginals beside the network's features
+            (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
+        pairs: of tables: pairs of columns whose two-way marginals are released as well, such as
+            "age,pay", or triples, such as "age,pay,town"; or "all" pairs; or "triples", all of
+            columns with two values. They share the weight of marginals. If empty, a release with
+            moments chooses some by its own noisy figures; "none" keeps it from that.
+        moments: of tables with marginals: weight of products of columns, which show how columns
+            depend on each other (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
+        target: of tables with such products: the name of a numeric column that the others are to
+            predict. Its products are larger, so they have less noise, and the others more.
+        pixels: of images: weight of the pixels themselves beside the network's features
+            (`dpntk.common.features.joint_image`); 0 leaves them out. If None, a release chooses if
+            the front is "scattering", and otherwise they are left out.
+        preset: the network that the paper's authors tuned on a data set, one of `PRESETS`, in place
+            of `arch`, `width`, `activation` and `front`; for tables, without marginals. On that
+            data set no guarantee covers the choice.
+        seed: of the network's weights. Noise has no seed.
+
+    Guarantee:
+        None of this may be chosen by looking at the records: a release says what was chosen, and no
+        epsilon covers the choice. No noise is drawn from `seed`.
+
+    Raises:
+        SchemaError: one of them is of another type than it has to be, or out of range.
+    """
+
+    arch: str | None = None
+    width: str | int | None = None
+    activation: str | None = None
+    front: str | None = None
+    marginals: float | None = None
+    pairs: Sequence[str] = ()
+    moments: float | None = None
+    target: str | None = None
+    pixels: float | None = None
+    preset: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        absent = type(None)
+        for name, value, kind, wanted in (
+            ("arch", self.arch, (str, absent), f"one of {', '.join(ARCHITECTURES)}"),
+            ("width", self.width, (str, int, absent), "a number, or a text such as '3000_200'"),
+            ("activation", self.activation, (str, absent), f"one of {', '.join(ACTIVATIONS)}"),
+            ("front", self.front, (str, absent), f"one of {', '.join(FRONTS)}"),
+            ("target", self.target, (str, absent), "the name of a column"),
+            ("pairs", self.pairs, (tuple, list), "a tuple, such as ('age,pay',) or ('all',)"),
+            ("preset", self.preset, (str, absent), f"one of {', '.join(PRESETS)}"),
+        ):
+            require_kind(name, value, kind, wanted, refusal=SchemaError)
+        for pair in self.pairs:
+            require_kind("a pair", pair, str, "a text such as 'age,pay'", refusal=SchemaError)
+        for name in ("marginals", "moments", "pixels"):
+            require_weight(name, getattr(self, name))
+        if self.preset is not None and self.preset not in PRESETS:
+            known = ", ".join(PRESETS)
+            raise SchemaError(f"{argument('preset', self.preset)}: known are {known}")
+
+    def draw(self, schema: Schema) -> FeatureMap:
+        """Draw the map, without looking at any record.
+
+        Args:
+            schema: of the records.
+
+        Raises:
+            SchemaError: there is no such map of such records.
+        """
+        if self.preset is not None:
+            return self._of_preset(self.preset, schema).draw(schema)
+        if isinstance(schema, TableSchema):
+            self._refuse(_OF_IMAGES, "it goes with images, and this is a table")
+            return self._beside_columns(self._network(schema), schema)
+        self._refuse(_OF_TABLES, "it goes with tables, and these are images")
+        return self._beside_pixels(self._network(schema))
+
+    def _beside_columns(self, network: TangentFeatures, schema: TableSchema) -> FeatureMap:
+        """A network's features of a table, with marginals and products of its columns."""
+        weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
+        if not weight:
+            self._refuse(_OF_TABLES, f"it goes with a weight of {argument('marginals')} above 0")
+            return network
+        share = DEFAULT_MOMENTS if self.moments is None else self.moments
+        moments = products_of_columns(schema, self.target) if share else None
+        if moments is None and self.target is not None:
+            why = (
+                "the table has no such products" if share else f"{argument('moments', 0)} has none"
+            )
+            raise SchemaError(
+                f"{argument('target', self.target)}: its products with other columns are to weigh "
+                f"more, and {why}"
+            )
+        marginals = self._with_pairs(schema, moments)
+        if moments is None:
+            return JointFeatures(network, marginals, weight)
+        return JointFeatures(network, marginals, weight, moments, share)
+
+    def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
+        """Marginals of columns, and of those pairs that were asked for or may be chosen later."""
+        if self.pairs or moments is None:
+            return MarginalFeatures.of(schema, groups=read_pairs(self.pairs, schema))
+        among = pairs_to_choose_among(schema, moments)
+        return MarginalFeatures.of(schema, groups=among, fine=True, undecided=bool(among))
+
+    def _of_preset(self, name: str, schema: Schema) -> TangentOptions:
+        """The options of the network that a preset names, for records of its form alone."""
+        preset, this = PRESETS[name], argument("preset", name)
+        chosen = replace(self, preset=None)
+        chosen._refuse(_OF_A_NETWORK, f"{this} says which network")
+        network: dict[str, Any] = {"arch": preset.arch, "width": preset.width, "front": "pixels"}
+        by_hand = {**network, "marginals": 0} if isinstance(schema, TableSchema) else network
+        if preset.shape == shape_of(schema):
+            if isinstance(schema, TableSchema) and self.marginals is None:
+                network["marginals"] = 0.0
+            return replace(chosen, **network)
+        others = fitting(schema)
+        instead = f"{argument('preset')} {' or '.join(others)} is" if others else "no preset is"
+        itself = " ".join(argument(option, value) for option, value in by_hand.items())
+        raise SchemaError(
+            f"{this}: it is for {preset.shape}; this is {shape_of(schema)}, and "
+            f"{instead} for that; the network itself is {itself}"
+        )
+
+    def _network(self, schema: Schema) -> TangentFeatures:
+        arch = self.arch or DEFAULT_ARCH
+        usual = "" if isinstance(schema, ImageSchema) else _TABLE_WIDTHS.get(arch, "")
+        widths = read_widths(usual if self.width is None else str(self.width), arch)
+        front, shape = self._before(arch, schema)
+        return TangentFeatures.draw(
+            front,
+            layers_of(arch, widths, shape, self.activation or DEFAULT_ACTIVATION),
+            outputs=len(schema.classes),
+            levels=schema.levels,
+            seed=self.seed,
+            shape=shape,
+        )
+
+    def _beside_pixels(self, network: TangentFeatures) -> FeatureMap:
+        if self.pixels is None and not isinstance(network.front, Scattering):
+            return network
+        if self.pixels == 0:
+            return network
+        return JointImageFeatures(network, None if self.pixels is None else float(self.pixels))
+
+    def _before(self, arch: str, schema: Schema) -> tuple[Front, Shape]:
+        """What stands before the network, and the shape of what it makes."""
+        if not isinstance(schema, ImageSchema):
+            if self.front not in (None, "pixels"):
+                raise SchemaError(
+                    f"{argument('front', self.front)}: it is for images, not for tables"
+                )
+            inputs = schema.record_size
+            return Pixels(inputs), (inputs,) if takes_vectors(arch) else (1, inputs)
+        front = make_front(self.front or _default_front(arch), schema.side, schema.channels)
+        if takes_vectors(arch):
+            return front, (front.outputs,)
+        if not isinstance(front, Pixels):
+            raise SchemaError(
+                f"{argument('front', self.front)}: {argument('arch', arch)} takes the pixels "
+                "themselves"
+            )
+        return front, (schema.channels, schema.side, schema.side)
+
+
+def _default_front(arch: str) -> str:
+    """What stands before a network if nothing is said."""
+    return "scattering" if takes_vectors(arch) else "pixels"
