@@ -22,6 +22,7 @@ from ...common.adjacency import Adjacency
 from ...common.display.console import Advance, progress
 from ...common.errors import SchemaError
 from ...common.features.torchscript import PublicModule, module_for
+from ...common.schema.privacy_unit import rows_per_unit
 from ...common.schema.table import TableSchema
 from ...embed.sums.accumulate import ClassSums
 from ...embed.sums.file import Embedding, load_embedding
@@ -255,6 +256,8 @@ def _pairs(
         dark = np.zeros(inputs, dtype=np.uint8)
         of_table = isinstance(embedding.schema, TableSchema)
         called = "a row of lowest values" if of_table else "a dark image"
+        if (unit := embedding.schema.privacy_unit) is not None and unit.rows > 1:
+            called = f"{unit.rows:,} rows of lowest values"
         if adjacency is Adjacency.ADD_REMOVE:
             yield _pair(
                 f"nothing and {called}", embedding, released, module, None, (dark, 0), alone=True
@@ -289,7 +292,11 @@ def _pair(
     *,
     alone: bool,
 ) -> _Pair:
-    """Two data sets that differ in one record, each (image, label), or none: what is released."""
+    """Two data sets that differ in one record, each (image, label), or none: what is released.
+
+    Where rows are protected together, it is there as often as rows of one unit count.
+    """
+    rows_of_one = rows_per_unit(embedding.schema.privacy_unit)
     sums, counts = [], []
     for record in (first, second):
         made = ClassSums(
@@ -297,8 +304,8 @@ def _pair(
         )
         if record is not None:
             made.add(record[0][None], np.array([record[1]]))
-        sums.append(released.sums(made.sums))
-        counts.append(made.counts)
+        sums.append(rows_of_one * released.sums(made.sums))
+        counts.append(rows_of_one * made.counts)
     changed = sums[0] != sums[1]
     columns = np.flatnonzero(changed.any(axis=0) | (counts[0] != counts[1]))
     rows = np.flatnonzero(changed.any(axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,13 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed, load_embedding, save_embedding
 from dpntk.evaluate.privacy.audit import Audit, audit
 from dpntk.evaluate.privacy.lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.discrete_gaussian import discrete_gaussian
-from dpntk.release.publishing import weighing
+from dpntk.release.publishing import parameters, weighing
 from tests.conftest import Command, draw_records
 from tests.helpers.tables import PEOPLE, people
 
@@ -159,6 +161,32 @@ def test_an_audit_of_a_table_speaks_of_rows(dpntk: Command) -> None:
         assert "a row of lowest values" in audited.stdout
         assert "dark" not in audited.stdout
         assert "point" not in audited.stdout
+
+
+def test_all_rows_of_a_person_are_tried_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row alone is a fifth of what the noise has to hide: noise for one row would pass."""
+    (tmp_path / "rows.csv").write_text(people(50))
+    schema = replace(PEOPLE, privacy_unit=PrivacyUnit("id", 5))
+    made = embed(tmp_path / "rows.csv", FeatureOptions(width=3), SourceOptions(schema=schema))
+    save_embedding(made, tmp_path / "embedding.h5")
+
+    def found(canaries: int) -> Audit:
+        return audit(
+            tmp_path / "embedding.h5", epsilon=1.0, delta=DELTA, adjacency=Adjacency.ADD_REMOVE,
+            runs=2_000, canaries=canaries, confidence=0.999999,
+        )  # fmt: skip
+
+    right = found(0)
+    assert right.pair == "nothing and 5 rows of lowest values"
+    assert right.contradictions == []
+    for distance in (right.distance, found(2).distance):
+        assert 0.9 < distance <= 1
+    monkeypatch.setattr(parameters, "rows_per_unit", lambda _: 1)
+    wrong = found(0)
+    assert wrong.distance == pytest.approx(5 * right.distance, rel=1e-3)
+    assert wrong.findings[0].epsilon > 1
 
 
 @pytest.mark.parametrize(
