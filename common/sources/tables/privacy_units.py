@@ -3,7 +3,8 @@
 Guarantee:
     Which rows of a person count depends on nothing but the order of that person's own rows: the
     first ones do. So all rows of a person, added or taken away, change which rows of others count
-    not at all, and the sums by as many records as count, at most. (docs/privacy/proofs.md,
+    not at all, and the sums by as many records as count, at most. That the order of others stays is
+    up to whoever made the table: a shuffle with a fixed seed changes it. (docs/privacy/proofs.md,
     statement 21.)
 """
 
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...display.console import notice
+from ...display.console import notice, warning
 from ...display.representations import RedactedRepr
 from ...display.text import counted
 from ...errors import DataError, SchemaError
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = "texts"
 _WHOLE_NUMBERS: Final = "whole numbers"
+_ZEROS: Final = r"^0*([0-9]+)(?:\.0*)?$"
+"""Around a whole number: 7 becomes 7.0 where a program made floats of a column, or 007 was 7."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,12 +131,35 @@ def _persons(source: TableSource | FrameSource, unit: PrivacyUnit) -> NDArray[np
                 )
             kind = found
             _require_there(values, source.schema.csv, unit, where, first)
-            parts.append(values.cast(pyarrow.string()))
-    whole = pyarrow.chunked_array(parts).combine_chunks()
-    persons: NDArray[np.int64] = (
-        whole.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            parts.append(values.cast(pyarrow.large_string()))
+    # Not in one piece, which could have no more than 2 GB of texts.
+    encoded = pyarrow.chunked_array(parts).dictionary_encode().unify_dictionaries()
+    if kind == _TEXTS:
+        _warn_of_near_alike(encoded.chunk(0).dictionary, unit)
+    persons: NDArray[np.int64] = np.concatenate(
+        [chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks], dtype=np.int64
     )
     return persons
+
+
+def _warn_of_near_alike(values: pa.Array, unit: PrivacyUnit) -> None:
+    """Say it if a person may be taken for two, each of whom has as many rows that count.
+
+    Args:
+        values: of the column, each of them once.
+        unit: that it tells apart.
+    """
+    from pyarrow import compute
+
+    texts = compute.utf8_trim_whitespace(compute.utf8_normalize(values, form="NFKC"))
+    bare = compute.replace_substring_regex(compute.utf8_lower(texts), _ZEROS, r"\1")
+    twins = len(values) - compute.count_distinct(bare).as_py()
+    if twins:
+        warning(
+            f"{unit.column}: {counted(twins, 'value differs', 'values differ')} from another one "
+            "in case, spaces, the form of letters, or zeros around a number alone, as 7, 007 and "
+            "7.0 do: they are taken for different persons; if they are not, write them in one way"
+        )
 
 
 def _kind(values: pa.Array, where: str, unit: PrivacyUnit) -> str:

@@ -349,6 +349,32 @@ def test_numbers_in_one_file_and_texts_in_another_are_refused(tmp_path: Path) ->
         embedded(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("values", "twins"),
+    [
+        (["p1", "p2", "p3", "p1"], 0),
+        (["7.50", "7.5", "7-0", "70"], 0),
+        (["p1", "P1 ", "p2", "p1"], 1),
+        (["7", "7.0", "007", "8"], 2),
+        (["jos\u00e9", "jose\u0301", "jose", "\uff10"], 1),
+        ([7, 70, 700, 7], 0),
+    ],
+)
+def test_a_person_who_may_be_taken_for_two_is_said(
+    values: list[object], twins: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Values are told apart to the letter: each of the two has as many rows that count."""
+    columns = {"patient": pa.array(values), "age": [1] * 4, "town": ["Ulm"] * 4, "ill": ["no"] * 4}
+    pieces = [pa.table(columns).slice(first, 2) for first in (0, 2)]
+    whole = pa.concat_tables(pieces)  # two chunks
+    source = with_bounded_units(open_source(whole, SourceOptions(SCHEMA)))
+    assert len(source) == 4
+    said = capfd.readouterr().err
+    assert ("taken for different persons" in said) == bool(twins)
+    assert not twins or f"patient: {twins} value" in said
+    assert not any(str(value) in said for value in values if str(value)[0] in "pj")
+
+
 def test_persons_may_be_in_several_embeddings_so_they_are_not_merged(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 2)):
         save_embedding(embedded(visits(seed=seed)), tmp_path / f"{name}.h5")
