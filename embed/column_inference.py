@@ -19,6 +19,7 @@ from ..common.schema.csv_format import COMMA, POINT, CsvFormat
 from ..common.schema.dtypes import DATE_DTYPES, DURATION_DTYPES, LARGEST
 from ..common.schema.kinds import ColumnKind, Missing, Transform
 from ..common.sources.tables.decimals import with_points
+from ..common.sources.tables.rows import missing_in, plain
 from .date_inference import SeenDates
 from .duration_inference import SeenDurations
 
@@ -34,7 +35,16 @@ _ROWS_OF_A_CLASS: Final = 100
 """Where there are fewer in the mean, rare classes of a label are hidden by noise."""
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """How texts begin that look like numbers and are written as no program writes numbers."""
+_PADDED: Final = r"^\s*0[0-9]+\s*$"
+"""Texts that are whole numbers, were it not for zeros before them: codes are written so."""
 _WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
+_WITH_SIGNS: Final = re.compile(
+    r"\s*[+-]?[$€£¥]?\s*[+-]?[0-9][0-9.,'\u2019\u00a0\u202f]*\s*[$€£¥%]?\s*"
+)
+"""Texts that a person would read as numbers: digits in groups, amounts of money, percentages."""
+_NINES: Final = re.compile(r"9+")
+_BESIDE_TEXTS: Final = 50
+"""So many different numbers are measurements and no codes, whatever texts stand beside them."""
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
 _CHANCE: Final = 100
@@ -64,11 +74,16 @@ class SeenColumn(RedactedRepr):
     """The texts of a CSV file that stood for missing values."""
     lower: float = np.inf
     upper: float = -np.inf
+    ends: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """The two smallest and the two largest different numbers, sorted; fewer if there are not so
+    many."""
     total: float = 0.0
     magnitude: float = 0.0
     """The sum of absolute values."""
     count: int = 0
     texts: int = 0
+    padded: bool = False
+    """Whether a text of a CSV file is a whole number with zeros before it."""
     named_as_a_value: bool = False
     """Whether a row has the column's name for its value."""
     values: set[str] = field(default_factory=set)
@@ -95,16 +110,12 @@ class SeenColumn(RedactedRepr):
         texts = column.cast(pyarrow.string())
         same = compute.any(compute.equal(texts, self.name)).as_py()
         self.named_as_a_value = self.named_as_a_value or bool(same)
-        absent = column.is_null(nan_is_null=True)
-        if self.dtype in (None, "string"):
-            stand_ins = pyarrow.array(self.form.missing, pyarrow.string())
-            standing_in = compute.is_in(texts, value_set=stand_ins)
-            absent = compute.or_(absent, standing_in)
-            if self.dtype is None:
-                self.stand_ins.update(compute.unique(texts.filter(standing_in)).to_pylist())
+        absent = pyarrow.array(missing_in(plain(column), self.form))
+        if self.dtype is None:
+            self.stand_ins.update(compute.unique(texts.filter(absent)).to_pylist())
         there = compute.invert(absent)
-        self.missing = self.missing or bool(compute.any(absent).as_py())
         lacking = compute.sum(absent).as_py() or 0
+        self.missing = self.missing or lacking > 0
         self.lacking += lacking
         self.texts += len(absent) - lacking
         if len(self.values) <= _MOST_CATEGORIES:
@@ -118,6 +129,9 @@ class SeenColumn(RedactedRepr):
             self.durations.look_at((column if stored else texts).filter(there))
         if self.numeric:
             self._look_at_numbers(texts.filter(there))
+        if self.numeric and self.dtype is None and not self.padded:
+            found = compute.any(compute.match_substring_regex(texts.filter(there), _PADDED))
+            self.padded = bool(found.as_py())
 
     def _look_at_numbers(self, texts: pa.StringArray) -> None:
         """Take note of some more values that may be numbers, in the texts that stand for them."""
@@ -142,6 +156,10 @@ class SeenColumn(RedactedRepr):
         self.total += float(numbers.sum())
         self.magnitude += float(np.abs(numbers).sum())
         self.count += len(numbers)
+        inner = numbers[(numbers > self.lower) & (numbers < self.upper)]
+        others = [inner.min(), inner.max()] if len(inner) else []
+        known = np.unique([self.lower, self.upper, *self.ends, *others])
+        self.ends = np.unique([*known[:2], *known[-2:]])
         if self.different is not None:
             self.different = _if_different(np.concatenate([self.different, numbers]))
 
@@ -167,6 +185,34 @@ class SeenColumn(RedactedRepr):
         return self.dtype not in ("string", "bool", *TIMED)
 
     @property
+    def of_codes(self) -> bool:
+        """Whether the whole numbers of a CSV file are written with zeros before them."""
+        return self.numeric and self.whole and self.padded
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether values are numbers."""
+        return self.numeric and not self.of_codes
+
+    @property
+    def has_signs(self) -> bool:
+        """Whether the many values of a CSV file would be numbers, were it not for signs in them."""
+        return self._reads_as_text and all(map(_WITH_SIGNS.fullmatch, self.values))
+
+    @property
+    def has_texts_beside_numbers(self) -> bool:
+        """Whether the values of a CSV file are many numbers and a few texts, such as <0.5."""
+        if not self._reads_as_text:
+            return False
+        numbers = sum(_is_number(text) for text in self.values)
+        return numbers > _BESIDE_TEXTS and numbers > 0.9 * len(self.values)
+
+    @property
+    def _reads_as_text(self) -> bool:
+        """Whether the values of a CSV file are no numbers, and too many for codes."""
+        return self.dtype is None and not self.numeric and len(self.values) > _BESIDE_TEXTS
+
+    @property
     def needs_commas(self) -> bool:
         """Whether the values of a CSV file are no numbers, but look so with a decimal comma."""
         if self.dtype is not None or self.numeric or self.form.decimal != POINT:
@@ -178,7 +224,7 @@ class SeenColumn(RedactedRepr):
         """How values are stored, as a schema says it."""
         if self.dtype is not None:
             return self.dtype
-        if not self.numeric:
+        if not self.of_numbers:
             return "string"
         integral = self.whole and not any(
             self.form.decimal in v or "e" in v.lower() for v in self.values
@@ -191,6 +237,24 @@ class SeenColumn(RedactedRepr):
         if self.numeric:
             return self.different is not None
         return len(self.values) == self.texts
+
+    @property
+    def ends_in_a_code(self) -> bool:
+        """Whether the largest or smallest number may stand for a missing value.
+
+        So does one of nines that is farther from the next one than all others are from each other,
+        and -1 or one of nines below numbers that are not negative.
+        """
+        if len(self.ends) < 3:
+            return False
+        smallest, second = self.ends[:2]
+        next_largest, largest = self.ends[-2:]
+        above = _NINES.fullmatch(f"{largest:.0f}") and largest == np.rint(largest)
+        below = _NINES.fullmatch(f"{-smallest:.0f}") or smallest == -1
+        return bool(
+            (above and largest - next_largest > next_largest - smallest)
+            or (below and second >= 0 and smallest == np.rint(smallest))
+        )
 
     @property
     def name_may_be_a_value(self) -> bool:
@@ -229,15 +293,16 @@ class SeenColumn(RedactedRepr):
             durations = self.durations.describe(name, self.dtype, missing=self.missing)
             if durations is not None:
                 return durations
-        if self.dtype in TIMED or (self.needs_commas and not is_label):
+        disguised = self.needs_commas or self.has_signs or self.has_texts_beside_numbers
+        if self.dtype in TIMED or (disguised and not is_label):
             return None
         few = len(self.values) <= (MOST_LABELS if is_label else 2)
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
-        if not self.numeric and _MANY < len(self.values) > self.texts / 2:
+        if not self.of_numbers and _MANY < len(self.values) > self.texts / 2:
             listed = False  # names, dates, or numbers with a comma: most rows have one of their own
-        if (not self.numeric or few) and listed:
+        if (not self.of_numbers or few) and listed:
             return self._with_categories(is_label, called)
-        if not self.numeric or not self.lower < self.upper:
+        if not self.of_numbers or not self.lower < self.upper:
             return None
         return self._with_bounds(called)
 
@@ -249,6 +314,11 @@ class SeenColumn(RedactedRepr):
         if stored == "bool":
             categories = ("false", "true")
             kind = ColumnKind.BOOLEAN
+        if len({" ".join(text.casefold().split()) for text in categories}) < len(categories):
+            notice(
+                f"{called}: some categories differ by capitals or blanks alone: if they mean the "
+                "same, write them in one way"
+            )
         if is_label and 2 < len(categories) > self.texts / _ROWS_OF_A_CLASS:
             notice(
                 f"{called}: {counted(len(categories), 'class', 'classes')} for "
@@ -264,6 +334,11 @@ class SeenColumn(RedactedRepr):
             notice(
                 f"{called}: every row has another number: if it is an identifier, name it in "
                 "left_out, or have it made anew by a pattern"
+            )
+        if self.ends_in_a_code:
+            notice(
+                f"{called}: its largest or smallest number looks like a code, as 999 and -1 are: "
+                f"if it stands for a value that is not there, name it with {argument('missing')}"
             )
         kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
         number, step = int if self.whole else float, self._step()
@@ -291,6 +366,22 @@ class SeenColumn(RedactedRepr):
         if self.needs_commas:
             say = argument("decimal", ",")
             return f"they look like numbers with a decimal comma (if they are, say {say})"
+        if self.of_codes:
+            return (
+                "they look like codes, with zeros before them, and are too many to list (list "
+                "those that matter, and an other; or write numbers without the zeros)"
+            )
+        if self.has_signs:
+            return (
+                "they look like numbers with signs in them (write 1234.5 for 1,234.5, for $1234.5 "
+                "and for 1234.5%)"
+            )
+        if self.has_texts_beside_numbers:
+            return (
+                "they hold many numbers and a few texts, as <0.5 and n/a are (if these stand for a "
+                f"value that is not there, name them with {argument('missing')}; otherwise write "
+                "numbers in their place)"
+            )
         return (
             "they hold neither numbers (such as 1234.5), dates without a time zone, durations, nor "
             "a few texts"

@@ -9,7 +9,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from dpntk.common.schema.csv_format import CsvFormat
+from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.embed import draft_schema
+from dpntk.embed.schema_inference import ANY_MISSING
 
 
 @pytest.mark.parametrize(
@@ -138,3 +142,98 @@ def test_a_label_that_is_missing_in_some_rows_is_said(
         parquet.write_table(pa.table(rows), folder / f"{name}.parquet")
     draft_schema(folder, "lg")
     assert "lg: without a value in 8 rows" in capsys.readouterr().err
+
+
+def _drafted(tmp_path: Path, values: list[str], form: CsvFormat = ANY_MISSING) -> Draft:
+    table = tmp_path / "codes.csv"
+    rows = (f'{number},"{value}"\n' for number, value in enumerate(values))
+    table.write_text("n,x\n" + "".join(rows))
+    return draft_schema(table, form=form)
+
+
+def test_codes_with_zeros_before_them_are_texts(tmp_path: Path) -> None:
+    """As numbers they would lose the zeros, and there would be codes between them."""
+    postal = ["01067", "80331", "", "10115"] * 50
+    (column,) = _drafted(tmp_path, postal).schema.columns[1:]
+    assert (column.kind, column.dtype) == (ColumnKind.CATEGORICAL, "string")
+    assert column.categories == ("01067", "10115", "80331")
+    assert column.missing is Missing.CATEGORY
+    for numbers in (["0", "10", "5"], ["01.5", "2", "3"], ["0.5", "00.25", "1"]):
+        (column,) = _drafted(tmp_path, numbers * 50).schema.columns[1:]
+        assert column.kind.numeric
+
+
+def test_codes_that_are_too_many_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draft = _drafted(tmp_path, [f"{number:05d}" for number in range(40_000)])
+    assert draft.schema.left_out == ("x",)
+    assert not draft.left_out_confirmed
+    assert "with zeros before them, and are too many to list" in capsys.readouterr().err
+
+
+def test_numbers_with_texts_beside_them_are_no_categories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The draft would list every measurement as a category."""
+    measured = [f"{0.5 + number / 100:.2f}" for number in range(60)] * 3 + ["<0.5"] * 50
+    assert _drafted(tmp_path, measured).schema.left_out == ("x",)
+    said = capsys.readouterr().err
+    assert "hold many numbers and a few texts" in said
+    assert "name them with missing;" in said
+    (column,) = _drafted(tmp_path, measured, CsvFormat(missing=("<0.5",))).schema.columns[1:]
+    assert (column.lower, column.upper, column.decimals) == (0.5, 1.09, 2)
+    assert column.missing is Missing.INDICATOR
+    (column,) = _drafted(tmp_path, [*map(str, range(18, 65)), "65+"] * 3).schema.columns[1:]
+    assert column.kind is ColumnKind.CATEGORICAL
+
+
+@pytest.mark.parametrize("written", ["1,{:03d}.50", "${:d}", "{:d} %", "{:d}'000"])
+def test_numbers_with_signs_in_them_are_no_categories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str
+) -> None:
+    amounts = [written.format(number) for number in range(60)] * 3
+    assert _drafted(tmp_path, amounts).schema.left_out == ("x",)
+    assert "look like numbers with signs in them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([250, 3_000, 4_100, 99_999], True),
+        ([-1, 0, 20, 40], True),
+        ([-9, 1, 2, 3], True),
+        ([18, 60, 75, 99], False),
+        ([-20, -1, 0, 20], False),
+        ([-1, 0.5], False),
+        ([-2, 0, 1, 3], False),
+        ([0, 10, 500, 9_999.5], False),
+    ],
+)
+def test_a_number_that_may_stand_for_a_missing_value_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], values: list[float], said: bool
+) -> None:
+    _drafted(tmp_path, [*map(str, values)] * 9_000)  # in several blocks
+    found = capsys.readouterr().err
+    assert ("looks like a code, as 999 and -1 are" in found) == said
+    assert "99999" not in found
+
+
+def test_a_number_that_stands_for_a_missing_value_does_so_however_it_is_stored(
+    tmp_path: Path,
+) -> None:
+    form = CsvFormat(missing=("-9",))
+    numbers = [float(number) for number in range(40)] + [-9.0]
+    texts = _drafted(tmp_path, [*map(str, numbers)], form)
+    for draft in (texts, draft_schema(pa.table({"n": numbers, "x": numbers}), form=form)):
+        column = draft.schema.by_name["x"]
+        assert (column.lower, column.missing) == (0, Missing.INDICATOR)
+
+
+def test_categories_that_may_be_the_same_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _drafted(tmp_path, ["PASS", "Pass ", "FAIL"] * 9)
+    assert "x: some categories differ by capitals or blanks alone" in capsys.readouterr().err
+    _drafted(tmp_path, ["PASS", "FAIL", "pas s"] * 9)
+    assert "capitals" not in capsys.readouterr().err
