@@ -16,6 +16,7 @@ from ..common.schema.column import Column
 from ..common.schema.csv_format import CsvFormat
 from ..common.schema.draft import Draft
 from ..common.schema.dtypes import DTYPES
+from ..common.schema.privacy_unit import PrivacyUnit
 from ..common.schema.table import TableSchema
 from ..common.sources.parquet import opened, read_rows, reading_parquet
 from ..common.sources.paths import AnyPath, located
@@ -40,6 +41,7 @@ def draft_schema(
     form: CsvFormat = ANY_MISSING,
     split: str = "train",
     columns: Collection[str] | None = None,
+    privacy_unit: PrivacyUnit | None = None,
 ) -> Draft:
     """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
 
@@ -56,6 +58,7 @@ def draft_schema(
         split: "train" or "test", where a folder has both.
         columns: names of those to describe; all others but the label are left out, unread. All that
             can be described if None.
+        privacy_unit: whose rows are protected together; their column is left out, unread.
 
     Returns:
         The draft: `confirm` what is publicly known, or replace it, and it can be `settled`.
@@ -65,7 +68,14 @@ def draft_schema(
         SchemaError: there is no such label, or nothing that a schema can describe.
     """
     chosen = None if columns is None else {*columns, *filter(None, [label])}
-    where, seen, places, unread = _seen_in(data, form, split, chosen)
+    unit = None if privacy_unit is None else privacy_unit.column
+    where, seen, places, unread = _seen_in(data, form, split, chosen, unit)
+    if unit is not None and unit not in places:
+        named = argument("privacy_unit", unit, option="--unit")
+        raise SchemaError(f"{named}: {where} has no such column", ", ".join(filter(None, places)))
+    if unit is not None and (unit == label or unit in (columns or ())):
+        named = argument("privacy_unit", unit, option="--unit")
+        raise SchemaError(f"{named}: it tells whose a row is, so it is in no record")
     if label is not None and label not in seen:
         named = argument("label", label)
         raise SchemaError(f"{named}: {where} has no such column", ", ".join(seen))
@@ -85,18 +95,22 @@ def draft_schema(
         raise SchemaError(
             f"{where}: no column has numbers, dates, durations, or texts that are few"
         )
-    if not doubtful:
+    if not doubtful and unit is None:
         _say_whose_rows_are_protected(seen)
     if "" in unread:
         notice("left out: what has no name (R writes its row names so, and pandas its index)")
     left_out = tuple(name for name, column in described.items() if column is None)
-    schema = TableSchema(found, label, (*left_out, *unread), csv=form)
+    schema = TableSchema(found, label, (*left_out, *unread), csv=form, privacy_unit=privacy_unit)
     unconfirmed = tuple(column.name for column in found)
     return Draft(schema, unconfirmed, left_out_confirmed=not left_out, names_confirmed=not doubtful)
 
 
 def _seen_in(
-    data: Path | str | Frame, form: CsvFormat, split: str, chosen: set[str] | None
+    data: Path | str | Frame,
+    form: CsvFormat,
+    split: str,
+    chosen: set[str] | None,
+    unit: str | None,
 ) -> tuple[str, dict[str, SeenColumn], dict[str, int], tuple[str, ...]]:
     """Look at all values of a table.
 
@@ -112,14 +126,14 @@ def _seen_in(
         for file in find_tables(located(data), split):
             dtypes = _dtypes_in(file, form)
             places = _places(dtypes) | places
-            unread |= _set_aside(dtypes, chosen)
+            unread |= _set_aside(dtypes, chosen, unit)
             with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
                 _look_at(str(file), dtypes, blocks, form, seen)
     elif is_frame(data):
         where, table = type(data).__name__, to_arrow(data)
         dtypes = _named_dtypes(where, table.schema)
         places = _places(dtypes)
-        unread |= _set_aside(dtypes, chosen)
+        unread |= _set_aside(dtypes, chosen, unit)
         rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
         _look_at(where, dtypes, rows, form, seen)
     else:
@@ -238,9 +252,13 @@ def _places(dtypes: Iterable[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(dtypes, 1)}
 
 
-def _set_aside(dtypes: dict[str, str | None], chosen: set[str] | None) -> dict[str, None]:
-    """Take all columns but those that are chosen out of `dtypes`, and one without a name."""
-    others = [name for name in dtypes if not name or (chosen is not None and name not in chosen)]
+def _set_aside(
+    dtypes: dict[str, str | None], chosen: set[str] | None, unit: str | None
+) -> dict[str, None]:
+    """Take out of `dtypes` what is not chosen, has no name, or tells whose a row is."""
+    others = [
+        name for name in dtypes if name in ("", unit) or (chosen is not None and name not in chosen)
+    ]
     for name in others:
         del dtypes[name]
     return dict.fromkeys(others)

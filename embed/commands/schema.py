@@ -13,12 +13,14 @@ from ...common.cli.options import (
     output_option,
     overwrite_option,
     quiet_values_option,
+    unit_options,
 )
 from ...common.cli.prompts import is_terminal
 from ...common.display.console import console, warning
 from ...common.display.text import counted, typed
 from ...common.schema.csv_format import COMMA, POINT, CsvFormat
 from ...common.schema.draft import SCHEMA_BEGINS
+from ...common.schema.privacy_unit import declared_unit
 from ...common.schema.toml import COST
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ..schema_inference import MISSING_TEXTS, draft_schema
@@ -55,6 +57,7 @@ from .accepting import accepted
     "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
     help="Which part to read, if a folder has both.",
 )  # fmt: skip
+@unit_options
 @click.option(
     "--accept", is_flag=True,
     help="Show what was looked up, ask of each column whether it is publicly known, and confirm "
@@ -72,6 +75,8 @@ def command(
     encoding: str,
     missing: tuple[str, ...],
     split: str,
+    unit: str | None,
+    rows_per_unit: int | None,
     accept: bool,
     output: Path,
     overwrite: bool,
@@ -89,7 +94,8 @@ def command(
     separator = "\t" if separator == "\\t" else separator
     form = CsvFormat(separator, encoding, missing or MISSING_TEXTS, decimal)
     names = None if columns is None else next(csv.reader([columns], skipinitialspace=True), [])
-    draft = draft_schema(data, label, form, split, names)
+    whose = declared_unit(unit, rows_per_unit)
+    draft = draft_schema(data, label, form, split, names, whose)
     draft = accepted(draft) if accept else draft
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")

@@ -9,11 +9,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from dpntk.common.errors import SchemaError
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing
+from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.embed import draft_schema
 from dpntk.embed.schema_inference import ANY_MISSING
+from tests.conftest import Command
 
 
 @pytest.mark.parametrize(
@@ -237,3 +240,40 @@ def test_categories_that_may_be_the_same_are_said(
     assert "x: some categories differ by capitals or blanks alone" in capsys.readouterr().err
     _drafted(tmp_path, ["PASS", "FAIL", "pas s"] * 9)
     assert "capitals" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_whose_rows_are_protected_together_is_drafted_unread(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], held: bool
+) -> None:
+    columns = {"pay": [*range(40)], "patient_id": [1, 1] * 20, "sex": ["f", "m"] * 20}
+    table = tmp_path / "a.parquet"
+    parquet.write_table(pa.table(columns), table)
+    unit = PrivacyUnit("patient_id", rows=2)
+    draft = draft_schema(pa.table(columns) if held else table, "sex", privacy_unit=unit)
+    assert draft.schema.privacy_unit == unit
+    assert draft.schema.left_out == ("patient_id",)
+    assert draft.left_out_confirmed  # the owner has said so, and not the data
+    assert draft.unconfirmed == ("pay", "sex")
+    assert "patient_id" not in capsys.readouterr().err
+    assert Draft.from_toml(draft.to_toml(), "a").stated == draft.stated
+    for label, chosen, said in (
+        ("patient_id", None, "so it is in no record"),
+        (None, ["pay", "patient_id"], "so it is in no record"),
+    ):
+        with pytest.raises(SchemaError, match=said):
+            draft_schema(table, label, columns=chosen, privacy_unit=unit)
+    with pytest.raises(SchemaError, match=r"privacy_unit='person': .* has no such column"):
+        draft_schema(table, privacy_unit=PrivacyUnit("person", 2))
+
+
+def test_a_drafted_unit_is_embedded_without_an_option(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("who,x\n" + "".join(f"{n // 3},{n}\n" for n in range(60)))
+    said = dpntk("schema", "a.csv", "--unit", "who")
+    assert said.code == 1
+    assert "--unit who: declare with --rows-per-unit" in said.stderr
+    assert not (tmp_path / "schema.toml").exists()
+    assert dpntk("schema", "a.csv", "--unit", "who", "--rows-per-unit", 2).code == 0
+    embedded = dpntk("embed", "a.csv", "--schema", "schema.toml", "--accept-from-data")
+    assert "embedded 40 rows" in embedded.stderr
+    assert "--adjacency add-remove" in embedded.stderr
