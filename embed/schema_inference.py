@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection, Generator, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,14 +17,16 @@ from ..common.schema.column import Column
 from ..common.schema.csv_format import CsvFormat
 from ..common.schema.draft import Draft
 from ..common.schema.dtypes import DTYPES
+from ..common.schema.kinds import Missing
 from ..common.schema.privacy_unit import PrivacyUnit
 from ..common.schema.table import TableSchema
 from ..common.sources.parquet import opened, read_rows, reading_parquet
 from ..common.sources.paths import AnyPath, located
 from ..common.sources.tables.csv import is_csv, read_csv, read_header
-from ..common.sources.tables.frames import Frame, is_frame, to_arrow
-from ..common.sources.tables.table import find_tables, require_distinct
+from ..common.sources.tables.frames import Frame, FrameSource, is_frame, to_arrow
+from ..common.sources.tables.table import TableSource, find_tables, require_distinct
 from .column_inference import MOST_LABELS, TIMED, SeenColumn
+from .rule_inference import proposed_constraints
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +45,8 @@ def draft_schema(
     split: str = "train",
     columns: Collection[str] | None = None,
     privacy_unit: PrivacyUnit | None = None,
+    *,
+    constraints: bool = False,
 ) -> Draft:
     """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
 
@@ -59,6 +64,8 @@ def draft_schema(
         columns: names of those to describe; all others but the label are left out, unread. All that
             can be described if None.
         privacy_unit: whose rows are protected together; their column is left out, unread.
+        constraints: also draft rules that all rows keep, such as "discharge >= admission". This
+            reads the table once more.
 
     Returns:
         The draft: `confirm` what is publicly known, or replace it, and it can be `settled`.
@@ -69,7 +76,8 @@ def draft_schema(
     """
     chosen = None if columns is None else {*columns, *filter(None, [label])}
     unit = None if privacy_unit is None else privacy_unit.column
-    where, seen, places, unread = _seen_in(data, form, split, chosen, unit)
+    where, held = _found_at(data)
+    seen, places, unread = _seen_in(held, where, form, split, chosen, unit)
     if unit is not None and unit not in places:
         named = argument("privacy_unit", unit, option="--unit")
         raise SchemaError(f"{named}: {where} has no such column", ", ".join(filter(None, places)))
@@ -101,47 +109,80 @@ def draft_schema(
         notice("left out: what has no name (R writes its row names so, and pandas its index)")
     left_out = tuple(name for name, column in described.items() if column is None)
     schema = TableSchema(found, label, (*left_out, *unread), csv=form, privacy_unit=privacy_unit)
-    unconfirmed = tuple(column.name for column in found)
-    return Draft(schema, unconfirmed, left_out_confirmed=not left_out, names_confirmed=not doubtful)
+    rules = _rules_of(held, schema, split) if constraints else ()
+    return Draft(
+        replace(schema, constraints=rules),
+        tuple(column.name for column in found),
+        left_out_confirmed=not left_out,
+        names_confirmed=not doubtful,
+        constraints_confirmed=not rules,
+    )
+
+
+def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> tuple[str, ...]:
+    """The rules that all rows of a table keep, once more read by what was drafted of it."""
+    columns = tuple(  # in any of them, values may be missing: of the label they may as well
+        replace(
+            column,
+            missing=Missing.INDICATOR if column.kind.numeric else Missing.CATEGORY,
+        )
+        for column in schema.columns
+    )
+    known = replace(schema, columns=columns, label=None, privacy_unit=None)
+    source = (
+        TableSource.open(located(data), known, split)
+        if isinstance(data, (str, Path))
+        else FrameSource.open(data, known)
+    )
+    found = proposed_constraints(schema.columns, source.parts())
+    if not found:
+        notice("constraints: no rule was found that all rows keep and would not keep by chance")
+    return found
+
+
+def _found_at(data: Path | str | Frame) -> tuple[str, Path | str | pa.Table]:
+    """What messages call a table, and where it is; in memory what can be read more than once."""
+    if isinstance(data, (str, Path)):
+        return str(data), data
+    if is_frame(data):
+        return type(data).__name__, to_arrow(data)
+    raise DataError(
+        "data must be the path of a table, or a table in memory, such as a DataFrame, not of "
+        f"type {type(data).__name__}"
+    )
 
 
 def _seen_in(
-    data: Path | str | Frame,
+    data: Path | str | pa.Table,
+    where: str,
     form: CsvFormat,
     split: str,
     chosen: set[str] | None,
     unit: str | None,
-) -> tuple[str, dict[str, SeenColumn], dict[str, int], tuple[str, ...]]:
+) -> tuple[dict[str, SeenColumn], dict[str, int], tuple[str, ...]]:
     """Look at all values of a table.
 
     Returns:
-        What messages call the table, what was seen of its columns by their names, the places of all
-        columns, and the names of those that were not read.
+        What was seen of its columns by their names, the places of all columns, and the names of
+        those that were not read.
     """
     seen: dict[str, SeenColumn] = {}
     places: dict[str, int] = {}
     unread: dict[str, None] = {}
     if isinstance(data, (str, Path)):
-        where = str(data)
         for file in find_tables(located(data), split):
             dtypes = _dtypes_in(file, form)
             places = _places(dtypes) | places
             unread |= _set_aside(dtypes, chosen, unit)
             with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
                 _look_at(str(file), dtypes, blocks, form, seen)
-    elif is_frame(data):
-        where, table = type(data).__name__, to_arrow(data)
-        dtypes = _named_dtypes(where, table.schema)
+    else:
+        dtypes = _named_dtypes(where, data.schema)
         places = _places(dtypes)
         unread |= _set_aside(dtypes, chosen, unit)
-        rows = table.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
+        rows = data.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
         _look_at(where, dtypes, rows, form, seen)
-    else:
-        raise DataError(
-            "data must be the path of a table, or a table in memory, such as a DataFrame, not of "
-            f"type {type(data).__name__}"
-        )
-    return where, seen, places, tuple(unread)
+    return seen, places, tuple(unread)
 
 
 def _say_if_names_may_be_values(

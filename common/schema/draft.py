@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final
@@ -46,6 +46,7 @@ class Draft(RedactedRepr):
         left_out_confirmed: whether the owner stands by which columns are left out.
         names_confirmed: whether the owner stands by the names of columns, which may be a record's
             if they could be values: a file without a header begins with one.
+        constraints_confirmed: whether the owner stands by the constraints.
     """
 
     stated: TableSchema
@@ -53,6 +54,7 @@ class Draft(RedactedRepr):
     private: tuple[str, ...] = ()
     left_out_confirmed: bool = True
     names_confirmed: bool = True
+    constraints_confirmed: bool = True
 
     @property
     def schema(self) -> TableSchema:
@@ -63,9 +65,18 @@ class Draft(RedactedRepr):
         )
         chosen = self.stated.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
         named = self.stated.names_origin if self.names_confirmed else Origin.FROM_DATA
-        return replace(self.stated, columns=columns, left_out_origin=chosen, names_origin=named)
+        ruled = self.stated.constraints_origin if self.constraints_confirmed else Origin.FROM_DATA
+        return replace(
+            self.stated, columns=columns, left_out_origin=chosen, names_origin=named,
+            constraints_origin=ruled,
+        )  # fmt: skip
 
-    def confirm(self, *columns: Column | str, names: bool = False) -> Draft:
+    def confirm(
+        self,
+        *columns: Column | str,
+        names: bool = False,
+        constraints: Collection[str] | None = None,
+    ) -> Draft:
         """The draft with what its owner stands by.
 
         Args:
@@ -73,9 +84,11 @@ class Draft(RedactedRepr):
                 name; or the name of one that is publicly known as it was drafted, or that is left
                 out whatever is in it.
             names: whether the names of all columns are publicly known, where some could be values.
+            constraints: all rules that are known to hold for every row of any such table, drafted
+                or not, in place of those that were drafted; these stay as they are if None.
 
         Raises:
-            SchemaError: there is no such column.
+            SchemaError: there is no such column, or a constraint is none.
         """
         known = {column.name: _declared(column) for column in columns if isinstance(column, Column)}
         chosen = {column if isinstance(column, str) else column.name for column in columns}
@@ -84,12 +97,14 @@ class Draft(RedactedRepr):
             if name in known or name not in self.stated.left_out:
                 raise SchemaError(f"confirm: the draft has no column {name!r}")
         described = tuple(known.get(column.name, column) for column in self.stated.columns)
+        rules = self.stated.constraints if constraints is None else tuple(constraints)
         return Draft(
-            replace(self.stated, columns=described),
+            replace(self.stated, columns=described, constraints=rules),
             tuple(name for name in self.unconfirmed if name not in chosen),
             tuple(name for name in self.private if name not in known),
             self.left_out_confirmed or chosen.issuperset(self.stated.left_out),
             self.names_confirmed or names,
+            self.constraints_confirmed or constraints is not None,
         )
 
     def with_privacy_unit(self, unit: PrivacyUnit) -> Draft:
@@ -139,6 +154,7 @@ class Draft(RedactedRepr):
                     f"{where}: not confirmed: the data decided which columns are left out: "
                     f"{_advice(where, in_file, held)}"
                 )
+            self._require_constraints(where)
         return self.schema
 
     def approx_bounds_schema(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
@@ -173,6 +189,20 @@ class Draft(RedactedRepr):
             raise SchemaError(
                 f"{where}: not confirmed: some columns are named as a value of theirs could be, as "
                 f"where a record stands in the place of the header: {_advice(where, in_file, held)}"
+            )
+
+    def _require_constraints(self, where: str) -> None:
+        if not self.constraints_confirmed:
+            in_file = (
+                "keep under constraints those that are known to hold for every row of any such "
+                "table and remove 'constraints_confirmed = false'"
+            )
+            held = (
+                "draft.confirm(constraints=[...]) those that hold for every row of any such table"
+            )
+            raise SchemaError(
+                f"{where}: not confirmed: that rows keep the constraints was looked up in the "
+                f"data: {_advice(where, in_file, held)}"
             )
 
     def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
@@ -228,7 +258,11 @@ class Draft(RedactedRepr):
         elif schema.left_out_origin is not Origin.DECLARED:
             lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
         if schema.constraints:
-            lines.append(f"constraints = {_toml(list(schema.constraints))}")
+            lines += ["constraints = [", *(f"  {_toml(c)}," for c in schema.constraints), "]"]
+        if not self.constraints_confirmed:
+            lines.append("constraints_confirmed = false  # that all rows keep them, the data show")
+        elif schema.constraints_origin is not Origin.DECLARED:
+            lines.append(f"constraints_origin = {_toml(schema.constraints_origin.value)}")
         lines += [f"bins = {schema.bins}", "", "[csv]", *_entries(schema.csv.to_json())]
         for column in schema.written:
             lines += ["", "[[columns]]", *self._lines_of(column)]
@@ -279,6 +313,7 @@ class Draft(RedactedRepr):
         unconfirmed, private = [], []
         left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
         names_confirmed = _confirmed(document, "names_confirmed", where)
+        constraints_confirmed = _confirmed(document, "constraints_confirmed", where)
         columns = document.get("columns")
         for column in columns if isinstance(columns, list) else ():
             if not isinstance(column, dict):
@@ -298,8 +333,9 @@ class Draft(RedactedRepr):
         try:
             schema = TableSchema.of_entries(document)
             return cls(
-                schema, tuple(unconfirmed), tuple(private), left_out_confirmed, names_confirmed
-            )
+                schema, tuple(unconfirmed), tuple(private), left_out_confirmed, names_confirmed,
+                constraints_confirmed,
+            )  # fmt: skip
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}", error.value) from error
 

@@ -63,6 +63,8 @@ class TableSchema(BriefRepr):
             `dpntk.common.schema.rules.language`.
         privacy_unit: whose rows are protected together, told apart by a column that is left out or
             made anew; None if each row is protected by itself.
+        constraints_origin: who has said them: the owner (`DECLARED`), or a look at the data
+            (`FROM_DATA`).
     """
 
     columns: tuple[Column, ...]
@@ -76,12 +78,13 @@ class TableSchema(BriefRepr):
     constraints: tuple[str, ...] = ()
     privacy_unit: PrivacyUnit | None = None
     names_origin: Origin = Origin.DECLARED
+    constraints_origin: Origin = Origin.DECLARED
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.written] + list(self.left_out)
         self._require_columns(names)
         self._require_unit(names)
-        for entry in ("left_out_origin", "names_origin"):
+        for entry in ("left_out_origin", "names_origin", "constraints_origin"):
             if getattr(self, entry) not in (Origin.DECLARED, Origin.FROM_DATA):
                 raise SchemaError(f'{entry} is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
@@ -254,6 +257,8 @@ class TableSchema(BriefRepr):
             found.append(f"{what} {', '.join(bounded)}")
         if self.left_out_origin is Origin.FROM_DATA:
             found.append("which columns are left out")
+        if self.constraints_origin is Origin.FROM_DATA:
+            found.append("which constraints all rows keep")
         return tuple(found)
 
     def with_privacy_unit(self, unit: PrivacyUnit) -> TableSchema:
@@ -329,6 +334,11 @@ class TableSchema(BriefRepr):
             "bins": self.bins,
             "csv": self.csv.to_json(),
             **({"constraints": list(self.constraints)} if self.constraints else {}),
+            **(
+                {}
+                if self.constraints_origin is Origin.DECLARED
+                else {"constraints_origin": self.constraints_origin.value}
+            ),
             **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
             **({} if self.privacy_unit is None else {"privacy_unit": self.privacy_unit.to_json()}),
         }
@@ -389,6 +399,7 @@ class TableSchema(BriefRepr):
             tuple(constraints),
             None if unit is None else PrivacyUnit.from_json(unit),
             _origin(document, "names_origin"),
+            _origin(document, "constraints_origin"),
         )
 
 

@@ -41,7 +41,13 @@ def accepted(draft: Draft) -> Draft:
         "be, whatever is in them?"
     ):
         known += draft.schema.left_out
-    return draft.confirm(*known, names=names)
+    rules = [
+        rule
+        for rule in draft.schema.constraints
+        if confirmed(f"{rule}: does every row of any such table keep this, without a look at it?")
+    ]
+    constraints = None if draft.constraints_confirmed else rules
+    return draft.confirm(*known, names=names, constraints=constraints)
 
 
 def _steps(column: Column) -> str:

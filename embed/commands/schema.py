@@ -57,6 +57,11 @@ from .accepting import accepted
     "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
     help="Which part to read, if a folder has both.",
 )  # fmt: skip
+@click.option(
+    "--constraints", is_flag=True,
+    help="Also draft rules that all rows keep, such as discharge >= admission, total = drugs + "
+    "care, or which values are missing when; generated rows will keep those that you confirm.",
+)  # fmt: skip
 @unit_options
 @click.option(
     "--accept", is_flag=True,
@@ -75,6 +80,7 @@ def command(
     encoding: str,
     missing: tuple[str, ...],
     split: str,
+    constraints: bool,
     unit: str | None,
     rows_per_unit: int | None,
     accept: bool,
@@ -95,10 +101,15 @@ def command(
     form = CsvFormat(separator, encoding, missing or MISSING_TEXTS, decimal)
     names = None if columns is None else next(csv.reader([columns], skipinitialspace=True), [])
     whose = declared_unit(unit, rows_per_unit)
-    draft = draft_schema(data, label, form, split, names, whose)
+    draft = draft_schema(data, label, form, split, names, whose, constraints=constraints)
     draft = accepted(draft) if accept else draft
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")
+    if rules := draft.schema.constraints:
+        warning(
+            f"{output} shows {counted(len(rules), 'constraint')} that no row breaks: keep those "
+            "that hold for every row of any such table, and remove 'constraints_confirmed = false'"
+        )
     if draft.unconfirmed or not draft.left_out_confirmed:
         warning(
             f"{output} shows bounds and categories of the data, and kinds, types and missing "

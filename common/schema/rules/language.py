@@ -41,7 +41,7 @@ from .condition import (
     exactness,
 )
 
-_LONGEST: Final = 1_000
+LONGEST: Final = 1_000
 _DEEPEST: Final = 20
 _NAMED: Final = 8
 """So many categories are named in a message."""
@@ -56,7 +56,7 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_KEYWORDS: Final = frozenset({"and", "or", "not", "only", "if", "then", "is", "missing", "in"})
+KEYWORDS: Final = frozenset({"and", "or", "not", "only", "if", "then", "is", "missing", "in"})
 _RELATIONS: Final = frozenset({"=", "==", "!=", "<", "<=", ">", ">="})
 
 
@@ -67,7 +67,7 @@ class _Token:
 
     @property
     def is_name(self) -> bool:
-        return self.kind == "column" or (self.kind == "word" and self.text not in _KEYWORDS)
+        return self.kind == "column" or (self.kind == "word" and self.text not in KEYWORDS)
 
 
 _END: Final = _Token("end", "its end")
@@ -83,8 +83,8 @@ def parse_condition(text: str, columns: Mapping[str, Column]) -> Condition:
     Raises:
         SchemaError: it is none, is about other columns or categories, or no row can fulfil it.
     """
-    if len(text) > _LONGEST:
-        raise SchemaError(f"a condition has at most {_LONGEST} characters")
+    if len(text) > LONGEST:
+        raise SchemaError(f"a condition has at most {LONGEST} characters")
     where = f"condition {text!r}"
     try:
         parser = _Parser(_tokens(text), columns)

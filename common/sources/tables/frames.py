@@ -17,7 +17,7 @@ from ...errors import DataError
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
-from .rows import RowReader, RowsInPlace, all_values, encoded_batches
+from .rows import RowReader, RowsInPlace, all_values, encoded_batches, parts_of_values
 from .table import require_column, require_columns, require_distinct
 
 if TYPE_CHECKING:
@@ -94,6 +94,10 @@ class FrameSource(RedactedRepr):
     def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
         """The whole table: see `all_values`."""
         return all_values(self.schema, self._rows(0, None), keep_unlisted=keep_unlisted)
+
+    def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """The whole table, part by part: see `all_values`."""
+        return parts_of_values(self.schema, self._rows(0, None))
 
     def only(self, name: str) -> RowsInPlace:
         """Yield one column of all rows, that of the privacy unit or of the schema.

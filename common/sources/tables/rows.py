@@ -48,6 +48,17 @@ def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterat
     reader.tell()
 
 
+def parts_of_values(
+    schema: TableSchema, rows: RowsInPlace, *, keep_unlisted: bool = False
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Read a table part by part: see `all_values`."""
+    reader = RowReader(schema, keep_unlisted=keep_unlisted)
+    with contextlib.closing(read_ahead(rows)) as read:
+        for where, first, found in read:
+            yield reader.values(found, first, where)
+    reader.tell()
+
+
 def all_values(
     schema: TableSchema, rows: RowsInPlace, *, keep_unlisted: bool = False
 ) -> dict[str, NDArray[Any]]:
@@ -68,10 +79,7 @@ def all_values(
         DataError: a value cannot be read.
         SchemaError: a column does not fit the schema.
     """
-    reader = RowReader(schema, keep_unlisted=keep_unlisted)
-    with contextlib.closing(read_ahead(rows)) as read:
-        parts = [reader.values(found, first, where) for where, first, found in read]
-    reader.tell()
+    parts = list(parts_of_values(schema, rows, keep_unlisted=keep_unlisted))
     return {
         column.name: np.concatenate([part[column.name] for part in parts])
         for column in schema.columns

@@ -18,7 +18,7 @@ from ..parquet import opened, read_rows, reading_parquet
 from ..paths import AnyPath, require_unchanged
 from ..shards import find_shards, holds_shards, overlaps
 from .csv import SUFFIXES, is_csv, read_csv, read_header
-from .rows import RowsInPlace, all_values, encoded_batches
+from .rows import RowsInPlace, all_values, encoded_batches, parts_of_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,6 +107,10 @@ class TableSource:
     def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
         """The whole table: see `all_values`."""
         return all_values(self.schema, self._rows(self._names), keep_unlisted=keep_unlisted)
+
+    def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """The whole table, part by part: see `all_values`."""
+        return parts_of_values(self.schema, self._rows(self._names))
 
     def only(self, name: str) -> RowsInPlace:
         """Yield one column of all rows, which need not be in the schema.
