@@ -21,7 +21,7 @@ from ..release.signing.policy import Acceptance
 from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
 from .images.distilled import classifiers_of
 from .images.frechet import FeatureMetric
-from .images.records import LabelledImages, read_real, read_synthetic
+from .images.records import LabelFiles, LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
 from .images.utility import LINEAR, measure
 from .provenance import confirmed, described
@@ -56,6 +56,9 @@ def evaluate(
     acceptance: Acceptance = _TRUSTED,
     seed: int = 0,
     metric_module: Location | None = None,
+    test_labels: Location | None = None,
+    baseline_labels: Location | None = None,
+    label_columns: tuple[str, str] | None = None,
 ) -> Evaluation:
     """Train classifiers on synthetic records and test them on real ones.
 
@@ -77,6 +80,9 @@ def evaluate(
             distance to the test records, precision and recall are measured in its features, and a
             linear classifier learns from them. Images without labels are compared in pixels if no
             module is given.
+        test_labels: for images in a folder: the CSV file that holds the labels of `test`.
+        baseline_labels: that of `baseline`.
+        label_columns: the names of the columns of files and labels in both; found if None.
 
     Returns:
         The figures. They are computed from real records, without noise.
@@ -107,7 +113,10 @@ def evaluate(
         if len(folders) > 1:
             raise DataError("several folders are for tables: evaluate images one by one")
         assert isinstance(folders[0], Path)  # or they would be tables
-        return _of_images(folders[0], held_out, real, source, acceptance, seed, module)
+        labels = LabelFiles.of(test_labels, baseline_labels, label_columns)
+        return _of_images(folders[0], held_out, real, source, acceptance, seed, module, labels)
+    if any(given is not None for given in (test_labels, baseline_labels, label_columns)):
+        raise SchemaError("labels in a CSV file are for images: a table has a column of them")
     if module is not None:
         raise ModuleError(f"{argument('metric_module', module)}: it is for images")
     return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
@@ -188,12 +197,15 @@ def _of_images(
     acceptance: Acceptance,
     seed: int,
     module: Path | None,
+    labels: LabelFiles,
 ) -> ImageEvaluation:
     records = _with_known_origin(folder, read_synthetic(folder), release, acceptance)
-    held_out = read_real(test, "test", records)
+    held_out = read_real(test, "test", records, labels.test, labels.columns)
     training_sets = {described(records.provenance): records}
     if baseline is not None:
-        training_sets["real"] = read_real(baseline, "train", records)
+        training_sets["real"] = read_real(
+            baseline, "train", records, labels.baseline, labels.columns
+        )
     metric = None
     if module is not None:
         metric = FeatureMetric.of_module(module, records.shape)

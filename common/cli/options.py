@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,41 @@ PATH: Final = LocalPath()
 def count_from(least: int) -> click.IntRange:
     """How many of something: a number that libraries take, of records, steps or threads."""
     return click.IntRange(least, MOST)
+
+
+def names_in(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    """The names in a line of comma-separated values: a callback of an option."""
+    if text is None:
+        return None
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise click.BadParameter("write it as in cat,dog,'\"eel, moray\"'") from error
+    names = [name.strip() for name in names]
+    if not all(names):
+        raise click.BadParameter("an empty name: write it as in cat,dog,eel")
+    return tuple(names)
+
+
+def _two_names(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[str, str] | None:
+    names = names_in(context, parameter, text)
+    if names is None:
+        return None
+    if len(names) != 2:
+        raise click.BadParameter("name two columns, that of files first: image_id,diagnosis")
+    return names[0], names[1]
+
+
+label_columns_option: Final = click.option(
+    "--label-columns", metavar="FILE,LABEL", callback=_two_names,
+    help="Which columns of a CSV file of labels hold names of files, and labels [default: those "
+    "with usual names]",
+)  # fmt: skip
+"""For all commands that read images with labels in a CSV file."""
 
 
 @dataclass

@@ -48,9 +48,9 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
     In memory it is a table (a data frame of pandas or Polars, a table of Arrow) or a pair of
     arrays, images and labels (None if there are none). A file is an .npz archive, an .npy array, a
     Parquet file or a tar shard. A folder holds IDX files, .npy files, `train.npz` and `test.npz`,
-    CIFAR's binary files, Parquet files, tar shards, images, or one folder of images for each class;
-    or folders such as `train` and `test` with one of these. With a schema it is a table in CSV or
-    Parquet files.
+    CIFAR's binary files, Parquet files, tar shards, images (labels in a CSV file:
+    `options.labels`), or one folder of images for each class; or folders such as `train` and `test`
+    with one of these. With a schema it is a table in CSV or Parquet files.
 
     Args:
         data: the folder or file; its address, such as s3://bucket/folder, if it is in object
@@ -78,6 +78,8 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
         if path.is_dir():
             return _open_folder(path, options)
         require_regular(path)
+        if not is_csv(path):
+            _require_no_label_file(str(path), options)
         match path.suffix.lower():
             case ".npz":
                 return ArraySource.open_npz(path, options)
@@ -116,7 +118,21 @@ def _open_held(data: Held, options: SourceOptions) -> Source:
         )
     if table is not None:
         raise SchemaError("a schema is of a table, and the data are arrays of images")
+    _require_no_label_file("arrays of images", options)
     return ArraySource.open_held(*data, options)
+
+
+def _require_no_label_file(what: str, options: SourceOptions) -> None:
+    """Refuse labels in a file for data that hold their own.
+
+    Raises:
+        SchemaError: there are some.
+    """
+    if options.labels is not None:
+        raise SchemaError(
+            f"{what}: labels in a CSV file are for a folder of image files, and these data hold "
+            "their labels themselves: leave the file out"
+        )
 
 
 def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
@@ -124,6 +140,8 @@ def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
     if part != folder:
         tell_of_others(folder, part)
     folder, kinds = part, _kinds_in(part)
+    if kinds:
+        _require_no_label_file(f"{folder}: of {' and '.join(kinds)}", options)
     match kinds:
         case []:
             return ImageFolderSource.open(folder, options)

@@ -37,6 +37,9 @@ class SourceOptions:
             beyond is cut to these. If None, 0 and 255, or 0 and 1 of floats.
         invert: embed negatives of images, for what is dark on a bright ground. Images that are
             generated are turned back.
+        labels: of images side by side in a folder: the CSV file that holds their labels, or its
+            address in object storage.
+        label_columns: the names of its two columns, of files and of labels; found if None.
 
     Raises:
         SchemaError: one of them is of another type than it has to be.
@@ -51,6 +54,8 @@ class SourceOptions:
     fit: str | None = None
     value_range: tuple[float, float] | None = None
     invert: bool = False
+    labels: Path | str | None = None
+    label_columns: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         for name, value, kind, wanted in (
@@ -59,6 +64,7 @@ class SourceOptions:
             ("classes", self.classes, (int, type(None)), "a number of classes, such as 10"),
             ("class_names", self.class_names, (tuple, type(None)), "a tuple: ('cat', 'dog')"),
             ("invert", self.invert, bool, "True or False"),
+            ("labels", self.labels, (Path, str, type(None)), "the path of a CSV file"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
         for name in self.class_names or ():
@@ -76,6 +82,13 @@ class SourceOptions:
             raise SchemaError(
                 f"{argument('fit')} says how images become squares of {size}: give both"
             )
+        if self.label_columns is not None:
+            if not _is_two_names(self.label_columns):
+                raise SchemaError("label_columns: two names of columns: ('file', 'label')")
+            if self.labels is None:
+                raise SchemaError(
+                    f"{argument('label_columns')} means nothing without {argument('labels')}"
+                )
         _ = self.preparation  # refuses a range that is none
 
     @property
@@ -108,14 +121,15 @@ class SourceOptions:
             return None
         of_images = (
             self.image_size, self.classes, self.class_names, self.channels, self.fit,
-            self.value_range, self.invert or None,
+            self.value_range, self.invert or None, self.labels,
         )  # fmt: skip
         if any(value is not None for value in of_images):
             channels = argument("channels", option="--grey, --colour")
             raise SchemaError(
                 f"{argument('image_size')}, {argument('fit')}, {argument('value_range')}, "
-                f"{argument('invert')}, {channels}, {argument('classes')} and "
-                f"{argument('class_names')} are for images: for a table the schema says all"
+                f"{argument('invert')}, {channels}, {argument('classes')}, "
+                f"{argument('class_names')} and {argument('labels')} are for images: for a table "
+                "the schema says all"
             )
         if isinstance(self.schema, TableSchema):
             return self.schema
@@ -128,4 +142,12 @@ def _is_range(value: object) -> bool:
         isinstance(value, tuple)
         and len(value) == 2
         and all(isinstance(end, Real) and not isinstance(end, bool) for end in value)
+    )
+
+
+def _is_two_names(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(isinstance(name, str) for name in value)
     )

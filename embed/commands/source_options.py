@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +10,13 @@ from typing import Any, Final
 
 import click
 
-from ...common.cli.options import schema_option, threads_option
+from ...common.cli.options import (
+    DataPath,
+    label_columns_option,
+    names_in,
+    schema_option,
+    threads_option,
+)
 from ...common.display.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
@@ -21,22 +26,6 @@ from ...common.schema.preparation import Fit
 from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.toml import read_schema
 from ...common.sources.options import SourceOptions
-
-
-def _names(
-    context: click.Context, parameter: click.Parameter, text: str | None
-) -> tuple[str, ...] | None:
-    """The names in a line of comma-separated values."""
-    if text is None:
-        return None
-    try:
-        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError) as error:
-        raise click.BadParameter("write it as in cat,dog,'\"eel, moray\"'") from error
-    names = [name.strip() for name in names]
-    if not all(names):
-        raise click.BadParameter("a class without a name: write it as in cat,dog,eel")
-    return tuple(names)
 
 
 def _range(
@@ -91,12 +80,18 @@ _OPTIONS: Final = (
         "looked up in the labels, and the release says that it was.",
     ),
     click.option(
-        "--class-names", metavar="NAME,NAME,...", callback=_names,
+        "--class-names", metavar="NAME,NAME,...", callback=names_in,
         help="Declare the names of all classes of images, also of classes without a record; "
         "otherwise they are looked up in the folders or labels. Labels that are texts are names, "
         "and numbers are where all names are numbers (1,2,3); other numbers name classes in this "
         "order. Put a name with a comma in double quotes.",
     ),
+    click.option(
+        "--labels", type=DataPath(), metavar="FILE",
+        help="Of images side by side in a folder: the CSV file that says which label each of them "
+        "has, with a header, a column of file names and a column of labels.",
+    ),
+    label_columns_option,
     schema_option(
         "DATA is a table, and this says what is publicly known about it; 'dpntk schema' drafts it."
     ),
@@ -116,12 +111,14 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(
         split: str, image_size: int | None, fit: str | None,
         value_range: tuple[float, float] | None, invert: bool, channels: int | None,
-        classes: int | None, class_names: tuple[str, ...] | None, schema: Path | None,
+        classes: int | None, class_names: tuple[str, ...] | None, labels: Path | str | None,
+        label_columns: tuple[str, str] | None, schema: Path | None,
         **given: Any,  # noqa: ANN401 - handed on
     ) -> None:  # fmt: skip
         source = SourceOptions(
             schema, split, image_size, classes, class_names, channels,
             fit=fit, value_range=value_range, invert=invert,
+            labels=labels, label_columns=label_columns,
         )  # fmt: skip
         command(source=source, **given)
 

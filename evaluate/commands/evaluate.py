@@ -13,6 +13,7 @@ from ...common.cli.options import (
     FiniteRange,
     count_from,
     json_option,
+    label_columns_option,
     output_option,
     quiet_values_option,
     schema_option,
@@ -43,6 +44,14 @@ _SETTINGS: Final = ("usual", "published")
     "--baseline", type=PATH, metavar="DATA",
     help="Real records to train on, for comparison; their train part, if they have one.",
 )  # fmt: skip
+@click.option(
+    "--test-labels", type=PATH, metavar="FILE",
+    help="For images side by side in a folder: the CSV file that holds the labels of --test.",
+)  # fmt: skip
+@click.option(
+    "--baseline-labels", type=PATH, metavar="FILE", help="The same of --baseline."
+)  # fmt: skip
+@label_columns_option
 @schema_option("For tables: what is publicly known about them, if SYNTHETIC does not say it.")
 @click.option(
     "--target", metavar="COLUMN",
@@ -95,6 +104,9 @@ def command(
     synthetic: tuple[Path, ...],
     test: Path,
     baseline: Path | None,
+    test_labels: Path | None,
+    baseline_labels: Path | None,
+    label_columns: tuple[str, str] | None,
     schema: Path | None,
     target: str | None,
     positive: str | None,
@@ -145,6 +157,9 @@ def command(
         acceptance=acceptance,
         seed=seed,
         metric_module=metric_module,
+        test_labels=test_labels,
+        baseline_labels=baseline_labels,
+        label_columns=label_columns,
     )
     found.save(output)
     console.print(f"{output} is SENSITIVE: only you can read it (0600)")

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from ...common.cli.options import PATH, output_option, quiet_values_option
+from ...common.cli.options import (
+    PATH,
+    label_columns_option,
+    output_option,
+    quiet_values_option,
+)
 from ...common.display.console import console
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
@@ -22,6 +27,11 @@ from ..html.report import write_report
     "one.",
 )  # fmt: skip
 @click.option(
+    "--test-labels", type=PATH, metavar="FILE",
+    help="For images side by side in a folder: the CSV file that holds the labels of --test.",
+)  # fmt: skip
+@label_columns_option
+@click.option(
     "--evaluation", type=PATH, metavar="FILE",
     help="Show the figures that 'dpntk evaluate' wrote about SYNTHETIC.",
 )  # fmt: skip
@@ -36,6 +46,8 @@ def command(
     release: Path,
     synthetic: Path,
     test: Path | None,
+    test_labels: Path | None,
+    label_columns: tuple[str, str] | None,
     evaluation: Path | None,
     public: bool,
     acceptance: Acceptance,
@@ -55,6 +67,8 @@ def command(
         evaluation=evaluation,
         public=public,
         acceptance=acceptance,
+        test_labels=test_labels,
+        label_columns=label_columns,
     )
     if public:
         console.print(f"{output} is public: it holds nothing beyond the release")

@@ -13,7 +13,7 @@ from ...release.file.reader import open_any
 from ...release.file.statement import NOT_PRIVATE
 from ...release.label.kinds import label_of
 from ...release.signing.policy import Acceptance
-from ..images.records import read_real, read_synthetic
+from ..images.records import LabelFiles, read_real, read_synthetic
 from ..provenance import confirmed_by
 from ..report import Evaluation
 from ..tables.table import is_table, path_or_frame, read_real_table, read_synthetic_table
@@ -36,6 +36,8 @@ def write_report(
     evaluation: Evaluation | Location | None = None,
     public: bool = False,
     acceptance: Acceptance = _TRUSTED,
+    test_labels: Location | None = None,
+    label_columns: tuple[str, str] | None = None,
 ) -> None:
     """Write all that there is to see of synthetic records into one HTML file.
 
@@ -54,6 +56,8 @@ def write_report(
             says it.
         public: whether anybody may see the report.
         acceptance: whose releases to open; those of trusted signers if not given.
+        test_labels: for images in a folder: the CSV file that holds the labels of `test`.
+        label_columns: the names of its columns of files and labels; found if None.
 
     Raises:
         DataError: records or figures cannot be read, do not say that they come from the release,
@@ -72,6 +76,7 @@ def write_report(
         evaluation,
         public=public,
         acceptance=acceptance,
+        labels=LabelFiles.of(test_labels, None, label_columns),
     )
     write_atomically(path, content, mode=PUBLIC_MODE if public else SENSITIVE_MODE)
 
@@ -84,6 +89,7 @@ def _report(
     *,
     public: bool,
     acceptance: Acceptance,
+    labels: LabelFiles,
 ) -> bytes:
     if public and not (test is None and evaluation is None):
         raise DataError(
@@ -110,7 +116,9 @@ def _report(
         confirmed_by(opened, images.provenance, images.class_names)
         if not isinstance(held_out, Path | None):
             raise DataError(f"{synthetic}: of images, and the real records are a table in memory")
-        others = None if held_out is None else read_real(held_out, "test", images)
+        others = None
+        if held_out is not None:
+            others = read_real(held_out, "test", images, labels.test, labels.columns)
         strips = view_images(images, others)
         records, real_records = len(images), 0 if others is None else len(others)
         provenance = images.provenance

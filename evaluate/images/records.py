@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.arguments import Location, argument, path_from
 from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError, SchemaError
 from ...common.schema.classes import numbered
@@ -72,6 +73,45 @@ class LabelledImages(RedactedRepr):
         return pixels.astype(np.float32) / np.float32(255)
 
 
+@dataclass(frozen=True)
+class LabelFiles:
+    """Labels of real images in CSV files.
+
+    Attributes:
+        test: the file of test records; None if these hold their labels themselves.
+        baseline: that of records to train on.
+        columns: of files and labels, in both; found if None.
+    """
+
+    test: Path | None
+    baseline: Path | None
+    columns: tuple[str, str] | None
+
+    @classmethod
+    def of(
+        cls,
+        test: Location | None,
+        baseline: Location | None,
+        columns: tuple[str, str] | None,
+    ) -> LabelFiles:
+        """From arguments.
+
+        Raises:
+            DataError: one is no path.
+            SchemaError: columns are named, and no file.
+        """
+        files = {"test_labels": test, "baseline_labels": baseline}
+        if columns is not None and test is baseline is None:
+            raise SchemaError(
+                f"{argument('label_columns')} means nothing without {argument('test_labels')}"
+            )
+        of_test, of_baseline = (
+            None if file is None else path_from(name, file, refusal=DataError)
+            for name, file in files.items()
+        )
+        return cls(of_test, of_baseline, columns)
+
+
 def read_synthetic(path: Path) -> LabelledImages:
     """Read what `dpntk generate` wrote, or any .npz with x and y.
 
@@ -101,10 +141,23 @@ def read_synthetic(path: Path) -> LabelledImages:
     return records
 
 
-def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
+def read_real(
+    path: Path,
+    split: str,
+    like: LabelledImages,
+    labels: Path | None = None,
+    label_columns: tuple[str, str] | None = None,
+) -> LabelledImages:
     """Read real records in the form and classes of synthetic ones.
 
     Beside synthetic records without labels, those of real ones do not count.
+
+    Args:
+        path: where they are.
+        split: which part of them to read.
+        like: the synthetic ones.
+        labels: the CSV file of their labels, if they do not hold these themselves.
+        label_columns: its columns of files and labels; found if None.
 
     Raises:
         DataError: they cannot be read.
@@ -123,7 +176,13 @@ def read_real(path: Path, split: str, like: LabelledImages) -> LabelledImages:
         records = _collect(open_source(path, known), None, {})
         records = replace(records, labels=np.zeros_like(records.labels), class_names=numbered(1))
     else:
-        known = replace(known, classes=like.classes, class_names=like.class_names)
+        known = replace(
+            known,
+            classes=like.classes,
+            class_names=like.class_names,
+            labels=labels,
+            label_columns=None if labels is None else label_columns,
+        )
         records = _collect(open_source(path, known), like.class_names, {})
     pixels = preparation.turned_back(records.pixels)
     return replace(records, pixels=pixels, preparation=preparation)

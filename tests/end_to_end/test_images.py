@@ -35,7 +35,7 @@ def test_classes_are_looked_up_and_said_or_declared(dpntk: Command, folder: Path
     (folder / "d, e").mkdir()
     refused(dpntk("embed", folder, "--width", 5), "without an image", "--class-names")
     odd = dpntk("embed", folder, "--width", 5, "--class-names", "a,,b")
-    refused(odd, "--class-names", "a class without a name")
+    refused(odd, "--class-names", "an empty name")
     declared = dpntk("embed", folder, "--width", 5, "--class-names", 'c, b,"d, e",a')
     assert declared.code == 0, declared.stderr
     assert "looked up" not in declared.stderr

@@ -158,6 +158,27 @@ def write_one_image(side: int, folder: Path, channels: tuple[int, ...] = ()) -> 
     return data_sets.write_folder(folder / "data", image, np.zeros(1, np.int64))
 
 
+def write_labelled_folder(folder: Path, images: Images, labels: Labels) -> Path:
+    """Side by side, with names of classes in a CSV file among them."""
+    folder.mkdir()
+    rows = ["file,label"]
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        (folder / f"{number:02}.png").write_bytes(data_sets.encoded(image))
+        rows.append(f"{number:02},{CLASS_NAMES[label]}")
+    (folder / "labels.csv").write_text("\n".join(rows))
+    return folder
+
+
+def write_numbered_labels(folder: Path, images: Images, labels: Labels) -> Path:
+    """The same with numbers."""
+    write_labelled_folder(folder, images, labels)
+    text = (folder / "labels.csv").read_text()
+    for number, name in enumerate(CLASS_NAMES):
+        text = text.replace(name, str(number))
+    (folder / "labels.csv").write_text(text)
+    return folder
+
+
 NUMBERED: Final[dict[str, data_sets.Writer]] = {
     "IDX": write_plain_idx,
     "IDX, gzipped": write_gzipped_idx,
@@ -217,6 +238,14 @@ def of_image_sources() -> Iterator[Case]:
             embedded(known),
             ONLY_OF_MIDDLE.among(write_numbered_folder),
         )
+    of_file = "--labels {data}/labels.csv"
+    for nasty in (FIRST, ONLY_OF_LAST, ONLY_OF_MIDDLE):
+        named, numbered = map(nasty.among, (write_labelled_folder, write_numbered_labels))
+        names = f"{of_file} --class-names {NAMES}"
+        yield Case(f"labels in a file, classes declared: {nasty.name}", embedded(names), named)
+        yield Case(f"labels in a file: {nasty.name}", embedded(of_file), named)
+        yield Case(f"numbers in a file, named: {nasty.name}", embedded(names), numbered)
+        yield Case(f"numbers in a file: {nasty.name}", embedded(of_file), numbered)
     yield Case(
         "class folders: only record, of another size",
         embedded(),

@@ -38,7 +38,9 @@ from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.images import image_folder
+from dpntk.common.sources.images import labels as image_labels
 from dpntk.common.sources.images.labels import Classes
+from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables import privacy_units
 from dpntk.common.storage.atomic import followed
 from dpntk.embed import column_inference
@@ -67,6 +69,7 @@ from dpntk.release.publishing.weighing import Weighed
 from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
 from tests.common.sources import test_sources
+from tests.common.sources.images import test_label_file
 from tests.conftest import CLASSES
 from tests.embed import test_merge, test_missing_header
 from tests.embed.exact import test_joint as test_exact_joint
@@ -584,6 +587,31 @@ def folders_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere(monkeypatch, right, classes)
 
 
+def labels_of_a_file_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = image_labels.classes_of_texts
+
+    def classes(*arguments: Any) -> tuple[Classes, dict[str, int]]:  # noqa: ANN401
+        found, known = right(*arguments)
+        return replace(found, origin=Origin.DECLARED), known
+
+    everywhere(monkeypatch, right, classes)
+
+
+def labels_read_as_all_of_them_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers are places of names if all labels are numbers, whatever names there are."""
+    right = image_labels.classes_of_texts
+
+    def classes(
+        options: SourceOptions, texts: set[str], where: str
+    ) -> tuple[Classes, dict[str, int]]:
+        found, known = right(options, texts, where)
+        if all(text.isdigit() for text in texts):
+            known = {text: int(text) for text in texts}
+        return found, known
+
+    everywhere(monkeypatch, right, classes)
+
+
 def ledger_erased_by_a_new_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ledger, "going_on_with", lambda before, later: later)
 
@@ -827,6 +855,14 @@ MUTANTS = [
         test_missing_header.test_a_record_in_the_place_of_the_header_is_not_taken_for_one,
     ),
     Mutant(folders_as_public_knowledge, test_sources.test_class_folders),
+    Mutant(
+        labels_of_a_file_as_public_knowledge,
+        test_label_file.test_the_embedding_is_that_of_class_folders,
+    ),
+    Mutant(
+        labels_read_as_all_of_them_are,
+        test_label_file.test_one_label_changes_how_no_other_is_read,
+    ),
     Mutant(
         ledger_erased_by_a_new_embedding,
         test_saving.test_what_replaces_it_takes_ledger_and_ceiling_over,

@@ -1,11 +1,12 @@
-"""Image files: in one folder for each class, or side by side if they have no labels."""
+"""Image files: in one folder for each class, or side by side, with labels in a file or without."""
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -26,11 +27,10 @@ from ..remote import RemotePath
 from ..shards import pieces
 from .decoding import ImageDecoder
 from .encoded import MOST_BYTES, READ, SUFFIXES
-from .labels import Classes, one_class
+from .label_file import LabelFile
+from .labels import NAMED, Classes, one_class
 
 _PIECE: Final = 64
-_NAMED: Final = 20
-"""Classes are named one by one up to here, where a folder is of another."""
 _NUL: Final = b"\0"
 _BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
 """Files that come into folders by themselves."""
@@ -38,11 +38,11 @@ _BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _FolderListing(RedactedRepr):
-    """The images of one class, sorted by name: a million of them take 20 MB.
+    """The images of one folder, sorted by name: a million of them take 20 MB.
 
     Attributes:
         folder: that they lie in.
-        label: index of their class.
+        label: index of their class, or int64 (n,) of each one's.
         names: one after another, each followed by a NUL, which no file's name holds.
         ends: int64 (n + 1,), where each name begins, and at last where they all end.
         kinds: of image files, by the ends of their names.
@@ -51,15 +51,15 @@ class _FolderListing(RedactedRepr):
     """
 
     folder: AnyPath
-    label: int
+    label: int | NDArray[np.int64]
     names: bytes
     ends: NDArray[np.int64]
     kinds: frozenset[str]
     others: tuple[int, str]
 
     @classmethod
-    def of(cls, folder: AnyPath, label: int) -> _FolderListing:
-        """List a folder once."""
+    def of(cls, folder: AnyPath, label: int = 0, read_too: Collection[str] = ()) -> _FolderListing:
+        """List a folder once; `read_too` are names in it that are no others."""
         names: list[bytes] = []
         kinds: set[str] = set()
         others, other = 0, ""
@@ -71,7 +71,11 @@ class _FolderListing(RedactedRepr):
                     kinds.add(kind)
                     if not (entry.is_file() or entry.is_dir() or entry.is_symlink()):
                         raise DataError(f"{folder}/{entry.name}: not a file: replace or remove it")
-                elif entry.name[0] != "." and entry.name.lower() not in _BY_THEMSELVES:
+                elif not (
+                    entry.name[0] == "."
+                    or entry.name.lower() in _BY_THEMSELVES
+                    or entry.name in read_too
+                ):
                     others, other = others + 1, max(other, entry.name)
         names.sort()
         ends = np.zeros(len(names) + 1, dtype=np.int64)
@@ -87,18 +91,32 @@ class _FolderListing(RedactedRepr):
         names = self.names[self.ends[start] : self.ends[stop] - 1].split(_NUL)
         return [os.fsdecode(name) for name in names]
 
+    def labels(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Classes of files start..stop-1, int64."""
+        if isinstance(self.label, int):
+            return np.full(stop - start, self.label, dtype=np.int64)
+        return self.label[start:stop]
+
 
 @dataclass(frozen=True)
 class ImageFolderSource:
-    """Image files, class by class in the order of their names, sorted by name within a class.
+    """Image files, folder by folder in the order of their names, sorted by name within a folder.
 
     Names are compared as bytes, so that the order is the same on every machine.
+
+    Attributes:
+        folder: that all lie in.
+        listings: what it holds, and what folders in it hold.
+        decoder: turns the images into pixels.
+        schema: what is publicly known of the records.
+        label_file: that their labels stand in; None if folders are classes, or there are no labels.
     """
 
     folder: AnyPath
     listings: tuple[_FolderListing, ...]
     decoder: ImageDecoder
     schema: ImageSchema
+    label_file: LabelFile | None = None
 
     @classmethod
     def open(cls, folder: AnyPath, options: SourceOptions) -> ImageFolderSource:
@@ -108,18 +126,18 @@ class ImageFolderSource:
             folder: holds one folder for each class, or images of one class.
             options: the size and channels that are wanted, and the classes by the owner's word;
                 those without a record may have an empty folder or none. The folders' names if
-                nothing is said.
+                nothing is said. With a file of labels, folders' names mean nothing.
 
         Raises:
             DataError: no images, a folder of an unknown class, or, where no classes are declared,
-                one without images.
+                one without images; or an image without exactly one label in the file of labels.
             SchemaError: sizes or classes that are not supported.
         """
         entries = sorted(
             (entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."),
             key=lambda entry: entry.name,
         )
-        loose = _FolderListing.of(folder, 0)
+        loose = _FolderListing.of(folder)
         if not entries and not len(loose):
             raise DataError(
                 f"{folder}: nothing to read{_instead((loose,))}: it holds neither class folders "
@@ -127,8 +145,11 @@ class ImageFolderSource:
                 "train-images-idx3-ubyte.gz, x.npy, train.npz, data_batch_1.bin, Parquet files, or "
                 "tar shards"
             )
+        if options.labels is not None:
+            return cls._with_labels(folder, entries, options)
         if not entries:
-            return cls._of(folder, (loose,), options, one_class(options, str(folder)))
+            hint = f"; to take labels from a CSV file, give {argument('labels')}"
+            return cls._of(folder, (loose,), options, one_class(options, str(folder), hint))
         if len(loose):
             notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
         found = [entry.name for entry in entries]
@@ -137,7 +158,7 @@ class ImageFolderSource:
         for entry in entries:
             if entry.name not in names:
                 raise DataError(
-                    f"{entry}: {entry.name} is not one of the classes {some_of(names, _NAMED)}"
+                    f"{entry}: {entry.name} is not one of the classes {some_of(names, NAMED)}"
                 )
         listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in entries)
         empty = [listing for listing in listings if not len(listing)]
@@ -150,6 +171,30 @@ class ImageFolderSource:
         if not any(map(len, listings)):
             raise DataError(f"{folder}: no class folder holds an image{_instead(listings)}")
         return cls._of(folder, listings, options, classes)
+
+    @classmethod
+    def _with_labels(
+        cls, folder: AnyPath, folders: Sequence[AnyPath], options: SourceOptions
+    ) -> ImageFolderSource:
+        """Images in a folder and in folders in it, with labels in a file."""
+        file = LabelFile.open(options)
+        read_too = {file.path.name, *(entry.name for entry in folders)}
+        loose = _FolderListing.of(folder, read_too=read_too)
+        listings = (loose, *map(_FolderListing.of, folders))
+        if not any(map(len, listings)):
+            raise DataError(f"{folder}: holds no image{_instead(listings)}")
+        files = (
+            (listing.folder.name, name)
+            for listing in filter(len, listings)
+            for name in listing.files(0, len(listing))
+        )
+        labels, classes = file.labels_of(files, options)
+        ends = np.cumsum([len(listing) for listing in listings])[:-1]
+        listings = tuple(
+            replace(listing, label=part)
+            for listing, part in zip(listings, np.split(labels, ends), strict=True)
+        )
+        return replace(cls._of(folder, listings, options, classes), label_file=file)
 
     @classmethod
     def _of(
@@ -176,7 +221,11 @@ class ImageFolderSource:
 
     def fingerprint(self) -> str:
         """Of all files' names, sizes and times."""
-        return named_fingerprint(self._files(), "folder", self.schema.classes)
+        if self.label_file is None:
+            return named_fingerprint(self._files(), "folder", self.schema.classes)
+        file, columns = self.label_file.path, self.label_file.columns
+        files = itertools.chain([("labels", file)], self._files())
+        return named_fingerprint(files, "folder with labels", self.schema.classes, columns)
 
     def _files(self) -> Iterator[tuple[str, AnyPath | str]]:
         for listing, start, stop in self._pieces(range(len(self))):
@@ -195,7 +244,7 @@ class ImageFolderSource:
         listing, start, stop = piece
         names = listing.files(start, stop)
         records = [self.decoder.decode(*_content(listing.folder, name)) for name in names]
-        return Batch(np.stack(records), np.full(stop - start, listing.label, dtype=np.int64))
+        return Batch(np.stack(records), listing.labels(start, stop))
 
 
 def _classes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +20,8 @@ from ..base import require_labels
 from ..options import SourceOptions
 
 _WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_NAMED: Final = 20
+_AS_FLOAT: Final = re.compile(r"(-?[0-9]{1,18})\.0+")
+NAMED: Final = 20
 """Classes are named one by one up to here, where a label is of another."""
 
 
@@ -62,7 +63,7 @@ class Classes:
         if wrong.size:
             raise SchemaError(
                 f"{where}: record {first + int(wrong[0])} has a label that is none of the classes "
-                f"{some_of(self.names, _NAMED)}: correct it, or name its class with "
+                f"{some_of(self.names, NAMED)}: correct it, or name its class with "
                 f"{argument('class_names')}",
                 str(labels[wrong[0]]),
             )
@@ -106,24 +107,66 @@ def labelled_classes(
     return Classes(numbered(largest + 1), Origin.FROM_DATA)
 
 
-def one_class(options: SourceOptions, where: str) -> Classes:
+def classes_of_texts(
+    options: SourceOptions, texts: Collection[str], where: str
+) -> tuple[Classes, dict[str, int]]:
+    """The classes of labels in a file of texts, where numbers are texts, too.
+
+    Labels are names of classes. Where none of the declared names is a number, numbers number the
+    classes, from 0.
+
+    Guarantee:
+        Which class a label stands for follows from the label and the names of classes alone, and
+        not from other labels: these decide the names alone, and only where none are declared.
+        (docs/privacy/proofs.md, statement 3.)
+
+    Args:
+        options: what is declared.
+        texts: all different labels.
+        where: the data, for messages.
+
+    Returns:
+        The classes, and which of them each label stands for; those of none are left out.
+
+    Raises:
+        SchemaError: there are more classes than are supported, or the number that is declared does
+            not say which texts they are.
+    """
+    plain = {text: _whole_as_such(text) for text in texts}
+    if options.class_names is None and all(map(_WHOLE.fullmatch, plain.values())):
+        numbers = np.array([int(text) for text in plain.values()], dtype=np.int64)
+        classes = labelled_classes(options, [numbers], where)
+    else:
+        classes = labelled_classes(options, [np.array([*plain.values()])], where, texts=True)
+    known = {name: index for index, name in enumerate(classes.names)}
+    if options.class_names is not None and not any(map(_WHOLE.fullmatch, classes.names)):
+        known = {name: index for index, name in enumerate(numbered(len(classes.names)))} | known
+        if any(map(_WHOLE.fullmatch, plain.values())):
+            meanings = [f"{index} is {name}" for index, name in enumerate(classes.names)]
+            notice(f"{where}: labels are numbers: {some_of(meanings, NAMED)}")
+    places = ((text, known.get(text, known.get(plain[text]))) for text in texts)
+    return classes, {text: place for text, place in places if place is not None}
+
+
+def one_class(options: SourceOptions, where: str, hint: str = "") -> Classes:
     """The class of images without labels.
 
     Args:
         options: what is declared.
         where: the data, for the message.
+        hint: how labels might be given, behind what is said of there being none.
 
     Raises:
         SchemaError: several are declared.
     """
     declared = _declared(options)
     if declared is None:
-        notice(f"{where}: images without labels: all are taken to be of one class")
+        notice(f"{where}: images without labels: all are taken to be of one class{hint}")
         return Classes(numbered(1), Origin.FORMAT)
     if len(declared) > 1:
         raise SchemaError(
             f"{where}: images without labels are all of one class, but {len(declared)} classes are "
-            "declared: give the images labels, or declare one class"
+            "declared: give the images labels, in a CSV file as well, or declare one class"
         )
     return Classes(declared, Origin.DECLARED)
 
@@ -178,6 +221,12 @@ def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
                 str(labels[wrong[0]]),
             )
     return labels.astype(np.int64)
+
+
+def _whole_as_such(text: str) -> str:
+    """A text; of a whole number that programs have written as a float, `3.0`, that number."""
+    found = _AS_FLOAT.fullmatch(text)
+    return text if found is None else str(int(found[1]))
 
 
 def _declared(options: SourceOptions) -> tuple[str, ...] | None:
