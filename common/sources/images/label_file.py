@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arguments import argument
-from ...console import notice
+from ...display.console import notice
+from ...display.text import counted, some_of
 from ...errors import DataError, SchemaError
-from ...text import counted, some_of
 from ..options import SourceOptions
 from ..paths import AnyPath, located, read
 from .encoded import SUFFIXES

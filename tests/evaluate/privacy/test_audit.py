@@ -169,7 +169,7 @@ def test_all_rows_of_a_person_are_tried_together(
     """One row alone is a fifth of what the noise has to hide: noise for one row would pass."""
     (tmp_path / "rows.csv").write_text(people(50))
     schema = replace(PEOPLE, privacy_unit=PrivacyUnit("id", 5))
-    made = embed(tmp_path / "rows.csv", FeatureOptions(width=3), SourceOptions(schema=schema))
+    made = embed(tmp_path / "rows.csv", TangentOptions(width=3), SourceOptions(schema=schema))
     save_embedding(made, tmp_path / "embedding.h5")
 
     def found(canaries: int) -> Audit:

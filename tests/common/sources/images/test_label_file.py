@@ -13,8 +13,7 @@ from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import SourceOptions, open_source
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import TangentOptions, embed
 from tests.conftest import Command, refused
 from tests.helpers.data_sets import CLASS_NAMES, IMAGES, LABELS, encoded, write_folder
 
@@ -84,7 +83,7 @@ def test_an_image_has_the_label_of_the_row_with_its_name(
 def test_the_embedding_is_that_of_class_folders(tmp_path: Path) -> None:
     images = write_images(tmp_path / "images")
     source = SourceOptions(labels=write_labels(images / "labels.csv"))
-    options = FeatureOptions(width=5)
+    options = TangentOptions(width=5)
     found = embed(images, options, source)
     wanted = embed(write_folder(tmp_path / "folders"), options)
     assert found.schema == wanted.schema
@@ -138,7 +137,9 @@ def test_numbers_are_classes_as_in_arrays(
     assert "labels are numbers: 0 is cat, 1 is dog, 2 is eel" in capsys.readouterr().err
     with pytest.raises(SchemaError, match="none of the classes 0, eel, cat"):
         read((0, 1, 2), "0", "eel", "cat")
-    declared = SourceOptions(labels=write_labels(tmp_path / "labels.csv", labels=LABELS), classes=3)
+    declared = SourceOptions(
+        labels=write_labels(tmp_path / "labels.csv", labels=LABELS.tolist()), classes=3
+    )
     assert classes_of(images, declared)[1].from_data == ()
 
 
