@@ -37,6 +37,11 @@ _JUMP: Final = 0.02
 """How likely it has any other: numbers may have spikes, as round ones do."""
 _STILL_EMPTY: Final = 0.8
 """How likely a cell that follows an empty one is empty too, whatever else."""
+_WIDE: Final = 0.5
+"""How likely the bounds of a number are so wide that nothing lies next to them. If they are not,
+cells there are like others: what lies beyond a bound counts as the bound."""
+_LONG: Final = 1024
+"""Cells after which it does not matter how a chain began."""
 _EMPTY: Final = 0.3
 """A cell that is empty with so much probability is taken to be."""
 _OFF: Final = 0.3
@@ -56,7 +61,8 @@ def number_shares(
     Whether a cell is empty, and of which order of magnitude it is otherwise, is a Markov chain
     along the numbers; its probabilities given all noisy shares are found by forward and backward
     recursions (Rabiner 1989, "A tutorial on hidden Markov models", section III). So a little in
-    each of many neighbouring cells counts, and the same amount far from everything else does not.
+    each of many neighbouring cells counts, and the same amount far from everything else does not,
+    least of all next to bounds: these may be wide.
 
     Args:
         noisy: (cells,), in the order of the numbers; cells from `points` on have no place in it.
@@ -76,14 +82,16 @@ def number_shares(
     step = (1 - _JUMP) * step / step.sum(axis=1, keepdims=True) + _JUMP / len(number)
     step[0] *= 1 - _STILL_EMPTY
     step[0, 0] += _STILL_EMPTY
-    start = np.full(len(number), 1 / len(number))
+    usual = np.linalg.matrix_power(step, _LONG)[0]
+    start = (1 - _WIDE) * usual + _WIDE * step[0]
+    end = 1 - _WIDE + _WIDE * step[:, 0] / usual[0]
 
     def given(shifted: Shares) -> Shares:
         logs, found = _exponential(shifted, deviation, np.tile(means, (len(shifted), 1)))
         nothing = -0.5 * (shifted / deviation) ** 2 - math.log(deviation * math.sqrt(2 * math.pi))
         chances = _chances(np.column_stack([nothing, logs]))
         states = np.concatenate(
-            [_along(chances[:points], step, start), _share_out(chances[points:] * start)]
+            [_along(chances[:points], step, start, end), _share_out(chances[points:])]
         )
         shares: Shares = (states[:, 1:] * found).sum(axis=1)
         empty = states[:, 0] > _EMPTY if possible is None else ~possible
@@ -211,15 +219,16 @@ def _share_out(weights: Shares) -> Shares:
     return shares
 
 
-def _along(chances: Shares, step: Shares, start: Shares) -> Shares:
+def _along(chances: Shares, step: Shares, start: Shares, end: Shares) -> Shares:
     """Probabilities of a chain's states in each cell, given what is seen in all.
 
     Args:
         chances: of what is seen in a cell if the chain is in a state, (cells, states).
         step: probabilities of the next state, (states, states).
         start: of the first one, (states,).
+        end: of what comes after the last one, up to a factor, if it is each of them, (states,).
     """
-    forward, backward = np.empty_like(chances), np.ones_like(chances)
+    forward, backward = np.empty_like(chances), np.tile(end, (len(chances), 1))
     before = start
     for cell, chance in enumerate(chances):
         forward[cell] = _share_out(before * chance)

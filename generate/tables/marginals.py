@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -65,12 +66,27 @@ class ColumnMarginal:
             return self.shares
         of = [(noisy, float(noise)) for noisy, noise in zip(self.shares, self.noise, strict=True)]
         if isinstance(self.block.encoding, NumericEncoding):
-            possible = np.any([number_shares(*one, self.points) > 0 for one in of], axis=0)
+            possible = self._possible(of)
             return np.stack([number_shares(*one, self.points, possible) for one in of])
         precision = np.maximum(self.noise, _EXACT) ** -2.0
         mean = precision @ self.shares / precision.sum()
         common = category_shares(mean, float(precision.sum() ** -0.5))
         return np.stack([category_shares(*one, common) for one in of])
+
+    def _possible(self, of: Sequence[tuple[NDArray[np.float64], float]]) -> NDArray[np.bool_]:
+        """Cells of a numeric column that some class leaves a number in, bool (cells,).
+
+        A class that leaves none out says nothing of that if its noise would hide them all.
+        """
+        left = [number_shares(*one, self.points) > 0 for one in of]
+        says = [
+            not there.all() or noise * self.points <= 1
+            for there, (_, noise) in zip(left, of, strict=True)
+        ]
+        found: NDArray[np.bool_] = np.any(
+            [there for there, heard in zip(left, says, strict=True) if heard] or left, axis=0
+        )
+        return found
 
     @property
     def points(self) -> int:

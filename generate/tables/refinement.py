@@ -39,6 +39,7 @@ from ..output.generator_file import Arrays, arrays_of_map
 from .marginal_matching import round_to_steps
 from .marginals import is_noise
 from .moves.conditioned import Given, Moves, Pool
+from .moves.counts import Counts
 from .moves.departures import ReleasedMoments
 from .moves.goal import Departures, Goal
 from .moves.relu_features import ReluFeatures, has_relu_features
@@ -194,10 +195,11 @@ class Refinement:
         if self.swaps(label):
             others = [known for other, known in departures.items() if other != label]
             return SwapMoves(goal, random, each, others)
-        of_all = SwapMoves(self.goal_of_all(), random, each)
-        if goal.counts is not None:
-            of_all.begin(records, lambda units, remark: None)
-        return ResamplingMoves(goal, records.clone(), of_all.counts, random, each)
+        tables, of_all = None, self.goal_of_all().counts
+        if of_all is not None:
+            tables = Counts(of_all, records)
+            tables.begin(records, goal.blocks, random)
+        return ResamplingMoves(goal, records.clone(), tables, random, each)
 
     def pool(
         self,

@@ -6,16 +6,18 @@ Of such a class the noise hides every single column, but not its mean feature as
     P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
 P_0 has the columns of all classes, which go together in it as tables of columns of all classes say
-(`counts`), if there are any: those of a low-signal class by itself are lost in noise. The mean
-feature of all has no part in it: with that, little would be left of what is particular to the
-class. Nor have products of numbers, which say the more the farther out a row is, as noise on them
-does. theta is where <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, mu
-being the released mean feature. To choose among rows that were drawn from P_0 beforehand is not
-enough: a rare class lies where P_0 has next to nothing, and of rows with a few of its traits there
-are many more than of rows with all. So rows move: a row's value of a column is replaced by that of
-some other row with probability min(1, exp(gain)), the gain being by how much <theta, phi(x)> and
-the energy of P_0 grow (Metropolis et al. 1953, "Equation of state calculations by fast computing
-machines"), and theta is found on the way, as in `swap`.
+(`counts`), if there are any, along a tree: those of a low-signal class by itself are lost in noise.
+A row of it may be far out in many columns at once, where what hundreds of pairs say, each of them
+little and seen where rows are frequent, would add up. The mean feature of all has no part in P_0:
+with that, little would be left of what is particular to the class. Nor have products of numbers,
+which say the more the farther out a row is, as noise on them does. theta is where <theta, mu> - log
+E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, mu being the released mean feature. To
+choose among rows that were drawn from P_0 beforehand is not enough: a rare class lies where P_0 has
+next to nothing, and of rows with a few of its traits there are many more than of rows with all. So
+rows move: a row's value of a column is replaced by that of some other row with probability min(1,
+exp(gain)), the gain being by how much <theta, phi(x)> and the energy of P_0 grow (Metropolis et al.
+1953, "Equation of state calculations by fast computing machines"), and theta is found on the way,
+as in `swap`.
 """
 
 from __future__ import annotations

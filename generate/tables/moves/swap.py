@@ -54,9 +54,6 @@ class SwapMoves:
         random: pairs them, and decides.
         each: shares the work.
         others: how columns of other classes go together.
-
-    Attributes:
-        counts: the energy of tables of columns, once rows have begun; None if there are none.
     """
 
     def __init__(
@@ -71,7 +68,6 @@ class SwapMoves:
         self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
         self._ridge = 0.0
         self._energies: list[Energy] = []
-        self.counts: Counts | None = None
 
     def begin(self, records: Tensor, advance: Advance) -> None:
         """Exchange values until the mean feature comes no nearer to the goal.
@@ -83,9 +79,9 @@ class SwapMoves:
         self._ridge = self._goal.ridge(records, self._each)
         if self._goal.counts is not None:
             tables = [other.tables for other in self._others if other.tables is not None]
-            self.counts = Counts(self._goal.counts, records, tables)
-            self.counts.begin(records, self._goal.blocks, self._random)
-            self._energies.append(self.counts)
+            counts = Counts(self._goal.counts, records, tables)
+            counts.begin(records, self._goal.blocks, self._random)
+            self._energies.append(counts)
         if self._goal.moments is not None:
             products = [other.products for other in self._others if other.products is not None]
             self._energies.append(Correlations(self._goal.moments, records, products))

@@ -40,11 +40,14 @@ def test_shares_of_categories_are_means_over_all_orders_of_magnitude() -> None:
 
 def test_shares_of_numbers_are_means_over_all_ways_along_the_column() -> None:
     """Against all sequences of orders of magnitude, one by one; the last cell has no neighbours."""
-    noisy, noise = np.array([0.45, 0.37, 0.00, -0.04, 0.20]), 0.02
+    noisy, noise = np.array([0.44, 0.36, 0.03, -0.04, 0.20]), 0.02
     means = [None, *(min(0.02 / 4 * 4.0**k, 1) for k in range(5))]
     step = 0.25 ** np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
     step = 0.98 * step / step.sum(axis=1, keepdims=True) + 0.02 / 6
     step[0] = 0.2 * step[0] + 0.8 * np.eye(6)[0]
+    values, vectors = np.linalg.eig(step.T)
+    usual = vectors[:, np.argmax(values.real)].real
+    usual /= usual.sum()
 
     def shares(amount: float) -> Shares:
         seen = [
@@ -60,6 +63,9 @@ def test_shares_of_numbers_are_means_over_all_ways_along_the_column() -> None:
         for way in itertools.product(range(6), repeat=4):
             weight = math.prod(seen[cell][order][0] for cell, order in enumerate(way))
             weight *= math.prod(step[a, b] for a, b in itertools.pairwise(way))
+            # As likely as not there is an empty cell before the first, and one after the last.
+            weight *= (usual[way[0]] + step[0, way[0]]) / 2
+            weight *= (1 + step[way[-1], 0] / usual[0]) / 2
             chance[range(4), way] += weight
         chance[4] = [p for p, _ in seen[4]]
         chance /= chance.sum(axis=1, keepdims=True)
@@ -115,6 +121,16 @@ def test_a_little_in_each_of_many_cells_counts_and_as_much_in_one_of_them_does_n
     spike = np.where(np.arange(61) == 40, 0.007, 0.0)
     spike[0] = 1 - spike.sum()
     assert number_shares(spike, noise, 61)[40] == pytest.approx(0.007, rel=0.2)
+
+
+def test_next_to_bounds_a_little_is_noise_and_much_is_what_lies_beyond() -> None:
+    noise, cells = 0.001, np.arange(61)
+    middle = np.where(np.abs(cells - 30) < 5, 1 / 9, 0.0)
+    for bound in (0, 60):
+        for share, left in ((0.0025, 0.0), (0.007, 0.007)):
+            noisy = middle + np.where(cells == bound, share, 0.0)
+            found = number_shares(noisy / noisy.sum(), noise, 61)
+            assert found[bound] == pytest.approx(left, rel=0.2)
 
 
 def test_what_all_classes_have_is_expected_of_one() -> None:

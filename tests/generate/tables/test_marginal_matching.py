@@ -56,6 +56,19 @@ def test_a_number_is_left_out_only_where_every_class_would_leave_it_out() -> Non
     assert (found[:, :15] == 0).all()
 
 
+def test_a_class_of_noise_alone_says_nothing_of_which_numbers_are_left_out() -> None:
+    """What it lacks is what others lack: a few such rows far out would be most of a deviation."""
+    pay, cells = BLOCKS[1], 65
+    shares = np.zeros((2, cells))
+    shares[:, 20:30] = 0.1
+    shares[1] += 3.0 * np.random.default_rng(0).standard_normal(cells)
+    alone = ColumnMarginal(pay, shares[:1], np.array([0.001])).posterior_mean
+    found = ColumnMarginal(pay, shares, np.array([0.001, 3.0])).posterior_mean
+    assert (found[:, :15] == 0).all()
+    assert (found[:, 35:64] == 0).all()
+    assert found[0] == pytest.approx(alone[0])
+
+
 def test_a_category_that_the_noise_hides_is_made_as_often_as_in_other_classes() -> None:
     town = BLOCKS[3]
     shares = np.array([[0.5, 0.2, 0.2, 0.1], [0.6, 0.4, -0.1, 0.1]])

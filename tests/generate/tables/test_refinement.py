@@ -518,7 +518,7 @@ def test_rows_are_arranged_by_features_of_one_kind(
 def test_rows_of_low_signal_classes_are_not_chosen_before_they_are_put_together(
     made: Release, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor do they exchange values but as rows of all classes: the others do, and are chosen."""
+    """Nor do they exchange values: the others do, and are chosen."""
     refinement = refinement_of(made)
     assert refinement is not None
     saved = saved_generator(made)
@@ -549,7 +549,7 @@ def test_rows_of_low_signal_classes_are_not_chosen_before_they_are_put_together(
     both = [first, second, first, known, second, known]  # seen beside one another before
     for noise, wanted in (
         ((0.001, 0.003), both),
-        ((0.0002, 0.0031), [first, known, known, low_signal]),  # first as rows of all classes
+        ((0.0002, 0.0031), [first, known, low_signal]),
         ((0.001, 0.0031), both),
     ):
         done.clear()

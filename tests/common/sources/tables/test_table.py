@@ -193,7 +193,7 @@ def test_a_table_needs_a_schema_and_nothing_of_images(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv")
     with pytest.raises(SchemaError, match=r"'dpntk schema .*a.csv' drafts one"):
         open_source(path)
-    said = "image_size, fit, value_range, invert, channels, classes and class_names are for images"
+    said = "invert, channels, classes, class_names and labels are for images"
     with pytest.raises(SchemaError, match=said):
         open_source(path, SourceOptions(schema=PEOPLE, classes=2))
     with pytest.raises(DataError, match=r"a.txt: not a kind of table"):

@@ -10,11 +10,15 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
+from dpntk.common.runtime.threads import Each
 from dpntk.common.schema.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed
+from dpntk.generate.tables import refinement as refinement_module
 from dpntk.generate.tables.moves.counts import Counts
+from dpntk.generate.tables.moves.goal import Goal
+from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.moves.table_departures import ReleasedCounts
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters
@@ -129,6 +133,35 @@ def test_numbers_of_a_low_signal_class_go_together_as_those_of_all_do(
     assert np.abs(found[[0, 1], 2]).max() < 0.5
     # On a scale from 0 to 1 the mean of all is .50, and that of the class .65.
     assert np.mean(means, axis=0).min() > 0.52
+
+
+def test_tables_of_all_classes_count_along_a_tree(
+    refinements: list[Refinement], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What many pairs say, each of them little, would add up where a row is far out in many."""
+    asked: list[Counts | None] = []
+
+    def noted(
+        goal: Goal,
+        others: torch.Tensor,
+        tables: Counts | None,
+        random: np.random.Generator,
+        each: Each,
+    ) -> ResamplingMoves:
+        asked.append(tables)
+        return ResamplingMoves(goal, others, tables, random, each)
+
+    monkeypatch.setattr(refinement_module, "ResamplingMoves", noted)
+    values, _ = patients()
+    rows = encoded(values[:1000])
+    refinements[0].draw(1, 10, lambda label, count: rows[:count].copy(), np.random.default_rng(0))
+    (tables,) = asked
+    assert tables is not None
+    counted = tables.coefficients.split(tables._places.sizes.tolist())
+    sides = [frozenset(side.start for side in table.sides) for table in tables._places.tables]
+    along = {pair for pair, cells in zip(sides, counted, strict=True) if cells.any()}
+    assert len(set(sides)) == 3
+    assert len(along) == 2
 
 
 def test_the_goal_of_all_classes_is_their_mean(refinements: list[Refinement]) -> None:
