@@ -50,7 +50,7 @@ _DEFAULTS = Settings()
     "covers; the release says so.",
 )  # fmt: skip
 @click.option(
-    "--rate", "sampling_prob", type=float, metavar="RATE",
+    "--sampling-prob", type=float, metavar="PROBABILITY",
     help="Probability with which a record is in a step's batch. Public: do not derive it from the "
     f"exact number of records [default: {_DEFAULTS.sampling_prob:.4g}]",
 )  # fmt: skip
@@ -59,8 +59,8 @@ _DEFAULTS = Settings()
     help=f"Gradient steps [default: {_DEFAULTS.steps}]",
 )  # fmt: skip
 @click.option(
-    "--clip", "clip_norm", type=float, metavar="NORM",
-    help="Clip norm: a record's gradient is cut to this length "
+    "--clip-norm", type=float, metavar="NORM",
+    help="Length to which a record's gradient is cut "
     f"[default: {_DEFAULTS.clip_norm:g}]",
 )  # fmt: skip
 @click.option(
@@ -131,7 +131,9 @@ def command(
     given = {name: value for name, value in chosen.items() if value is not None}
     require_word(epsilon, not_private=not_private)
     if not_private and "clip_norm" in given:
-        raise BudgetError("--clip means something with noise only: --not-private clips nothing")
+        raise BudgetError(
+            "--clip-norm means something with noise only: --not-private clips nothing"
+        )
     bundle = (PRESETS[preset] if preset else {}) | (WITHOUT_NOISE if not_private else {})
     settings = replace(Settings(), **(bundle | given))
     if preset and set(given) - {"seed"}:

@@ -285,7 +285,7 @@ def _calibrated(
         raise BudgetError(
             f"{argument('epsilon', epsilon, option='--eps')} is more than {steps:,} steps at a "
             f"rate of {sampling_prob:.4g} spend with the least noise there is, {spent:.4g}: choose "
-            f"that, or a higher {argument('sampling_prob', option='--rate')}"
+            f"that, or a higher {argument('sampling_prob')}"
         )
     return run
 

@@ -47,5 +47,5 @@ def require_sampling_prob(sampling_prob: float) -> None:
         BudgetError: it is not above 0 and at most 1.
     """
     if not LEAST_SAMPLING_PROB <= sampling_prob <= 1:
-        rate = argument("sampling_prob", sampling_prob, option="--rate")
-        raise BudgetError(f"{rate}: it must be above 0 and at most 1, such as 0.02")
+        named = argument("sampling_prob", sampling_prob)
+        raise BudgetError(f"{named}: it must be above 0 and at most 1, such as 0.02")

@@ -58,18 +58,18 @@ class Settings:
             kinds = (int, float) if kind is float else kind
             require_kind(field.name, value, kinds, wanted, refusal=BudgetError)
         require_sampling_prob(self.sampling_prob)
-        for name, most, option in (
-            ("per_class", 10_000, ""),
-            ("steps", MOST_STEPS, ""),
-            ("clip_norm", LARGEST_CLIP, "--clip"),
-            ("learning_rate", 10, "--lr"),
-            ("ridge", LARGEST_RIDGE, ""),
-            ("bias_variance", LARGEST_BIAS, ""),
-            ("start", 2, ""),
+        for name, most in (
+            ("per_class", 10_000),
+            ("steps", MOST_STEPS),
+            ("clip_norm", LARGEST_CLIP),
+            ("learning_rate", 10),
+            ("ridge", LARGEST_RIDGE),
+            ("bias_variance", LARGEST_BIAS),
+            ("start", 2),
         ):
             value = getattr(self, name)
             if not 0 < value <= most:
-                named = argument(name, value, option=option)
+                named = argument(name, value, option="--lr" if name == "learning_rate" else "")
                 raise BudgetError(f"{named}: it must be above 0 and at most {most:g}")
         if not 0 <= self.smoothing <= 16:
             named = argument("smoothing", self.smoothing)

@@ -199,7 +199,9 @@ SOURCES: Final[dict[str, data_sets.Writer]] = {
 }
 NAMES: Final = ",".join(CLASS_NAMES)
 SMALL: Final = "--front pixels --width 4"
-DISTILL: Final = "--eps 2 --delta 1e-3 --rate 0.8 --steps 3 --per-class 1 --adjacency {adjacency}"
+DISTILL: Final = (
+    "--eps 2 --delta 1e-3 --sampling-prob 0.8 --steps 3 --per-class 1 --adjacency {adjacency}"
+)
 
 
 def embedded(known: str = "", options: str = SMALL, **more: Any) -> Flow:  # noqa: ANN401

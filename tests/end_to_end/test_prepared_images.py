@@ -78,7 +78,17 @@ def test_real_images_are_read_for_evaluation_as_they_were_for_embedding(
 def test_points_learn_from_negatives_and_are_shown_as_they_were(
     dpntk: Command, paper: Path
 ) -> None:
-    options = ("--per-class", 2, "--steps", 20, "--rate", 0.5, "--eps", "inf", "--not-private")
+    options = (
+        "--per-class",
+        2,
+        "--steps",
+        20,
+        "--sampling-prob",
+        0.5,
+        "--eps",
+        "inf",
+        "--not-private",
+    )
     distilled = dpntk("distill", paper, *OPTIONS[:-2], *options, "-o", "points.h5")
     assert distilled.code == 0, distilled.stderr
     assert dpntk("generate", "points.h5").code == 0

@@ -256,7 +256,7 @@ def release(dpntk: Command) -> list[Outcome]:
     ]
 
 
-DISTILL = ("--eps", 5, "--delta", 1e-3, "--per-class", 1, "--steps", 2, "--rate", 0.5)
+DISTILL = ("--eps", 5, "--delta", 1e-3, "--per-class", 1, "--steps", 2, "--sampling-prob", 0.5)
 
 
 @scenario

@@ -41,7 +41,18 @@ from tests.conftest import Command, draw_records
 
 STEPS = 6
 SETTINGS = Settings(per_class=2, sampling_prob=0.5, steps=STEPS, clip_norm=0.1)
-OPTIONS = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", STEPS, "--per-class", 2)
+OPTIONS = (
+    "--eps",
+    2,
+    "--delta",
+    "1e-3",
+    "--sampling-prob",
+    0.5,
+    "--steps",
+    STEPS,
+    "--per-class",
+    2,
+)
 
 
 def run(folder: Path, tmp_path: Path, **options: Any) -> DistilledRelease:  # noqa: ANN401
@@ -296,7 +307,18 @@ def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: 
 
 def test_a_preset_says_where_it_comes_from(dpntk: Command, folder: Path) -> None:
     """Its numbers were tuned on records, and whoever reads the release is to know."""
-    parameters = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", 3, "--preset", "mnist-1")
+    parameters = (
+        "--eps",
+        2,
+        "--delta",
+        "1e-3",
+        "--sampling-prob",
+        0.5,
+        "--steps",
+        3,
+        "--preset",
+        "mnist-1",
+    )
     assert "3 points in 3 classes" in dpntk("distill", folder, *parameters).stderr
     settings = json.loads(dpntk("inspect", "--json").stdout)["settings"]
     assert settings["origin"].startswith("mnist-1: chosen on MNIST's training images")
@@ -432,8 +454,8 @@ def test_a_folder_that_is_removed_while_one_waits_for_it_is_made_anew(
     [
         (("--eps", 0), "epsilon 0: it must be a positive number"),
         (("--eps", 1, "--delta", 0.5), "not below one over the number of records"),
-        (("--eps", 1, "--rate", 2), "--rate 2"),
-        (("--eps", 1, "--clip", 0), "--clip 0"),
+        (("--eps", 1, "--sampling-prob", 2), "--sampling-prob 2"),
+        (("--eps", 1, "--clip-norm", 0), "--clip-norm 0"),
         (("--eps", 1, "--per-class", 0), "--per-class 0"),
         (("--eps", 1, "--per-class", 10_000), "choose a smaller --per-class"),
         (("--eps", 1e6, "--delta", 1e-3, "--steps", 1), "than 1 steps at a rate"),

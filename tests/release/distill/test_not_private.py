@@ -29,7 +29,7 @@ from tests.helpers.problems import Problem, draw_problem, plain_gradients
 from tests.release.file.test_distilled_codec import make_distilled, set_to
 
 SETTINGS = Settings(per_class=2, sampling_prob=1.0, steps=5, smoothing=0.0, learning_rate=0.05)
-EXACT = ("--eps", "inf", "--not-private", "--rate", 1, "--steps", 5, "--per-class", 2)
+EXACT = ("--eps", "inf", "--not-private", "--sampling-prob", 1, "--steps", 5, "--per-class", 2)
 UNSIGNED = Acceptance(allow_unsigned=True)
 
 
@@ -119,7 +119,10 @@ def test_no_records_make_no_gradient() -> None:
         (("--eps", "inf"), "epsilon inf adds no noise"),
         (("--eps", "1", "--not-private"), "--not-private means something with --eps inf only"),
         (("--eps", "-inf", "--not-private"), "means something with --eps inf only"),
-        (("--eps", "inf", "--not-private", "--clip", 1), "--clip means something with noise only"),
+        (
+            ("--eps", "inf", "--not-private", "--clip-norm", 1),
+            "--clip-norm means something with noise only",
+        ),
     ],
 )
 def test_both_options_are_needed(
@@ -163,7 +166,7 @@ def test_every_command_repeats_it(dpntk: Command, folder: Path, tmp_path: Path) 
 
 
 def test_nothing_of_the_kind_is_said_of_a_private_one(dpntk: Command, folder: Path) -> None:
-    noisy = ("--eps", 2, "--delta", "1e-3", "--rate", 0.5, "--steps", 3, "--per-class", 1)
+    noisy = ("--eps", 2, "--delta", "1e-3", "--sampling-prob", 0.5, "--steps", 3, "--per-class", 1)
     outcomes = [
         dpntk("distill", folder, *noisy), dpntk("inspect"), dpntk("verify"), dpntk("generate"),
         dpntk("budget", folder),
