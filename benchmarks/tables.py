@@ -48,7 +48,7 @@ from dpntk.common.sources.tables.csv import is_csv
 from dpntk.common.sources.tables.table import find_tables
 from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options.kinds import options_for
-from dpntk.embed.schema_inference import draft_schema
+from dpntk.embed.inference.schema import draft_schema
 from dpntk.evaluate.tables.baselines import independent_columns
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC

@@ -13,9 +13,9 @@ from .feature_options.fourier import FourierOptions
 from .feature_options.perceptual import PerceptualOptions
 from .feature_options.tangent import TangentOptions
 from .from_torch import tangent_features_of
+from .inference.schema import draft_schema
 from .merge import merge
 from .pipeline import embed
-from .schema_inference import draft_schema
 from .sums.file import Embedding, load_embedding
 from .sums.saving import save_embedding
 

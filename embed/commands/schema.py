@@ -23,7 +23,7 @@ from ...common.schema.draft import SCHEMA_BEGINS
 from ...common.schema.privacy_unit import declared_unit
 from ...common.schema.toml import COST
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
-from ..schema_inference import MISSING_TEXTS, draft_schema
+from ..inference.schema import MISSING_TEXTS, draft_schema
 from .accepting import accepted
 
 

@@ -43,12 +43,12 @@ from dpntk.common.sources.images.labels import Classes
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables import privacy_units
 from dpntk.common.storage.atomic import followed
-from dpntk.embed import column_inference
-from dpntk.embed import schema_inference as drafting
 from dpntk.embed.exact import joint as exact_joint
 from dpntk.embed.exact import tangent as exact_tangent
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.joint import ProductFeatures
+from dpntk.embed.inference import column as column_inference
+from dpntk.embed.inference import schema as schema_inference
 from dpntk.embed.merge import _contents
 from dpntk.embed.run import work_folder
 from dpntk.embed.run import worker as counting
@@ -71,9 +71,10 @@ from tests.common.schema import test_table as test_table_schema
 from tests.common.sources import test_sources
 from tests.common.sources.images import test_label_file
 from tests.conftest import CLASSES
-from tests.embed import test_merge, test_missing_header
+from tests.embed import test_merge
 from tests.embed.exact import test_joint as test_exact_joint
 from tests.embed.exact import test_moments, test_perceptual
+from tests.embed.inference import test_missing_header
 from tests.embed.run import test_work_folder
 from tests.embed.sums import test_accumulate as exact_sums
 from tests.embed.sums import test_saving
@@ -570,7 +571,7 @@ def left_out_as_the_data_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     def draft(*arguments: Any, **_: Any) -> schema_draft.Draft:  # noqa: ANN401
         return schema_draft.Draft(*arguments)
 
-    monkeypatch.setattr(drafting, "Draft", draft)
+    monkeypatch.setattr(schema_inference, "Draft", draft)
 
 
 def a_record_for_a_header(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,8 +30,8 @@ from dpntk.common.schema.toml import read_draft
 from dpntk.common.sources import Batch, open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding
+from dpntk.embed.inference.schema import draft_schema
 from dpntk.embed.run.checkpoint import Progress, Share
-from dpntk.embed.schema_inference import draft_schema
 from dpntk.embed.sums.totals import Totals
 from dpntk.evaluate.images.records import LabelledImages
 from dpntk.evaluate.tables.table import Table

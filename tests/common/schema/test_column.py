@@ -21,7 +21,7 @@ from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.private_bounds import with_private_bounds
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
-from dpntk.embed.schema_inference import draft_schema
+from dpntk.embed.inference.schema import draft_schema
 from dpntk.generate.tables.export import write_csv
 from dpntk.generate.tables.sampling import to_table
 

@@ -22,7 +22,7 @@ from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
-from dpntk.embed.schema_inference import draft_schema
+from dpntk.embed.inference.schema import draft_schema
 from dpntk.generate.tables.sampling import to_table
 
 BORN = Column.from_json(

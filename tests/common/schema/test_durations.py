@@ -21,7 +21,7 @@ from dpntk.common.schema.durations import LONGEST, DurationFormat, seconds_of_du
 from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
-from dpntk.embed.schema_inference import draft_schema
+from dpntk.embed.inference.schema import draft_schema
 from dpntk.generate.tables.rows.texts import texts_of
 from dpntk.generate.tables.rows.values import table_of
 

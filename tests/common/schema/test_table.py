@@ -19,7 +19,7 @@ from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_schema
-from dpntk.embed.schema_inference import draft_schema
+from dpntk.embed.inference.schema import draft_schema
 
 AGE = Column("age", ColumnKind.INTEGER, "int64", 0, 12)
 GAIN = Column(

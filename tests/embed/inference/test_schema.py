@@ -15,7 +15,7 @@ from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.embed import draft_schema
-from dpntk.embed.schema_inference import ANY_MISSING
+from dpntk.embed.inference.schema import ANY_MISSING
 from tests.conftest import Command
 
 

@@ -9,24 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..common.arguments import argument
-from ..common.display.console import notice, warning
-from ..common.display.text import counted, some_of, typed
-from ..common.errors import DataError, SchemaError
-from ..common.schema.column import Column
-from ..common.schema.csv_format import CsvFormat
-from ..common.schema.draft import Draft
-from ..common.schema.dtypes import DTYPES
-from ..common.schema.kinds import Missing
-from ..common.schema.privacy_unit import PrivacyUnit
-from ..common.schema.table import TableSchema
-from ..common.sources.parquet import opened, read_rows, reading_parquet
-from ..common.sources.paths import AnyPath, located
-from ..common.sources.tables.csv import is_csv, read_csv, read_header
-from ..common.sources.tables.frames import Frame, FrameSource, is_frame, to_arrow
-from ..common.sources.tables.table import TableSource, find_tables, require_distinct
-from .column_inference import MOST_LABELS, TIMED, SeenColumn
-from .rule_inference import proposed_constraints
+from ...common.arguments import argument
+from ...common.display.console import notice, warning
+from ...common.display.text import counted, some_of, typed
+from ...common.errors import DataError, SchemaError
+from ...common.schema.column import Column
+from ...common.schema.csv_format import CsvFormat
+from ...common.schema.draft import Draft
+from ...common.schema.dtypes import DTYPES
+from ...common.schema.kinds import Missing
+from ...common.schema.privacy_unit import PrivacyUnit
+from ...common.schema.table import TableSchema
+from ...common.sources.parquet import opened, read_rows, reading_parquet
+from ...common.sources.paths import AnyPath, located
+from ...common.sources.tables.csv import is_csv, read_csv, read_header
+from ...common.sources.tables.frames import Frame, FrameSource, is_frame, to_arrow
+from ...common.sources.tables.table import TableSource, find_tables, require_distinct
+from .column import MOST_LABELS, TIMED, SeenColumn
+from .rules import proposed_constraints
 
 if TYPE_CHECKING:
     import pyarrow as pa

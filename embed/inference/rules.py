@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.schema.column import Column
-from ..common.schema.dates import DAY
-from ..common.schema.rules.condition import is_missing
-from ..common.schema.rules.language import KEYWORDS, LONGEST, parse_condition
+from ...common.schema.column import Column
+from ...common.schema.dates import DAY
+from ...common.schema.rules.condition import is_missing
+from ...common.schema.rules.language import KEYWORDS, LONGEST, parse_condition
 
 _FIRST: Final = 1 << 14
 """So many rows are looked at for rules."""

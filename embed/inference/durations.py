@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..common.display.representations import RedactedRepr
-from ..common.schema.column import Column
-from ..common.schema.dates import TimeUnit
-from ..common.schema.durations import LONGEST, DurationFormat
-from ..common.schema.kinds import ColumnKind, Missing
+from ...common.display.representations import RedactedRepr
+from ...common.schema.column import Column
+from ...common.schema.dates import TimeUnit
+from ...common.schema.durations import LONGEST, DurationFormat
+from ...common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.display.representations import RedactedRepr
-from ..common.schema.column import Column
-from ..common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit
-from ..common.schema.dtypes import DATE_DTYPES
-from ..common.schema.kinds import ColumnKind, Missing
+from ...common.display.representations import RedactedRepr
+from ...common.schema.column import Column
+from ...common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit
+from ...common.schema.dtypes import DATE_DTYPES
+from ...common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
 
 if TYPE_CHECKING:

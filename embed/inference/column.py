@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.arguments import argument
-from ..common.display.console import notice
-from ..common.display.representations import RedactedRepr
-from ..common.display.text import counted
-from ..common.features.cells import MOST_CELLS
-from ..common.schema.column import Column
-from ..common.schema.csv_format import COMMA, POINT, CsvFormat
-from ..common.schema.dtypes import DATE_DTYPES, DURATION_DTYPES, LARGEST
-from ..common.schema.kinds import ColumnKind, Missing, Transform
-from ..common.sources.tables.decimals import with_points
-from ..common.sources.tables.rows import missing_in, plain
-from .date_inference import SeenDates
-from .duration_inference import SeenDurations
+from ...common.arguments import argument
+from ...common.display.console import notice
+from ...common.display.representations import RedactedRepr
+from ...common.display.text import counted
+from ...common.features.cells import MOST_CELLS
+from ...common.schema.column import Column
+from ...common.schema.csv_format import COMMA, POINT, CsvFormat
+from ...common.schema.dtypes import DATE_DTYPES, DURATION_DTYPES, LARGEST
+from ...common.schema.kinds import ColumnKind, Missing, Transform
+from ...common.sources.tables.decimals import with_points
+from ...common.sources.tables.rows import missing_in, plain
+from .dates import SeenDates
+from .durations import SeenDurations
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,0 +1,1 @@
+"""The draft of a table's schema, from what its values look like."""
