@@ -17,7 +17,7 @@ from ...common.schema import Schema
 from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.table import TableSchema
 from .distilled import DistilledGuarantee
-from .model import EmbeddingGuarantee
+from .model import EmbeddingGuarantee, Guarantee
 
 NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
@@ -66,7 +66,7 @@ def statement_of(
             _not_covered(outside),
             *_looked_up(schema),
             *([_TRAINED] if isinstance(feature_map, PerceptualFeatures) else ()),
-            *_spent(guarantee.total_releases, guarantee.total_epsilon, guarantee.total_adjacency),
+            *_spent(guarantee, guarantee.total_adjacency),
         )
     )
 
@@ -92,7 +92,7 @@ def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
             _AND_WHAT_FOLLOWS,
             _not_covered([*_known(schema, adjacency), "the sampling rate"]),
             *_looked_up(schema),
-            *_spent(guarantee.total_releases, guarantee.total_epsilon, adjacency),
+            *_spent(guarantee, adjacency),
         )
     )
 
@@ -179,12 +179,13 @@ def _looked_up(schema: Schema) -> list[str]:
     return [f"Looked up in the records: {' and '.join(schema.from_data)}."]
 
 
-def _spent(releases: int, epsilon: float, adjacency: Adjacency) -> list[str]:
-    """What this and earlier releases have spent together."""
+def _spent(guarantee: Guarantee, adjacency: Adjacency) -> list[str]:
+    """What this and earlier releases have spent together (docs/privacy/proofs.md, statement 11)."""
     before = (
         "The owner's ledger knows of no earlier release from these records."
-        if releases == 1
-        else f"This is release number {releases} from these records; together they have epsilon "
-        f"{rounded_up(epsilon)} ({adjacency.value})."
+        if guarantee.total_releases == 1
+        else f"This is release number {guarantee.total_releases} from these records; together they "
+        f"have epsilon {rounded_up(guarantee.total_epsilon)} at delta {promised(guarantee.delta)} "
+        f"({adjacency.value}), if how many there are and what each may spend was fixed beforehand."
     )
     return [before, "Every further one adds to the privacy loss."]

@@ -66,7 +66,8 @@ STATEMENTS: list[tuple[EmbeddingGuarantee, Schema, bool, bool, str]] = [
         f"are equally frequent{OPTIONS} Looked up in the records: image size and number and names "
         "of the classes. The features are those of a pre-trained module; the data that it was "
         "trained on are not covered, and the owner has declared them public. This is release "
-        "number 3 from these records; together they have epsilon 2.346 (add-remove). Every "
+        "number 3 from these records; together they have epsilon 2.346 at delta 1e-05 "
+        "(add-remove), if how many there are and what each may spend was fixed beforehand. Every "
         "further one adds to the privacy loss.",
     ),
     (
@@ -77,8 +78,9 @@ STATEMENTS: list[tuple[EmbeddingGuarantee, Schema, bool, bool, str]] = [
         "differential privacy. For exchanging one record for another, epsilon of the matrix alone "
         f"is 1.988.{UNIT}the names, kinds, types, scales, steps, formats, bounds and categories of "
         f"the columns (but for the bounds of age), and which of them may lack values{OPTIONS} This "
-        "is release number 3 from these records; together they have epsilon 2.346 (add-remove). "
-        "Every further one adds to the privacy loss.",
+        "is release number 3 from these records; together they have epsilon 2.346 at delta 1e-05 "
+        "(add-remove), if how many there are and what each may spend was fixed beforehand. Every "
+        "further one adds to the privacy loss.",
     ),
     (
         replace(FIRST, epsilon=math.inf), SEEN, True, True,
