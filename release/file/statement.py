@@ -125,24 +125,37 @@ def _promise(guarantee: EmbeddingGuarantee, schema: Schema) -> list[str]:
     """What is satisfied, and what is so for an exchange if that is another matter."""
     g, unit = guarantee, schema.privacy_unit
     if isinstance(schema, TableSchema) and schema.spent:
-        change = change_between(g.total_adjacency, unit)
-        satisfied = _satisfies(rounded_up(g.total_epsilon), g.delta, change)
-        bounded = ", ".join(column.name for column in schema.private_bounds)
-        sentence = (
-            f"{satisfied}: epsilon {promised(g.epsilon)} for its matrix, and the rest for what was "
-            f"released before, the bounds of {bounded} among it, which were found in the records "
-            "with differential privacy."
-        )
-        what = "epsilon of the matrix alone"
-    else:
-        change = change_between(g.adjacency, unit)
-        sentence = _satisfies(promised(g.epsilon), g.delta, change) + "."
-        what = "epsilon"
+        return _promise_with_bounds(g, schema)
+    sentence = f"{_satisfies(promised(g.epsilon), g.delta, change_between(g.adjacency, unit))}."
     if g.epsilon_replace_one is None:
         return [sentence]
     exchanged = rounded_up(g.epsilon_replace_one)
-    each = "one record for another" if unit is None else f"{unit.whole} for those of another"
-    return [sentence, f"For exchanging {each}, {what} is {exchanged}."]
+    return [sentence, f"For exchanging {_exchange(unit)}, epsilon is {exchanged}."]
+
+
+def _promise_with_bounds(guarantee: EmbeddingGuarantee, schema: TableSchema) -> list[str]:
+    """The same where bounds were found by an earlier release, under the adjacency of the total."""
+    g, unit = guarantee, schema.privacy_unit
+    of_matrix, change = promised(g.epsilon), change_between(g.total_adjacency, unit)
+    other = []
+    if g.epsilon_replace_one is not None:
+        exchanged = rounded_up(g.epsilon_replace_one)
+        other = [f"For exchanging {_exchange(unit)}, epsilon of the matrix alone is {exchanged}."]
+        if g.total_adjacency is Adjacency.REPLACE_ONE:  # which an earlier release was under
+            other = [f"For adding or taking away one record, epsilon of the matrix is {of_matrix}."]
+            of_matrix = exchanged
+            change = "exchanging any one record for any other; the number of records is noisy"
+    bounded = ", ".join(column.name for column in schema.private_bounds)
+    sentence = (
+        f"{_satisfies(rounded_up(g.total_epsilon), g.delta, change)}: epsilon {of_matrix} for its "
+        f"matrix, and the rest for what was released before, the bounds of {bounded} among it, "
+        "which were found in the records with differential privacy."
+    )
+    return [sentence, *other]
+
+
+def _exchange(unit: PrivacyUnit | None) -> str:
+    return "one record for another" if unit is None else f"{unit.whole} for those of another"
 
 
 def _unit(unit: PrivacyUnit | None) -> str:

@@ -83,6 +83,19 @@ STATEMENTS: list[tuple[EmbeddingGuarantee, Schema, bool, bool, str]] = [
         "further one adds to the privacy loss.",
     ),
     (
+        replace(ADDING, total_adjacency=Adjacency.REPLACE_ONE, total_epsilon=3.45678),
+        PRIVATE, False, False,
+        "This file satisfies (3.457, 1e-05) differential privacy for exchanging any one record for "
+        "any other; the number of records is noisy: epsilon 1.988 for its matrix, and the rest for "
+        "what was released before, the bounds of age among it, which were found in the records "
+        "with differential privacy. For adding or taking away one record, epsilon of the matrix "
+        f"is 1.{UNIT}the names, kinds, types, scales, steps, formats, bounds and categories of "
+        f"the columns (but for the bounds of age), and which of them may lack values{OPTIONS} This "
+        "is release number 3 from these records; together they have epsilon 3.457 at delta 1e-05 "
+        "(replace-one), if how many there are and what each may spend was fixed beforehand. Every "
+        "further one adds to the privacy loss.",
+    ),
+    (
         replace(FIRST, epsilon=math.inf), SEEN, True, True,
         "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves. "
         "It holds exact sums, for research on data that are not sensitive; it must not be given "
