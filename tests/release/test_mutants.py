@@ -74,7 +74,7 @@ from tests.conftest import CLASSES
 from tests.embed import test_merge
 from tests.embed.exact import test_joint as test_exact_joint
 from tests.embed.exact import test_moments, test_perceptual
-from tests.embed.inference import test_missing_header
+from tests.embed.inference import test_missing_header, test_rules
 from tests.embed.run import test_work_folder
 from tests.embed.sums import test_accumulate as exact_sums
 from tests.embed.sums import test_saving
@@ -574,6 +574,13 @@ def left_out_as_the_data_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_inference, "Draft", draft)
 
 
+def rules_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draft(*arguments: Any, **named: Any) -> schema_draft.Draft:  # noqa: ANN401
+        return schema_draft.Draft(*arguments, **(named | {"constraints_confirmed": True}))
+
+    monkeypatch.setattr(drafting, "Draft", draft)
+
+
 def a_record_for_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are compared with texts only, and the record's are those of nobody else."""
     monkeypatch.setattr(column_inference, "_is_number", lambda text: False)
@@ -850,6 +857,10 @@ MUTANTS = [
     Mutant(
         left_out_as_the_data_decide,
         test_table_schema.test_only_what_the_data_left_out_is_unconfirmed,
+    ),
+    Mutant(
+        rules_as_public_knowledge,
+        test_rules.test_rules_are_confirmed_or_the_schema_says_where_they_are_from,
     ),
     Mutant(
         a_record_for_a_header,
