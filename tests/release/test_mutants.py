@@ -578,7 +578,7 @@ def rules_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
     def draft(*arguments: Any, **named: Any) -> schema_draft.Draft:  # noqa: ANN401
         return schema_draft.Draft(*arguments, **(named | {"constraints_confirmed": True}))
 
-    monkeypatch.setattr(drafting, "Draft", draft)
+    monkeypatch.setattr(schema_inference, "Draft", draft)
 
 
 def a_record_for_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
