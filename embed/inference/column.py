@@ -74,6 +74,9 @@ class SeenColumn(RedactedRepr):
     """The texts of a CSV file that stood for missing values."""
     lower: float = np.inf
     upper: float = -np.inf
+    order: tuple[str, ...] | None = None
+    """The categories of an ordered type, such as an ordered categorical of pandas, also those that
+    no row has; none if parts of the table disagree."""
     ends: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     """The two smallest and the two largest different numbers, sorted; fewer if there are not so
     many."""
@@ -106,6 +109,9 @@ class SeenColumn(RedactedRepr):
         from pyarrow import compute, types
 
         if types.is_dictionary(column.type):
+            listed = column.dictionary.cast(pyarrow.string()).to_pylist()
+            order = tuple(listed) if column.type.ordered and None not in listed else ()
+            self.order = order if self.order in (None, order) else ()
             column = column.dictionary_decode()
         texts = column.cast(pyarrow.string())
         same = compute.any(compute.equal(texts, self.name)).as_py()
@@ -314,6 +320,8 @@ class SeenColumn(RedactedRepr):
         if stored == "bool":
             categories = ("false", "true")
             kind = ColumnKind.BOOLEAN
+        if self.order and stored == "string" and 2 < len(self.order) <= _MOST_CATEGORIES:
+            categories, kind = self.order, ColumnKind.ORDINAL
         if len({" ".join(text.casefold().split()) for text in categories}) < len(categories):
             notice(
                 f"{called}: some categories differ by capitals or blanks alone: if they mean the "

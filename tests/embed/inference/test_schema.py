@@ -233,6 +233,24 @@ def test_a_number_that_stands_for_a_missing_value_does_so_however_it_is_stored(
         assert (column.lower, column.missing) == (0, Missing.INDICATOR)
 
 
+def test_an_ordered_type_says_all_categories_in_their_order() -> None:
+    levels = ["none", "mild", "severe", "fatal"]
+    codes = pa.array([1, 0, None, 2, 1] * 8, pa.int8())
+    ordered = pa.DictionaryArray.from_arrays(codes, levels, ordered=True)
+    draft = draft_schema(pa.table({"x": ordered, "y": pa.array(range(40))}))
+    column = draft.schema.by_name["x"]
+    assert (column.kind, column.categories) == (ColumnKind.ORDINAL, tuple(levels))
+    assert column.missing is Missing.CATEGORY
+    assert "x" in draft.unconfirmed
+    assert draft.schema.from_data
+
+    other = pa.DictionaryArray.from_arrays(codes, [*levels[1:], "none"], ordered=True)
+    plain = pa.DictionaryArray.from_arrays(codes, levels)
+    for parts in ([ordered, other], [plain]):
+        table = pa.table({"x": pa.chunked_array(parts), "y": pa.array(range(40 * len(parts)))})
+        assert draft_schema(table).schema.by_name["x"].kind is ColumnKind.CATEGORICAL
+
+
 def test_categories_that_may_be_the_same_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
