@@ -28,6 +28,8 @@ _DEPENDENCE: Final = (CORRELATIONS.name, ASSOCIATIONS.name)
 _DIGITS: Final = {metric.name: metric.digits for metric in METRICS}
 _NOTEWORTHY: Final = 0.02
 """Independent columns that are off by less have nothing to lose."""
+_BY_CHANCE: Final = 1.5
+"""So many standard errors of a correlation have they nothing to lose, either."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class TableEvaluation(Evaluation):
         rows, task = self.rows, self.task
         grid = TextTable(
             f"measured on {self.test_records:,} real held-out records",
-            caption="; ".join(notes(rows, task)),
+            caption="; ".join(notes(rows, task, self.test_records)),
         )
         grid.add_column(wrap=False)
         for row in rows:
@@ -104,7 +106,7 @@ class TableEvaluation(Evaluation):
             "target": task.target,
             "kept_negatives": task.kept_negatives,
             "most_training_records": task.most_records,
-            "notes": notes(rows, task),
+            "notes": notes(rows, task, self.test_records),
             "rows": [_row(row, rows, task) for row in rows],
             "classifiers": {name: kinds[name].settings for name in used},
             "synthetic": [dict(said) for said in self.provenance],
@@ -112,9 +114,9 @@ class TableEvaluation(Evaluation):
         }
 
 
-def notes(rows: Sequence[Row], task: Task) -> list[str]:
+def notes(rows: Sequence[Row], task: Task, test_records: int) -> list[str]:
     """What a reader of the figures has to know."""
-    found = _lost_dependence(rows)
+    found = _lost_dependence(rows, test_records)
     if task.measures:
         found.append(f"means over the {'classifiers' if task.target is None else 'regressions'}")
     if task.target is not None:
@@ -144,8 +146,14 @@ def notes(rows: Sequence[Row], task: Task) -> list[str]:
     return found
 
 
-def _lost_dependence(rows: Sequence[Row]) -> list[str]:
-    """Which training sets are nearer to independent columns than to the real ones, and by what."""
+def _lost_dependence(rows: Sequence[Row], test_records: int) -> list[str]:
+    """Which training sets are nearer to independent columns than to the real ones, and by what.
+
+    Where real columns have nothing to do with each other, all of them are off by what chance makes
+    of so few records.
+    """
+    records = min((run.records for row in rows for run in row.runs if run.records), default=1)
+    least = max(_NOTEWORTHY, _BY_CHANCE * (1 / test_records + 1 / records) ** 0.5)
     figures = {row.trained_on: _distances_of(row) for row in rows}
     chance = next((some for name, some in figures.items() if name.startswith(INDEPENDENT)), {})
     return [
@@ -154,7 +162,7 @@ def _lost_dependence(rows: Sequence[Row]) -> list[str]:
         for trained_on, found in figures.items()
         if not trained_on.startswith(INDEPENDENT)
         for name in _DEPENDENCE
-        if name in found and found[name] > chance[name] / 2 and chance[name] > _NOTEWORTHY
+        if name in found and found[name] > chance[name] / 2 and chance[name] > least
     ]
 
 
