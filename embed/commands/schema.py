@@ -51,7 +51,7 @@ from .accepting import accepted
 @click.option(
     "--missing", multiple=True, metavar="TEXT",
     help=f"Text that stands for a missing value [default: {', '.join(filter(None, MISSING_TEXTS))} "
-    "and none at all]",
+    "and none at all]; may be given several times, and then no other text does.",
 )  # fmt: skip
 @click.option(
     "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,

@@ -346,7 +346,8 @@ class SeenColumn(RedactedRepr):
         if self.ends_in_a_code:
             notice(
                 f"{called}: its largest or smallest number looks like a code, as 999 and -1 are: "
-                f"if it stands for a value that is not there, name it with {argument('missing')}"
+                f"if it stands for a value that is not there, name it with {argument('missing')}, "
+                "and all other texts that do"
             )
         kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
         number, step = int if self.whole else float, self._step()
@@ -387,8 +388,8 @@ class SeenColumn(RedactedRepr):
         if self.has_texts_beside_numbers:
             return (
                 "they hold many numbers and a few texts, as <0.5 and n/a are (if these stand for a "
-                f"value that is not there, name them with {argument('missing')}; otherwise write "
-                "numbers in their place)"
+                f"value that is not there, name them with {argument('missing')}, and all others "
+                "that do; otherwise write numbers in their place)"
             )
         return (
             "they hold neither numbers (such as 1234.5), dates without a time zone, durations, nor "

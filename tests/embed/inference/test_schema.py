@@ -183,7 +183,7 @@ def test_numbers_with_texts_beside_them_are_no_categories(
     assert _drafted(tmp_path, measured).schema.left_out == ("x",)
     said = capsys.readouterr().err
     assert "hold many numbers and a few texts" in said
-    assert "name them with missing;" in said
+    assert "name them with missing, and all others" in said
     (column,) = _drafted(tmp_path, measured, CsvFormat(missing=("<0.5",))).schema.columns[1:]
     assert (column.lower, column.upper, column.decimals) == (0.5, 1.09, 2)
     assert column.missing is Missing.INDICATOR
@@ -295,3 +295,18 @@ def test_a_drafted_unit_is_embedded_without_an_option(dpntk: Command, tmp_path: 
     embedded = dpntk("embed", "a.csv", "--schema", "schema.toml", "--accept-from-data")
     assert "embedded 40 rows" in embedded.stderr
     assert "--adjacency add-remove" in embedded.stderr
+
+
+def test_texts_for_missing_values_take_the_place_of_the_usual_ones(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    """So the empty text becomes a category, which help and notices say beforehand."""
+    table = tmp_path / "a.csv"
+    table.write_text("hours,job\n" + "40,a\n20,b\n-1,\n30,c\n" * 9)
+    assert "and then no other text does" in " ".join(dpntk("schema", "--help").stdout.split())
+    said = dpntk("schema", table).stderr
+    assert "name it with --missing, and all other texts that do" in said
+    for texts, categories in ((("-1",), 4), (("-1", ""), 3)):
+        form = CsvFormat(missing=texts)
+        assert len(draft_schema(table, form=form).schema.by_name["job"].categories) == categories
+        assert draft_schema(table, form=form).schema.by_name["hours"].lower == 20
