@@ -122,6 +122,17 @@ class ConditionalGenerator(nn.Module):
         self.flows.copy_(self.flows[:1].expand_as(self.flows).clone())
 
     @torch.no_grad()
+    def limit_factors(self, most: float) -> None:
+        """Make factors smaller, all alike, if they change pixels by more than is said.
+
+        Args:
+            most: standard deviation of a pixel by factors, over pixels and classes in mean square.
+        """
+        found = float(self.factors.square().sum(dim=1).mean().sqrt())
+        if found > most:
+            self.factors.mul_(most / found)
+
+    @torch.no_grad()
     def with_factors(self, more: Tensor) -> ConditionalGenerator:
         """The same generator with further factors.
 

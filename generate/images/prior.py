@@ -131,6 +131,8 @@ class GeneratorPrior:
             this prior; grey if there are none.
         envelope: what class means' deviations are multiplied by, pixel by pixel, of mean square 1,
             float64 (channels * side^2,); 1 if there are no means.
+        contrast: by how much a pixel of `start` differs from the classes' average, or, of a single
+            class, from its even grey: root of the mean square.
         doubt: standard deviation of what a pixel of a template may be beside that, given the means;
             0 if there are none.
     """
@@ -161,6 +163,8 @@ class GeneratorPrior:
             if known.sum() > 1 or known.all():
                 self._learn(means.values[known], means.noise[known], known)
         noisy = means.noise[np.isfinite(means.noise)] if means is not None else np.zeros(0)
+        middle = self.start.mean(axis=0 if len(self.start) > 1 else 1, keepdims=True)
+        self.contrast = float(np.sqrt(np.mean(np.square(self.start - middle))))
         of_each = float(np.mean(noisy**2)) if len(noisy) else 0.0
         self._spectra = {
             name: torch.from_numpy(variances).float().to(noise_variance.device)

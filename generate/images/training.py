@@ -49,6 +49,9 @@ blur them; more than noise explains is not asked for: there are as many template
 """
 _AS_ALL: Final = 0.8
 """Size of deformations of images of which the release tells the mean ones alone."""
+_FACTORS: Final = 2.5
+"""So large may factors be beside what classes differ by, where a release tells mean images
+alone: they stay what they are by chance, and what tells pale images apart drowned in them."""
 _DOUBTS: Final = 200
 """Directions in which templates of 28x28 pixels may be others than they are: records are drawn as
 if they were. Noise that all records of a class shared would be what classifiers learn. Of larger
@@ -117,6 +120,8 @@ def train(
         alike_together=means_alone,  # where a network says more of classes, it gains nothing
     )
     generator.start_from(torch.from_numpy(prior.start))
+    if means_alone:
+        generator.limit_factors(_FACTORS * prior.contrast)
     deformed = _deformed(generator, release).to(place)
     found = approach(
         deformed,
