@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from dpntk.common.sources import SourceOptions
-from dpntk.embed import embed
-from dpntk.embed.feature_options import FeatureOptions
+from dpntk.embed import PixelOptions, embed
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.initialisation import NoisyMeans
 from dpntk.generate.images.prior import GeneratorPrior
@@ -25,7 +24,7 @@ def test_grey_images_look_like_grey_images() -> None:
     images[:, 5:11, 5:11] -= 50
     labels = (np.arange(2_000) < 100).astype(np.int64)
     source = SourceOptions(classes=2)
-    embedding = embed((images.astype(np.uint8), labels), FeatureOptions("pixels"), source)
+    embedding = embed((images.astype(np.uint8), labels), PixelOptions(), source)
     release = unrecorded_release(embedding, PrivacyParameters(epsilon=2.0))
     made, _ = sample(train(release).generator, 400, np.array([0.999, 0.001]), 0)
     ground = np.concatenate([made[:, :2], made[:, -2:]], axis=1).astype(float)
