@@ -40,6 +40,8 @@ from .tables.rows.conditional import require_condition
 MOST_IMAGES: Final = 60_000
 MOST_ROWS: Final = 1_000_000
 """Made if it is not said how many are wanted; fewer if the release was made from fewer."""
+OPTIONS: Final = {"count": "--records", "learning_rate": "--lr"}
+"""How a command spells arguments whose options are not named after them."""
 
 
 def generate(
@@ -191,7 +193,7 @@ def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
     """
     for name, value in wanted.items():
         if value is not None:
-            said = argument(name, option="--records" if name == "count" else "")
+            said = argument(name, option=OPTIONS.get(name, ""))
             raise GeneratorError(f"{said}: the release is of a distilled set: nothing to train")
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ...common.arguments import argument
 from ...common.cli.options import (
     PATH,
     FiniteRange,
@@ -22,7 +25,7 @@ from ...common.display.text import counted, typed
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...release.commands.options import acceptance_options
-from ...release.file.distilled import holds_points
+from ...release.file.distilled import AnyOpened, holds_points
 from ...release.file.model import Release
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
@@ -46,6 +49,7 @@ from ..output.provenance import first_seed
 from ..pipeline import (
     MOST_IMAGES,
     MOST_ROWS,
+    OPTIONS,
     chosen_settings,
     generate,
     require_nothing_to_train,
@@ -197,80 +201,102 @@ def command(
         "code": code,
         "steps": steps,
         "batch": batch,
-        "lr": learning_rate,
+        "learning_rate": learning_rate,
         "schedule": schedule,
     }
+    chosen = {name: said for name, said in of_training.items() if said is not None}
     if release is not None and generator is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
     if module is not None and generator is not None:
         raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
-    if generator is not None:
-        for option, said in of_training.items():
-            if said is not None:
-                raise click.UsageError(
-                    f"--{option} is for training, and --from GENERATOR does none"
-                )
+    if generator is not None and chosen:
+        raise click.UsageError(
+            f"{_option(next(iter(chosen)))} is for training, and --from GENERATOR does none"
+        )
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
     if per_class is not None and where:
         raise click.UsageError("--where is for records: points have no conditions")
     first = _DEFAULTS.seed if seed is None else seed
     points = None if per_class is None else PointSettings(per_class, seed=first)
+    wanted = _Wanted(output, count, points, where, safe_csv, pictures)
     require_replaceable(output)
     if generator is not None:
-        count = count or MOST_IMAGES
-        _sample_again(
-            generator,
-            output,
-            count,
-            points,
-            seed,
-            where=where,
-            safe_csv=safe_csv,
-            pictures=pictures,
-        )
-        return
-    opened = open_any(release or Path("release.h5"), acceptance)
-    require_pictures(pictures, is_table=isinstance(opened.release.schema, TableSchema))
+        _sample_again(generator, wanted, seed)
+    else:
+        opened = open_any(release or Path("release.h5"), acceptance)
+        _train(opened, wanted, chosen, seed=first, module=module, device=device)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be written.
+
+    Attributes:
+        output: the folder.
+        count: how many records; None for as many as usual.
+        points: in place of records, so many points; None for records.
+        where: a condition that rows fulfil; empty for none.
+        safe_csv: whether texts are kept from being formulas.
+        pictures: whether each image has a file, too.
+    """
+
+    output: Path
+    count: int | None
+    points: PointSettings | None
+    where: str
+    safe_csv: bool
+    pictures: bool
+
+
+def _train(
+    opened: AnyOpened,
+    wanted: _Wanted,
+    chosen: Mapping[str, Any],
+    *,
+    seed: int,
+    module: Path | None,
+    device: str,
+) -> None:
+    """Train on a release and write what is wanted; points of a distilled set as they are."""
+    schema = opened.release.schema
+    is_table = isinstance(schema, TableSchema)
+    require_pictures(wanted.pictures, is_table=is_table)
     settings: TrainingSettings | None = None
     if holds_points(opened):
-        require_nothing_to_train(of_training)
+        require_nothing_to_train(chosen)
     else:
-        names = {"lr": "learning_rate"}
-        given: dict[str, Any] = {
-            names.get(option, option): said
-            for option, said in of_training.items()
-            if said is not None and option != "recipe"
-        }
-        bundle = None if recipe is None else RECIPES[recipe]
-        settings = chosen_settings(opened, bundle, {"seed": first, **given})
+        given = {name: said for name, said in chosen.items() if name != "recipe"}
+        bundle = RECIPES[chosen["recipe"]] if "recipe" in chosen else None
+        settings = chosen_settings(opened, bundle, {"seed": seed, **given})
     made = generate(
         opened,
-        output,
-        count=count,
+        wanted.output,
+        count=wanted.count,
         settings=settings,
-        points=points,
+        points=wanted.points,
         module=module,
-        where=where,
-        safe_csv=safe_csv,
+        where=wanted.where,
+        safe_csv=wanted.safe_csv,
         device=device,
     )
-    if pictures:
+    if wanted.pictures:
         made.save_pictures()
     if holds_points(opened):
         points_are = f"the release's {len(opened.release.labels):,} points as they are in {POINTS}"
-        done = f"wrote {output}, {points_are}"
+        done = f"wrote {wanted.output}, {points_are}"
     else:
-        done = f"wrote {output}{_loss(made)}{_repaired(made)}"
-        for option in ("steps", "batch", "lr", "schedule"):
-            if of_training[option] is not None and not made.losses:
-                notice(f"--{option}: of no effect: these rows are put together without training")
-    schema = opened.release.schema
-    classes = None if isinstance(schema, TableSchema) else len(schema.classes)
-    console.print(done, f"the release is {opened.signed_by}", _look_at(output, classes))
-    by_default = classes is not None and count is None and per_class is None
+        done = f"wrote {wanted.output}{_loss(made)}{_repaired(made)}"
+        for name in ("steps", "batch", "learning_rate", "schedule"):
+            if name in chosen and not made.losses:
+                notice(
+                    f"{_option(name)}: of no effect: these rows are put together without training"
+                )
+    classes = None if is_table else len(schema.classes)
+    console.print(done, f"the release is {opened.signed_by}", _look_at(wanted.output, classes))
+    by_default = not is_table and wanted.count is None and wanted.points is None
     if by_default and isinstance(opened.release, Release):
-        _offer_more(output, opened.release.guarantee.records)
+        _offer_more(wanted.output, opened.release.guarantee.records)
 
 
 def _offer_more(output: Path, images: int) -> None:
@@ -283,36 +309,40 @@ def _offer_more(output: Path, images: int) -> None:
         )
 
 
-def _sample_again(
-    path: Path,
-    output: Path,
-    count: int,
-    points: PointSettings | None,
-    seed: int | None,
-    *,
-    where: str,
-    safe_csv: bool,
-    pictures: bool,
-) -> None:
+def _sample_again(path: Path, wanted: _Wanted, seed: int | None) -> None:
     """Write records of a generator that was trained earlier, or the points that stand for them."""
     generator = load_generator(path)
     classes = None if isinstance(generator, SavedTableGenerator) else len(generator.classes)
-    require_csv(safe_csv, is_table=classes is None)
-    require_pictures(pictures, is_table=classes is None)
-    if points is not None:
-        more = points_to(output, generator, points)
-        made = f"{counted(points.per_class, 'point')} of each class"
+    require_csv(wanted.safe_csv, is_table=classes is None)
+    require_pictures(wanted.pictures, is_table=classes is None)
+    if wanted.points is not None:
+        more = points_to(wanted.output, generator, wanted.points)
+        made = f"{counted(wanted.points.per_class, 'point')} of each class"
     else:
         if seed is not None and seed == first_seed(generator.origin):
             notice(
                 f"seed {seed} is that of the records that came with the training: as many of them "
                 "are the same again; without --seed they are new"
             )
-        more = sample_to(output, generator, count=count, seed=seed, where=where, safe_csv=safe_csv)
-        made = f"{counted(count, 'record')} of seed {more.seed}{_repaired(more)}"
-    if pictures:
+        more = sample_to(
+            wanted.output,
+            generator,
+            count=wanted.count or MOST_IMAGES,
+            seed=seed,
+            where=wanted.where,
+            safe_csv=wanted.safe_csv,
+        )
+        count = counted(wanted.count or MOST_IMAGES, "record")
+        made = f"{count} of seed {more.seed}{_repaired(more)}"
+    if wanted.pictures:
         more.save_pictures()
-    console.print(f"wrote {output}, {made} without training", _look_at(output, classes))
+    console.print(
+        f"wrote {wanted.output}, {made} without training", _look_at(wanted.output, classes)
+    )
+
+
+def _option(name: str) -> str:
+    return argument(name, option=OPTIONS.get(name, ""))
 
 
 def _loss(made: Synthetic) -> str:
