@@ -606,6 +606,7 @@ def test_tables_are_distilled_and_written_as_tables(dpntk: Command, tmp_path: Pa
     assert len(written) == 5
     assert {line.split(",")[1] for line in written[1:]} <= {"red", "blue"}
     assert "nothing to train" in refusal(dpntk, "generate", "--steps", 3)
+    assert "--lr: the release is of a distilled set" in refusal(dpntk, "generate", "--lr", 0.1)
     assert dpntk("evaluate", "--test", "data.csv").code == 0
     rows = json.loads((tmp_path / "evaluation.json").read_text())["rows"]
     assert rows[1]["trained_on"] == "synthetic (epsilon 2): kernel regression"
