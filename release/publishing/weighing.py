@@ -26,50 +26,53 @@ from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
 from .merging import merged_cells
 
+# A blur is the noise on a class's mean feature along any one direction (`blur_of`).
 DIM: Final = 0.009
-"""With more noise than this on a class's mean feature, in any one direction, a release of images is
-of their pixels alone, and with less of network features alone: generators learn the noise of one
-part beside what the other says."""
+"""The largest blur at which a release of images holds features of a network; above it, it holds
+pixels alone. It never holds both: generators learn the noise of one part beside what the other
+says."""
 CHOSEN: Final = 10
-"""How many pairs of columns are chosen, if there are as many."""
+"""How many pairs of columns a release chooses, if there are as many."""
 FAINT: Final = 0.002
-"""With more noise than this on a class's mean feature, in any one direction, the part of chosen
-pairs is short, and there is none unless pairs of numbers in few cells show something."""
+"""The largest blur at which the part of chosen pairs has its usual length. Above it the part is
+shorter, and there is none unless pairs of numbers in few cells show something."""
 FAINTEST: Final = 0.0075
-"""With more than this, times the root of the number of classes, there are no pairs of columns."""
+"""The largest blur at which there are pairs of columns, over the root of the number of classes."""
 _LENGTH: Final = 0.3
-"""Length of the part of a feature that is of chosen pairs; and beyond `FAINT`, of all pairs of
-numbers in few cells, of which more is to be seen there."""
-_SHORT_LENGTH: Final = 0.15
-"""Length of the part that is of all pairs of numbers, up to `FAINT`."""
-_MOST_LENGTH: Final = 0.6
-"""So long that part may be, where numbers are many or records few: it is as long as it takes for
-tables of halves to have `_FOLDED_CLEARLY` as much as their noise."""
+"""Length of the part of chosen pairs up to `FAINT`; above it, at least, of the part of all pairs of
+numbers in few cells, which then show more."""
 _FAINT_LENGTH: Final = 0.1
-"""Length of the part that is of chosen pairs, beyond it."""
+"""Length of the part of chosen pairs above `FAINT`."""
+_SHORT_LENGTH: Final = 0.15
+"""Length, at least, of the part of all pairs of numbers up to `FAINT`."""
+_MOST_LENGTH: Final = 0.6
+"""Length, at most, of the part of all pairs of numbers, which is longer where numbers are many or
+records few."""
 _FOLDED: Final = 2
-"""Of numbers in so many parts it only counts whether both are in the same one: how far they go
-together is seen through 0.7 of the noise that there is in four cells."""
+"""Numbers in so many parts are folded: a table of two only counts whether both are in the same
+part. That shows how they go together through 0.7 of the noise that four cells would have."""
 _MOST_PARTS: Final = 8
 """Into how many parts a number is cut at most, where all pairs of numbers are there."""
-_ABOVE_NOISE: Final = 10.0
-"""How many times the noise on it the share of a cell of such a pair is, if all of its cells are
-equally frequent: numbers are cut into as many parts as that allows."""
 _FEW_PARTS: Final = 3
-"""Into so many parts numbers are cut where noise leaves no more, and not so little as to fold."""
+"""Into so many parts numbers are cut where noise allows no more and is not so strong as to fold."""
+_ABOVE_NOISE: Final = 10.0
+"""Numbers are cut into so many parts that a cell's share is at least so many times its noise, if
+all cells of a pair are equally frequent."""
 _FEW_ABOVE_NOISE: Final = 5.0
-"""The same for so few parts: what they say adds up over the cells of a table."""
+"""What `_ABOVE_NOISE` is for `_FEW_PARTS`: what so few cells say adds up over the cells of a
+table."""
 _FOLDED_ABOVE_NOISE: Final = 3.0
-"""The same of a quarter of all records, where tables are folded."""
+"""What `_ABOVE_NOISE` is for folded tables, for a quarter of all records."""
 _FOLDED_CLEARLY: Final = 4.0
-"""The same where the part of such pairs is longer for that."""
+"""What `_FOLDED_ABOVE_NOISE` would have to be: the part of all pairs of numbers is made longer, up
+to `_MOST_LENGTH`, until a quarter of all records is so many times its noise."""
 _LENGTH_OVER_NOISE: Final = _FOLDED**2 * _FOLDED_CLEARLY
-"""How long the part of such pairs has to be for that, over the noise of `_noise_of_pairs`."""
+"""How long that part has to be for this, over the noise of `_noise_of_pairs`."""
 _LEVELS_LENGTH: Final = 0.15
-"""Length of the part that is of numbers by their levels."""
+"""Length of the part of numbers by their levels."""
 _STANDS_OUT: Final = 1 / 32
-"""With more noise than this on the share of a level in a class, numbers are not there by their
-levels: no value would stand out."""
+"""The largest noise on the share of a level in a class at which numbers are there by their levels;
+above it no value would stand out."""
 
 
 @dataclass(frozen=True)
