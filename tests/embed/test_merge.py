@@ -18,9 +18,10 @@ import pytest
 from dpntk.common.errors import MergeError, SchemaError
 from dpntk.common.ledger import PrivacyBudget
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, merge, save_embedding
+from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
 from dpntk.embed.commands import merge as merge_cli
 from dpntk.embed.exact.grid import Grid
+from dpntk.embed.feature_options.kinds import options_for
 from dpntk.embed.sums.file import write_embedding
 from dpntk.embed.sums.totals import Totals
 from dpntk.release import PrivacyParameters, release
@@ -45,7 +46,8 @@ def embedded(
     data = write(folder / f"{name}.npz", rows)
     known = {name: options.pop(name) for name in ("classes", "image_size") if name in options}
     source = replace(SourceOptions(classes=3, image_size=SIDE, channels=1), **known)
-    made = embed(data, replace(TangentOptions(width=5), **options), source, capacity=capacity)
+    features = options_for(**{"kind": "ntk", "width": 5, **options})
+    made = embed(data, features, source, capacity=capacity)
     save_embedding(made, folder / f"{name}.h5")
     return folder / f"{name}.h5"
 
