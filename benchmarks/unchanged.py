@@ -55,6 +55,8 @@ TABLE_MAPS: Final = (
 """Feature maps to try, as options of `embed`."""
 SAID_OF_THE_DRAW: Final = ("class_weights", "created", "release_id", "sha256")
 """What `inspect --json` says and no two releases have in common."""
+CHOSEN_BY_NOISE: Final = ("pairs", "pairs_merged", "coarse_merged")
+"""What it says of marginals that a release chooses by its own noisy figures."""
 SIDE: Final = 28
 
 Parts = Mapping[str, bytes]
@@ -233,6 +235,11 @@ def without_the_draw(said: bytes) -> bytes:
     document = json.loads(said)
     for name in SAID_OF_THE_DRAW:
         del document[name]
+    marginals = document.get("feature_map", {}).get("marginals", {})
+    if "pairs_length" in marginals:  # the release has chosen, and with it how many rows there are
+        del document["embedding_shape"]
+        for name in CHOSEN_BY_NOISE:
+            marginals.pop(name, None)
     return json.dumps(document).encode()
 
 
