@@ -2,8 +2,10 @@
 
 First rows of a class exchange values, from near to far in the order of a column: no column's
 marginal changes by that. What is left is set: of all values in the rule that one which has to move
-least, relative to its bounds. Where rules stand in one another's way, all values that they are
-about are taken from another row, which keeps them.
+least, relative to its bounds. Where a category says whether a value is there (a skip pattern), the
+category stays, and the value follows: it is left out, or is what an equality makes it. Where rules
+stand in one another's way, all values that they are about are taken from another row, which keeps
+them, with the same categories if there is one.
 
 All is a function of the schema, the rows and a seed: what a release does not say, this does not.
 """
@@ -39,6 +41,8 @@ _FOR_EACH: Final = 25
 _ROUNDS: Final = 10
 _OF_LABEL: Final = 4.0
 """What it costs to change a label; any other category costs 1, a number its way over its range."""
+_OF_FOLLOWING: Final = 0.1
+"""By this factor less does a value change whose presence hangs on a category: it follows others."""
 _FUZZ: Final = 1e-9
 
 
@@ -104,6 +108,8 @@ class _Repairs:
         self._schema = schema
         self._rules = rules
         self._random = random
+        self._names = sorted(frozenset().union(*(rule.names for rule in rules)))
+        self._following = _following(rules)
         count = len(next(iter(values.values())))
         self._labels = (
             np.zeros(count, dtype=np.int64) if schema.label is None else values[schema.label]
@@ -172,13 +178,12 @@ class _Repairs:
 
     def fulfil(self, rule: Condition) -> None:
         """Set values of the rows that break a rule."""
-        names = sorted(rule.names)
         rows = np.flatnonzero(rule.truth(self._values).fails)
         if not len(rows):
             return
-        part = _part(self._values, names, rows)
-        changed, _ = self._fulfilled(rule, part)
-        for name in names:
+        # With the columns of other rules, which say what a value that was missing is to be.
+        changed, _ = self._fulfilled(rule, _part(self._values, self._names, rows))
+        for name in sorted(rule.names):
             self._values[name][rows] = changed[name]
 
     def _fulfilled(
@@ -210,6 +215,9 @@ class _Repairs:
                 changed = {**values, name: values[name].copy()}
                 changed[name][fails] = wanted
                 price = _OF_LABEL if name == self._schema.label else 1.0
+                if isinstance(condition, IsMissing):
+                    price *= self._eagerness(name)
+                    changed[name] = np.where(fails, self._derived(name, changed), changed[name])
                 return changed, np.where(fails, price, 0.0)
             case _:
                 raise NotImplementedError(type(condition))
@@ -228,6 +236,17 @@ class _Repairs:
             return np.full(count, condition.allowed(column).argmax(), dtype=values.dtype)
         return np.full(count, column.lower if column.kind.numeric else 0, dtype=values.dtype)
 
+    def _eagerness(self, name: str) -> float:
+        return _OF_FOLLOWING if name in self._following else 1.0
+
+    def _derived(self, name: str, values: Values) -> NDArray[Any]:
+        """A column as equalities with others make it, where these are there and bounds allow it."""
+        for rule in self._rules:
+            if isinstance(rule, Comparison) and rule.relation is Relation.EQUAL:
+                for factor in (factor for term, factor in rule.terms if term == name):
+                    values, _ = _move(rule, values, self._schema.by_name[name], factor)
+        return values[name]
+
     def _moved(self, comparison: Comparison, values: Values) -> tuple[Values, NDArray[np.float64]]:
         """One number in each row moves as far as it has to; or several, as far as they can."""
         singly: list[Values] = []
@@ -237,7 +256,7 @@ class _Repairs:
             column = self._schema.by_name[name]
             moved, cost = _move(comparison, values, column, factor)
             singly.append(moved)
-            costs.append(cost)
+            costs.append(cost * self._eagerness(name))
             together, cost = _move(comparison, together, column, factor)
             cost_together = cost_together + cost
         return _cheapest(comparison, [*singly, together], [*costs, cost_together + 1.0])
@@ -247,20 +266,43 @@ class _Repairs:
         broken = _broken(self._rules, self._values)
         if not broken.any():
             return
-        names = sorted(frozenset().union(*(rule.names for rule in self._rules)))
         if broken.all():
             raise GeneratorError(
                 "constraints: no row was found that keeps all of them: do they contradict each "
                 "other?"
             )
-        for label in np.unique(self._labels[broken]):
-            rows = np.flatnonzero(broken & (self._labels == label))
-            whole = np.flatnonzero(~broken & (self._labels == label))
-            if not len(whole):
-                whole = np.flatnonzero(~broken)
-            chosen = self._random.choice(whole, len(rows))
-            for name in names:
-                self._values[name][rows] = self._values[name][chosen]
+        rows, whole = np.flatnonzero(broken), np.flatnonzero(~broken)
+        for alike in (self._kinds(), self._labels, np.zeros_like(self._labels)):
+            order = whole[np.argsort(alike[whole], kind="stable")]
+            begin = np.searchsorted(alike[order], alike[rows])
+            end = np.searchsorted(alike[order], alike[rows], side="right")
+            there = end > begin
+            chosen = order[self._random.integers(begin[there], end[there])]
+            for name in self._names:
+                self._values[name][rows[there]] = self._values[name][chosen]
+            rows = rows[~there]
+
+    def _kinds(self) -> NDArray[np.int64]:
+        """A number for each class with certain categories that rules are about, int64 (n,)."""
+        names = [name for name in self._names if not self._schema.by_name[name].kind.numeric]
+        kinds = np.stack([self._labels, *(self._values[name] for name in names)], axis=1)
+        numbers: NDArray[np.int64] = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
+        return numbers
+
+
+def _following(rules: Sequence[Condition]) -> frozenset[str]:
+    """Columns of which categories of others say whether they are there: skip patterns."""
+    found = set[str]()
+    for rule in rules:
+        parts = rule.parts if isinstance(rule, Either) else ()
+        for part in parts:
+            gates = [other for other in parts if other is not part]
+            if not all(isinstance(gate, Among) for gate in gates):
+                continue
+            singles = part.parts if isinstance(part, All) else (part,)
+            names = {single.name for single in singles if isinstance(single, IsMissing)}
+            found |= names.difference(*(gate.names for gate in gates))
+    return frozenset(found)
 
 
 def _move(
