@@ -13,9 +13,11 @@ DTYPES: Final = (
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )  # fmt: skip
 """How a column may be stored ("string" stands for all kinds of texts)."""
-DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in ("ms", "us", "ns")))
+PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""Arrow's units of time, and how many of each a second has."""
+DATE_DTYPES: Final = ("date32", *(f"timestamp[{unit}]" for unit in PER_SECOND))
 """How dates and times may be stored, if not as texts."""
-DURATION_DTYPES: Final = tuple(f"duration[{unit}]" for unit in ("s", "ms", "us", "ns"))
+DURATION_DTYPES: Final = tuple(f"duration[{unit}]" for unit in PER_SECOND)
 """How durations may be stored, if not as texts."""
 LARGEST: Final = 2.0**53
 """Largest size of a number; up to here float64 holds every whole number."""

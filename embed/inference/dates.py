@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...common.display.representations import RedactedRepr
 from ...common.schema.column import Column
-from ...common.schema.dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit
-from ...common.schema.dtypes import DATE_DTYPES
+from ...common.schema.dates import DAY, ISO_DATE, ISO_TIME, DateFormat, TimeUnit
+from ...common.schema.dtypes import DATE_DTYPES, PER_SECOND
 from ...common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
 
@@ -49,8 +49,10 @@ class SeenDates(RedactedRepr):
         from pyarrow import compute, types
 
         if types.is_temporal(values.type):
-            seconds = values.cast(pyarrow.timestamp("us"), safe=False).cast(pyarrow.int64())
-            self._keep({ISO_TIME: seconds.to_numpy(zero_copy_only=False) // 1_000_000})
+            days = types.is_date32(values.type)
+            whole = values.cast(pyarrow.int32() if days else pyarrow.int64())
+            steps = whole.to_numpy(zero_copy_only=False).astype(np.int64)
+            self._keep({ISO_TIME: steps * DAY if days else steps // PER_SECOND[values.type.unit]})
             return
         texts = compute.unique(values)
         self._keep({text: DateFormat(text).parse(texts[:1]) for text in self.ranges})

@@ -10,6 +10,7 @@ import numpy as np
 from ...common.display.representations import RedactedRepr
 from ...common.schema.column import Column
 from ...common.schema.dates import TimeUnit
+from ...common.schema.dtypes import PER_SECOND
 from ...common.schema.durations import LONGEST, DurationFormat
 from ...common.schema.kinds import ColumnKind, Missing
 from .time_range import TimeRange
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _FORMATS: Final = (
     "", "%H:%M:%S", "%H:%M", "%d days %H:%M:%S", "%H:%M:%S.%f", "%d days %H:%M:%S.%f", "%d days",
 )  # fmt: skip
-_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(repr=False)
@@ -47,7 +47,7 @@ class SeenDurations(RedactedRepr):
 
         if types.is_duration(values.type):
             parts = values.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
-            self.range.look_at(parts // _PER_SECOND[values.type.unit])
+            self.range.look_at(parts // PER_SECOND[values.type.unit])
             return
         texts = compute.unique(values)
         for some in (texts[:1], texts):  # most columns hold none, and the first text shows it

@@ -25,6 +25,7 @@ from ...common.sources.paths import AnyPath, located
 from ...common.sources.tables.csv import is_csv, read_csv, read_header
 from ...common.sources.tables.frames import Frame, FrameSource, is_frame, to_arrow
 from ...common.sources.tables.table import TableSource, find_tables, require_distinct
+from ...common.sources.tables.views import without_views
 from .column import MOST_LABELS, TIMED, SeenColumn
 from .rules import proposed_constraints
 
@@ -311,7 +312,7 @@ def _blocks(
     """Some columns of a file, block by block."""
     if is_csv(file):
         return read_csv(file, read_header(file, form), tuple(dtypes), form)
-    return (rows for _, rows in read_rows(file, _readable(dtypes), _ROWS))
+    return (without_views(rows) for _, rows in read_rows(file, _readable(dtypes), _ROWS))
 
 
 def _named_dtypes(where: str, schema: pa.Schema) -> dict[str, str | None]:
@@ -350,7 +351,7 @@ def _dtype(kind: pa.DataType) -> str:
 
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_large_string(kind) or types.is_string(kind):
+    if types.is_large_string(kind) or types.is_string(kind) or types.is_string_view(kind):
         return "string"
     if types.is_decimal(kind):
         return "float64"

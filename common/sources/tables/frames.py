@@ -19,6 +19,7 @@ from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
 from .rows import RowReader, RowsInPlace, all_values, encoded_batches, parts_of_values
 from .table import require_column, require_columns, require_distinct
+from .views import without_view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,13 +165,13 @@ def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa:
     import pyarrow
 
     if not _of_pandas(held):
-        return pyarrow.table({name: _plain(held.column(name)) for name in wanted})
+        return pyarrow.table({name: without_view(held.column(name)) for name in wanted})
     names, columns = _names(held), {}
     for name in wanted:
         try:
             column = held.iloc[:, names.index(name)]
             _require_one_kind(column)
-            columns[name] = pyarrow.array(column, from_pandas=True)
+            columns[name] = without_view(pyarrow.array(column, from_pandas=True))
         except (pyarrow.ArrowException, TypeError, UnicodeError, OverflowError) as error:
             raise DataError(
                 f"{where}: column {name!r} holds values of several kinds, or of one that no table "
@@ -209,21 +210,3 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         dated = (value for value in values if isinstance(value, _DATES))
         if len({getattr(value, "tzinfo", None) is not None for value in dated}) > 1:
             raise TypeError("times with a time zone beside dates, or times without one")
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts that Arrow cannot compute with yet, as Polars hands them over, as those that it can."""
-    import pyarrow
-
-    view, text = "string_view", pyarrow.string()
-    if str(column.type) == view:
-        return column.cast(text)
-    if pyarrow.types.is_dictionary(column.type) and str(column.type.value_type) == view:
-        return pyarrow.chunked_array(
-            [
-                pyarrow.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(text))
-                for part in column.chunks
-            ],
-            pyarrow.dictionary(column.type.index_type, text),
-        )
-    return column

@@ -17,6 +17,7 @@ from ...errors import DataError, SchemaError
 from ...schema.column import Column
 from ...schema.csv_format import CsvFormat
 from ...schema.dates import DAY
+from ...schema.dtypes import PER_SECOND
 from ...schema.encoding import MISSING, UNLISTED, blocks_of
 from ...schema.kinds import ColumnKind, Missing
 from ...schema.table import TableSchema
@@ -28,7 +29,6 @@ from .decimals import with_points
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _EXAMPLE: Final = np.array([31 * DAY - DAY // 2])
 """Noon on the last day of January, 1970."""
 _LONG_EXAMPLE: Final = np.array([3 * DAY + 4 * 3600 + 300])
@@ -213,7 +213,7 @@ class RowReader:
                 )
             whole = values.cast(pyarrow.int32() if days else pyarrow.int64()).fill_null(0)
             steps = whole.to_numpy(zero_copy_only=False).astype(np.int64)
-            per_second = 1 if days else _PER_SECOND[kind.unit]
+            per_second = 1 if days else PER_SECOND[kind.unit]
             seconds = (steps * (DAY if days else 1) // per_second).astype(np.float64)
         else:
             zone = types.is_timestamp(kind)
@@ -235,7 +235,7 @@ class RowReader:
             at.require(absent | ~np.isnan(seconds), values, wrong)
         elif types.is_duration(kind):
             parts = values.cast(pyarrow.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-            whole = np.floor_divide(np.abs(parts), _PER_SECOND[kind.unit])
+            whole = np.floor_divide(np.abs(parts), PER_SECOND[kind.unit])
             seconds = np.copysign(whole.astype(np.float64), parts)
         else:
             raise SchemaError(f"{at.where}: column {column.name!r} is {kind}, no durations")

@@ -19,6 +19,7 @@ from ..paths import AnyPath, require_unchanged
 from ..shards import find_shards, holds_shards, overlaps
 from .csv import SUFFIXES, is_csv, read_csv, read_header
 from .rows import RowsInPlace, all_values, encoded_batches, parts_of_values
+from .views import without_views
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,7 +136,7 @@ class TableSource:
             )
             with contextlib.closing(parts):
                 for number, rows in parts:
-                    yield str(file), number, rows.select(names)
+                    yield str(file), number, without_views(rows.select(names))
 
     def _csv_rows(
         self, index: int, names: tuple[str, ...], first: int, last: int

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -14,8 +16,12 @@ from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.privacy_unit import PrivacyUnit
+from dpntk.common.sources.tables.frames import FrameSource
+from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed import draft_schema
 from dpntk.embed.inference.schema import ANY_MISSING
+from dpntk.generate.tables.rows.dataframe import to_dataframe
+from dpntk.generate.tables.sampling import to_table
 from tests.conftest import Command
 
 
@@ -310,3 +316,51 @@ def test_texts_for_missing_values_take_the_place_of_the_usual_ones(
         form = CsvFormat(missing=texts)
         assert len(draft_schema(table, form=form).schema.by_name["job"].categories) == categories
         assert draft_schema(table, form=form).schema.by_name["hours"].lower == 20
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("kept_in", ["pandas", "parquet", "arrow"])
+def test_times_of_all_units_and_views_of_texts_are_drafted(
+    kept_in: str, unit: str, tmp_path: Path
+) -> None:
+    at = pa.array([-3_599, 3_600, None, 7_201], pa.int64()).cast("timestamp[s]")
+    town = pa.array(["Ulm", "Bonn", None, "Ulm"], pa.string_view())
+    data: Any = pa.table({"at": at.cast(f"timestamp[{unit}]"), "town": town})
+    stored = unit
+    if kept_in == "pandas":
+        data = pd.DataFrame(
+            {
+                "at": data.column("at").to_pandas(),
+                "town": pd.Series(town, dtype=pd.ArrowDtype(pa.string_view())),
+            }
+        )
+        assert data["at"].dtype == f"M8[{unit}]"
+    elif kept_in == "parquet":
+        parquet.write_table(data, tmp_path / "a.parquet")
+        data = tmp_path / "a.parquet"
+        stored = "ms" if unit == "s" else unit  # Parquet has no seconds
+    schema = draft_schema(data, None, CsvFormat()).schema
+    assert schema.left_out == ()
+    seen, towns = schema.columns
+    assert (seen.dtype, seen.unit, seen.lower, seen.upper) == (
+        f"timestamp[{stored}]", None, -3_599, 7_201,
+    )  # fmt: skip
+    assert (towns.dtype, towns.categories) == ("string", ("Bonn", "Ulm"))
+    source = (
+        TableSource.open(data, schema) if kept_in == "parquet" else FrameSource.open(data, schema)
+    )
+    (batch,) = source.batches(9)
+    values = source.values()
+    assert np.array_equal(values["at"], [-3_599, 3_600, np.nan, 7_201], equal_nan=True)
+    assert values["town"].tolist() == [1, 0, -1, 1]
+    made = to_dataframe(
+        to_table(schema, batch.records / np.float32(255), batch.labels).table, schema
+    )
+    assert made["at"].dtype == f"M8[{stored}]"
+
+
+def test_times_beyond_the_calendar_are_not_taken_for_others() -> None:
+    """In seconds a column holds times that no number of microseconds does."""
+    at = pa.array([0, 2**62, 2**61]).cast("timestamp[s]")
+    schema = draft_schema(pa.table({"at": at, "x": pa.array([1, 2, 4])}), None, CsvFormat()).schema
+    assert schema.left_out == ("at",)
