@@ -41,9 +41,10 @@ class ImageEvaluation(Evaluation):
     def table(self) -> TextTable:
         """Accuracies and distances, one row a training set."""
         shown = list(self.rows[0].accuracy)
-        held_out = f"{self.test_records:,} real held-out records"
+        # Whether they were held out is not known here: no file says which records were embedded.
+        real = f"{self.test_records:,} real records"
         caption = "" if self.metric is None else f"{FRECHET} to these: of {self.metric.name}"
-        what = f"accuracy on {held_out}" if shown else f"distance to {held_out}"
+        what = f"accuracy on {real}" if shown else f"distance to {real}"
         table = TextTable(what, caption=caption)
         table.add_column(
             "trained on" if shown else "images"

@@ -59,7 +59,7 @@ class TableEvaluation(Evaluation):
         """All figures, one column a training set: means, distances, and each classifier."""
         rows, task = self.rows, self.task
         grid = TextTable(
-            f"measured on {self.test_records:,} real held-out records",
+            f"measured on {self.test_records:,} real records",
             caption="; ".join(notes(rows, task, self.test_records)),
         )
         grid.add_column(wrap=False)
