@@ -27,6 +27,7 @@ from ..pipeline import are_tables, evaluate
 from ..report import REPORT_BEGINS
 from ..tables.options import TableOptions
 from ..tables.task import MOST_RECORDS
+from .options import test_labels_option
 
 _TABLES_ONLY: Final = (
     "target", "positive", "keep_negatives", "train_records", "members", "classifiers",
@@ -44,10 +45,7 @@ _SETTINGS: Final = ("usual", "published")
     "--baseline", type=PATH, metavar="DATA",
     help="Real records to train on, for comparison; their train part, if they have one.",
 )  # fmt: skip
-@click.option(
-    "--test-labels", type=PATH, metavar="FILE",
-    help="For images side by side in a folder: the CSV file that holds the labels of --test.",
-)  # fmt: skip
+@test_labels_option
 @click.option(
     "--baseline-labels", type=PATH, metavar="FILE", help="The same of --baseline."
 )  # fmt: skip

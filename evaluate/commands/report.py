@@ -16,6 +16,7 @@ from ...common.display.console import console
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
 from ..html.report import write_report
+from .options import test_labels_option
 
 
 @click.command("report")
@@ -26,10 +27,7 @@ from ..html.report import write_report
     help="Real records that were not embedded, to compare with; their test part, if they have "
     "one.",
 )  # fmt: skip
-@click.option(
-    "--test-labels", type=PATH, metavar="FILE",
-    help="For images side by side in a folder: the CSV file that holds the labels of --test.",
-)  # fmt: skip
+@test_labels_option
 @label_columns_option
 @click.option(
     "--evaluation", type=PATH, metavar="FILE",

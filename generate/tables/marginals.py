@@ -79,13 +79,12 @@ class ColumnMarginal:
         A class that leaves none out says nothing of that if its noise would hide them all.
         """
         left = [number_shares(*one, self.points) > 0 for one in of]
-        says = [
-            not there.all() or noise * self.points <= 1
+        heard = [
+            there
             for there, (_, noise) in zip(left, of, strict=True)
+            if not there.all() or noise * self.points <= 1
         ]
-        found: NDArray[np.bool_] = np.any(
-            [there for there, heard in zip(left, says, strict=True) if heard] or left, axis=0
-        )
+        found: NDArray[np.bool_] = np.any(heard or left, axis=0)
         return found
 
     @property

@@ -41,18 +41,8 @@ from tests.conftest import Command, draw_records
 
 STEPS = 6
 SETTINGS = Settings(per_class=2, sampling_prob=0.5, steps=STEPS, clip_norm=0.1)
-OPTIONS = (
-    "--eps",
-    2,
-    "--delta",
-    "1e-3",
-    "--sampling-prob",
-    0.5,
-    "--steps",
-    STEPS,
-    "--per-class",
-    2,
-)
+PRIVACY = ("--eps", 2, "--delta", "1e-3", "--sampling-prob", 0.5)
+OPTIONS = (*PRIVACY, "--steps", STEPS, "--per-class", 2)
 
 
 def run(folder: Path, tmp_path: Path, **options: Any) -> DistilledRelease:  # noqa: ANN401
@@ -307,18 +297,7 @@ def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: 
 
 def test_a_preset_says_where_it_comes_from(dpntk: Command, folder: Path) -> None:
     """Its numbers were tuned on records, and whoever reads the release is to know."""
-    parameters = (
-        "--eps",
-        2,
-        "--delta",
-        "1e-3",
-        "--sampling-prob",
-        0.5,
-        "--steps",
-        3,
-        "--preset",
-        "mnist-1",
-    )
+    parameters = (*PRIVACY, "--steps", 3, "--preset", "mnist-1")
     assert "3 points in 3 classes" in dpntk("distill", folder, *parameters).stderr
     settings = json.loads(dpntk("inspect", "--json").stdout)["settings"]
     assert settings["origin"].startswith("mnist-1: chosen on MNIST's training images")
