@@ -54,7 +54,7 @@ from benchmarks.features import CLASSES, LEVELS, draw, plain_pass
 COLOUR: Final = "fc_1l 400, colour"
 MAPS: Final = ("fc_1l 400, scattering", "fc_1l 800", "fc_2l 3000_200", COLOUR)
 BATCHES: Final = (400, 5000)
-HELD: Final = 20_000
+HELD: Final = 40_000
 """Different records; a pass over more takes them again and again."""
 EPSILON, DELTA = 1.0, 1e-5
 

@@ -44,7 +44,7 @@ def _halve(values: Tensor) -> Tensor:
     width = values.shape[-1]
     while width > 1:
         kept = (width + 1) // 2
-        values[..., : width - kept] += values[..., kept:width]
+        values[..., : width - kept].add_(values[..., kept:width])  # += would copy it onto itself
         width = kept
     return values[..., 0]
 

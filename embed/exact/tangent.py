@@ -45,7 +45,7 @@ _AT_MOST: Final = 1 << 22
 """Values of the widest layer of `_FEW` records, at most (32 MiB)."""
 _CHUNK_VALUES: Final = 1 << 26
 """Numbers that a chunk's features are made of, at most (512 MiB)."""
-_LARGEST_CUDA_CHUNK: Final = 20_000
+_LARGEST_CUDA_CHUNK: Final = 40_000
 """A card has its orders sooner than its work done only if there is much to do for each of them."""
 _CHUNK_SHARE, _AT_ONCE_SHARE = 8, 64
 """Into how many parts a card's memory is divided, of which a chunk's features take one at most, and

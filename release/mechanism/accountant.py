@@ -13,7 +13,10 @@ compares delta with an absolute tolerance that is too coarse for very small ones
 from __future__ import annotations
 
 import math
+import warnings
+from functools import cache
 from importlib.metadata import version
+from types import ModuleType
 from typing import Final
 
 from ...common.errors import BudgetError
@@ -31,9 +34,19 @@ SMALLEST_MULTIPLIER: Final = 1e-3
 
 def log_delta(noise_multiplier: float, epsilon: float) -> float:
     """Natural logarithm of the smallest delta at this noise and epsilon."""
-    from autodp import dp_bank  # slow to import, so only where it is used
+    return float(_autodp().get_logdelta_ana_gaussian(noise_multiplier, epsilon))
 
-    return float(dp_bank.get_logdelta_ana_gaussian(noise_multiplier, epsilon))
+
+@cache
+def _autodp() -> ModuleType:
+    """Its formulas; slow to import, so only where they are used."""
+    with warnings.catch_warnings():
+        # Of its sources, as often as they are compiled: wherever Python may not keep that.
+        warnings.simplefilter("ignore", SyntaxWarning)
+        from autodp import dp_bank
+
+    module: ModuleType = dp_bank
+    return module
 
 
 def noise_multiplier(epsilon: float, delta: float) -> float:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import dp_accounting
 import pytest
@@ -66,3 +69,13 @@ def test_epsilon_and_noise_are_inverse_to_one_another() -> None:
 
 def test_noise_that_needs_no_epsilon() -> None:
     assert epsilon_for(1e6, 0.1) == 0.0
+
+
+def test_a_dependency_that_is_compiled_first_warns_nobody(tmp_path: Path) -> None:
+    """Python says `"is" with a literal` of autodp's sources, where users would read it."""
+    code = "from dpntk.release.mechanism.accountant import log_delta; print(log_delta(3.73, 1.0))"
+    compiled = f"pycache_prefix={tmp_path}"
+    command = [sys.executable, "-W", "always::SyntaxWarning", "-X", compiled, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(math.log(1e-5), rel=1e-3)
+    assert done.stderr == ""
