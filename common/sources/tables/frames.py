@@ -201,7 +201,7 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     values = column.dropna()
     kinds = set(map(type, values))
     times = {kind for kind in kinds if issubclass(kind, _TIMES)}
-    numbers = {kind for kind in kinds - times if issubclass(kind, Number)}
+    numbers = {kind for kind in kinds - times if issubclass(kind, Number | np.bool_)}
     if any(issubclass(kind, np.float16 | np.longdouble) for kind in numbers):
         raise TypeError("floats of 16 or 80 bits among Python objects")
     if times and numbers:
