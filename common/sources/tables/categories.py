@@ -139,6 +139,8 @@ def for_each(values: pa.Array, find: Callable[[Any], int]) -> NDArray[np.int64]:
 
     if types.is_decimal(values.type) and values.type.bit_width < 128:  # Arrow cannot look these up
         values = values.cast(pyarrow.decimal128(values.type.precision, values.type.scale))
+    if types.is_float16(values.type):  # nor could older versions these
+        values = values.cast(pyarrow.float32())
     encoded = values.dictionary_encode()
     found = [find(value) for value in encoded.dictionary.to_pylist()]
     indices = encoded.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
