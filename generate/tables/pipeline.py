@@ -13,7 +13,7 @@ from ..fit.recipe import KNOTS, PERCEPTRON, WEIGHTED, ComposedSettings
 from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..output.provenance import origin_of
-from .columns import likely_columns
+from .columns.likely import likely_columns
 from .composed import train_composed
 from .export import SavedTableGenerator
 from .generators import RowGenerator

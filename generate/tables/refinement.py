@@ -73,9 +73,20 @@ def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
     """
     if not noise.all():
         return noise <= LOW_SIGNAL
-    of_all = np.sqrt(len(noise)) / (1 / noise).sum()
-    own: NDArray[np.bool_] = (noise <= LOW_SIGNAL) | (noise <= _RARE * of_all)
+    own: NDArray[np.bool_] = (noise <= LOW_SIGNAL) | (noise <= _RARE * noise_on_all(noise))
     return own
+
+
+def noise_on_all(noise: NDArray[np.float64]) -> float:
+    """Standard deviation of the noise on a mean of all classes together.
+
+    Noise on the mean of a class is that on its sum over how many records it has, so that the noise
+    tells which share of all they are. There has to be some.
+
+    Args:
+        noise: standard deviation of that on the mean of each class, float64 (c,).
+    """
+    return float(np.sqrt(len(noise)) / (1 / noise).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +153,17 @@ class Refinement:
         return self._goal(self.mean[label], float(self.noise[label]))
 
     def goal_of_all(self) -> Goal:
-        """What rows of all classes together should have.
+        """What rows of all classes together should have; see `noise_on_all`."""
+        mean = (self._shares @ self.mean).astype(np.float32)
+        return self._goal(mean, noise_on_all(self.noise))
 
-        Noise on the mean of a class is that on its sum over how many records it has, so that the
-        noise tells which share of all they are. There has to be some.
-        """
-        shares = 1 / self.noise
-        noise = np.sqrt(len(shares)) / shares.sum()
-        return self._goal((shares @ self.mean / shares.sum()).astype(np.float32), float(noise))
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        """Of the classes among all records, as the noise tells them."""
+        shares: NDArray[np.float64] = (
+            noise_on_all(self.noise) / self.noise / np.sqrt(len(self.noise))
+        )
+        return shares
 
     def _goal(self, mean: NDArray[np.float32], noise: float) -> Goal:
         """For a mean feature (d,), and the standard deviation of the noise on an entry of it."""
@@ -182,22 +196,33 @@ class Refinement:
         round_to_steps(made, self.schema)
         return torch.from_numpy(made)
 
+    def _rows_of_all(self, rows: Rows) -> Tensor:
+        """Rows with the columns of all classes together, each by itself."""
+        counts = np.rint(_USUAL_ROWS * self._shares).astype(int).tolist()
+        return torch.cat(
+            [self._whole(rows, label, count) for label, count in enumerate(counts) if count]
+        )
+
     def _moves(
         self,
         label: int,
         goal: Goal,
         records: Tensor,
+        rows: Rows,
         departures: Mapping[int, Departures],
         random: np.random.Generator,
         each: Each,
     ) -> Moves:
-        """What puts rows of a class together; those of a low-signal one begin as all rows are."""
+        """What puts rows of a class together.
+
+        Columns of a low-signal one are its own, but they begin to go together as in all classes.
+        """
         if self.swaps(label):
             others = [known for other, known in departures.items() if other != label]
             return SwapMoves(goal, random, each, others)
         tables, of_all = None, self.goal_of_all().counts
         if of_all is not None:
-            tables = Counts(of_all, records)
+            tables = Counts(of_all, self._rows_of_all(rows))
             tables.begin(records, goal.blocks, random)
         return ResamplingMoves(goal, records.clone(), tables, random, each)
 
@@ -223,7 +248,7 @@ class Refinement:
             advance: is told how far it is.
         """
         made = self._whole(rows, label, _USUAL_ROWS)
-        moves = self._moves(label, self.goal(label), made, departures, random, each)
+        moves = self._moves(label, self.goal(label), made, rows, departures, random, each)
         moves.begin(made, advance)
         return Pool(moves, made, Given(condition, self.schema, label), random)
 
@@ -259,7 +284,7 @@ class Refinement:
             sizes.append((sizes[-1] + 1) // 2)
         made = self._whole(rows, label, sizes.pop())
         with one_core_each() as each:
-            moves = self._moves(label, goal, made, departures, random, each)
+            moves = self._moves(label, goal, made, rows, departures, random, each)
             moves.begin(made, advance)
             while sizes:
                 made = torch.cat([made, made])[: sizes.pop()]

@@ -1,12 +1,13 @@
 """Rows of a low-signal class: values are replaced by those of other rows.
 
 Of such a class the noise hides every single column, but not its mean feature as a whole. As in
-`reweighting` its law P is that of all classes, P_0, tilted:
+`reweighting` its law P is one that is known, P_0, tilted:
 
     P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
-P_0 has the columns of all classes, which go together in it as tables of columns of all classes say
-(`counts`), if there are any, along a tree: those of a low-signal class by itself are lost in noise.
+P_0 has columns that are those of all classes, moved and widened as the mean feature says
+(`columns.tilts`). They go together in it as tables of columns of all classes say (`counts`), if
+there are any, along a tree: those of a low-signal class by itself are lost in noise.
 A row of it may be far out in many columns at once, where what hundreds of pairs say, each of them
 little and seen where rows are frequent, would add up. The mean feature of all has no part in P_0:
 with that, little would be left of what is particular to the class. Nor have products of numbers,

@@ -16,7 +16,7 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
-from dpntk.generate.tables.columns import likely_columns
+from dpntk.generate.tables.columns.likely import likely_columns
 from dpntk.generate.tables.marginal_matching import independent_rows
 from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
 from dpntk.generate.tables.moves.swap import SwapMoves
@@ -89,9 +89,9 @@ def test_what_goes_with_what_is_not_taken_for_a_columns_doing(
     release = released(path, SKEWED, 20.0)
     plain = zip(likely_columns(release, 0), noisy(release), strict=True)
     assert all((one.shares == other.posterior_mean).all() for one, other in plain)
-    monkeypatch.setattr("dpntk.generate.tables.columns.PLAIN", 0.0)
+    monkeypatch.setattr("dpntk.generate.tables.columns.likely.PLAIN", 0.0)
     assert off(likely_columns(release, 0), path, SKEWED) < 0.004
-    monkeypatch.setattr("dpntk.generate.tables.columns.strength", lambda *_: 0.0)
+    monkeypatch.setattr("dpntk.generate.tables.columns.evidence.strength", lambda *_: 0.0)
     assert off(likely_columns(release, 0), path, SKEWED) > 0.01
 
 

@@ -23,7 +23,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
-from dpntk.generate.tables.columns import likely_columns
+from dpntk.generate.tables.columns.likely import likely_columns
 from dpntk.generate.tables.moves.conditioned import Given
 from dpntk.generate.tables.moves.energy import Energy
 from dpntk.generate.tables.moves.relu_features import ReluFeatures

@@ -1,0 +1,92 @@
+"""Cells of all columns of a table, and the choices that a record has for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ....common.schema.encoding import NumericEncoding
+from ..marginals import ColumnMarginal
+
+_SEEN: Final = 0.1
+"""A search for shares begins with none below so many standard deviations of the noise."""
+
+Shares = NDArray[np.float64]
+
+
+class Columns:
+    """Cells of all columns, and the choices that a record has: its soft bins, or categories.
+
+    Args:
+        marginals: of all columns.
+    """
+
+    def __init__(self, marginals: tuple[ColumnMarginal, ...]) -> None:
+        self.marginals = marginals
+        self.sizes = [int(marginal.shares.shape[1]) for marginal in marginals]
+        self.choices = [_choices(marginal) for marginal in marginals]
+        overlaps = [_overlap(marginal) for marginal in marginals]
+        self.overlap = np.zeros((sum(self.sizes), sum(len(one[0]) for one in overlaps)))
+        cell = choice = 0
+        for one in overlaps:
+            self.overlap[cell : cell + len(one), choice : choice + one.shape[1]] = one
+            cell, choice = cell + len(one), choice + one.shape[1]
+
+    def known(self, shares: Shares) -> tuple[ColumnMarginal, ...]:
+        """Marginals with other shares (classes, cells of all columns), which are exact."""
+        parts = np.split(shares, np.cumsum(self.sizes)[:-1], axis=1)
+        nothing = np.zeros(len(shares))
+        return tuple(
+            replace(marginal, shares=part, noise=nothing)
+            for marginal, part in zip(self.marginals, parts, strict=True)
+        )
+
+    def possible(self) -> NDArray[np.bool_]:
+        """Whether a cell may have anything in it, (cells,).
+
+        Numbers between wide bounds are far out in most cells: marginals by themselves say where
+        there likely are none, unless noise is more than what each cell has if all have as much.
+        """
+        return np.concatenate(
+            [
+                (marginal.posterior_mean > 0).any(axis=0) | (marginal.noise.min() * size > 1)
+                for marginal, size in zip(self.marginals, self.sizes, strict=True)
+            ]
+        )
+
+    def logits(self, weights: NDArray[np.float64], shares: Shares) -> Tensor:
+        """What such shares (classes, cells) are made of, u and d, noise apart."""
+        noise = min(float(marginal.noise.min()) for marginal in self.marginals)
+        common = np.log(np.maximum(weights @ shares, noise * _SEEN))
+        own = np.log(np.maximum(shares, noise * _SEEN)) - common
+        return torch.from_numpy(np.concatenate([common[None], own]))
+
+    def hits(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """How far each row belongs to each choice, (n, choices)."""
+        return np.concatenate(
+            [rows[:, marginal.block.shares] for marginal in self.marginals], axis=1
+        )
+
+
+def _choices(marginal: ColumnMarginal) -> NDArray[np.float32]:
+    """A column's part of a record, choice by choice, (choices, values)."""
+    block = marginal.block
+    count = block.shares.stop - block.shares.start
+    before = block.shares.start - block.place.start
+    found = np.concatenate([np.zeros((count, before)), np.eye(count)], axis=1)
+    if before:  # the number itself, or the rank
+        numeric = isinstance(block.encoding, NumericEncoding)
+        points = count - block.missing_place if numeric else len(block.column.categories)
+        found[:points, 0] = np.arange(points) / max(1, points - 1)
+    return found.astype(np.float32)
+
+
+def _overlap(marginal: ColumnMarginal) -> Shares:
+    """How far each cell belongs to each choice, (cells, choices)."""
+    identity = replace(marginal, shares=np.eye(marginal.shares.shape[1]))
+    return identity.in_record()

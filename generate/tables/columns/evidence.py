@@ -1,0 +1,137 @@
+"""What the mean tangent feature of a class says of its columns.
+
+It is r = mu - E phi - J (p - q), what is left of the released mean around rows of independent
+columns with shares q, where J is what it changes by if a column's value is set; and V, the variance
+of the noise and of what goes with what. See `likely`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ....common.features.joint import parts_of
+from ....common.features.ntk.map import TangentFeatures
+from ....common.schema.table import TableSchema
+from ....release.file.model import Release
+from ...kernels.mean_embedding import MeanEmbedding
+from ..marginal_matching import independent_rows
+from ..moves.goal import strength
+from ..moves.relu_features import ReluFeatures
+from .cells import Columns, Shares
+
+_ROWS: Final = 2_000
+"""How many independent rows a mean feature is taken of."""
+_CHANGED: Final = 100
+"""In how many of the rows a value is set, to see what it changes."""
+_REWEIGHED: Final = 600
+"""How many of the rows may be weighed anew."""
+_MOST_NUMBERS: Final = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the mean tangent feature of a class says of shares of choices, but for a constant.
+
+    Minus its logarithm is <x, curvature x> / 2 - <slope, x> where x is how far they are from those
+    of the rows.
+    """
+
+    curvature: Tensor
+    slope: Tensor
+
+    @classmethod
+    def nothing(cls, columns: Columns) -> Evidence:
+        """None at all."""
+        count = columns.overlap.shape[1]
+        zero = torch.zeros(count, count, dtype=torch.float64)
+        return cls(zero, zero[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """The released mean features of all classes, to ask what they say of columns.
+
+    Attributes:
+        mean: of the release.
+        tangents: the tangent features, a part of those of the release.
+        split: how many entries of a mean feature are theirs.
+        weight: what they are multiplied by there.
+        columns: of the table.
+        schema: of the table.
+        random: of independent rows.
+    """
+
+    mean: MeanEmbedding
+    tangents: ReluFeatures
+    split: int
+    weight: float
+    columns: Columns
+    schema: TableSchema
+    random: np.random.Generator
+
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        mean: MeanEmbedding,
+        columns: Columns,
+        random: np.random.Generator,
+    ) -> Witness:
+        """That of a release with tangent features of one hidden layer of ReLU units."""
+        parts = parts_of(release.feature_map)
+        assert isinstance(parts.main, TangentFeatures)
+        assert isinstance(release.schema, TableSchema)
+        tangents = ReluFeatures(parts.main)
+        return cls(mean, tangents, parts.split, parts.main_weight, columns, release.schema, random)
+
+    def asked(self, label: int, shares: Shares) -> Evidence:
+        """What a class's mean feature says, around rows of independent columns.
+
+        Args:
+            label: the class.
+            shares: q, of the rows' cells, (cells,).
+        """
+        goal = torch.from_numpy(self.mean.values[: self.split, label] / np.float32(self.weight))
+        noise = float(self.mean.noise[label]) / self.weight
+        known = self.columns.known(shares[None])
+        rows = torch.from_numpy(independent_rows(_ROWS, 0, known, self.schema, self.random))
+        return self._evidence(shares, rows, goal, noise)
+
+    def _evidence(self, shares: Shares, rows: Tensor, goal: Tensor, noise: float) -> Evidence:
+        left = goal - self.tangents.mean(rows)
+        moves = self._moves(rows[:_CHANGED])
+        at = torch.from_numpy(shares @ self.columns.overlap).float()
+        start = 0
+        for choices in self.columns.choices:  # what a choice changes as against the column's mean
+            place = slice(start, start + len(choices))
+            moves[place] -= at[place] @ moves[place]
+            start = place.stop
+        some = rows[: max(2, min(_REWEIGHED, _MOST_NUMBERS // len(goal)))]
+        others = self.tangents.features(some)
+        others -= torch.from_numpy(self.columns.hits(some.numpy())) @ moves
+        others -= others.mean(dim=0)
+        variance = float(others.square().sum(dim=1).mean())
+        curvature, slope = (moves @ moves.T).double(), (moves @ left).double()
+        found = strength(float(left.square().sum()), variance, noise, len(goal))
+        if found * variance > 0:
+            among, towards = (others @ others.T).double(), (moves @ others.T).double()
+            among += noise**2 * len(some) / found * torch.eye(len(some), dtype=torch.float64)
+            hidden = torch.linalg.solve(among, towards.T)
+            curvature -= towards @ hidden
+            slope -= hidden.T @ (others @ left).double()
+        return Evidence(curvature / noise**2, slope / noise**2)
+
+    def _moves(self, rows: Tensor) -> Tensor:
+        """The mean features of rows where a column is set to a choice, one by one, (choices, d)."""
+        found = []
+        for marginal, choices in zip(self.columns.marginals, self.columns.choices, strict=True):
+            changed = rows.clone()
+            for choice in torch.from_numpy(choices):
+                changed[:, marginal.block.place] = choice
+                found.append(self.tangents.mean(changed))
+        return torch.stack(found)
