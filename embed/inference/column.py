@@ -351,12 +351,16 @@ class SeenColumn(RedactedRepr):
             )
         kind = ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS
         number, step = int if self.whole else float, self._step()
+        lower, upper = self.lower, self.upper
+        if self.stored == "float32" and not self.whole and step is self._decimals() is None:
+            # They were looked at as texts, which are rounded; bounds have to hold what is stored.
+            lower, upper = (float(np.float32(bound)) for bound in (lower, upper))
         return Column(
             self.name,
             kind,
             self.stored,
-            number(self.lower),
-            number(self.upper),
+            number(lower),
+            number(upper),
             transform=self._transform(),
             missing=Missing.INDICATOR if self.missing else Missing.REFUSED,
             step=step,

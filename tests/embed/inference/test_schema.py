@@ -18,7 +18,7 @@ from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.table import TableSource
-from dpntk.embed import draft_schema
+from dpntk.embed import SourceOptions, TangentOptions, draft_schema, embed
 from dpntk.embed.inference.schema import ANY_MISSING
 from dpntk.generate.tables.rows.dataframe import to_dataframe
 from dpntk.generate.tables.sampling import to_table
@@ -255,6 +255,19 @@ def test_an_ordered_type_says_all_categories_in_their_order() -> None:
     for parts in ([ordered, other], [plain]):
         table = pa.table({"x": pa.chunked_array(parts), "y": pa.array(range(40 * len(parts)))})
         assert draft_schema(table).schema.by_name["x"].kind is ColumnKind.CATEGORICAL
+
+
+def test_bounds_of_single_precision_hold_what_is_stored(capsys: pytest.CaptureFixture[str]) -> None:
+    values = np.array([-3.2389345, 0.1, 3.9455497], dtype=np.float32)
+    halves = np.array([0.5, 0.1, 0.3], dtype=np.float32)
+    table = pa.table({"x": values, "tenths": halves})
+    schema = draft_schema(table).settled(accept_from_data=True)
+    x, tenths = schema.columns
+    assert (x.lower, x.upper) == (float(values[0]), float(values[2]))
+    assert (tenths.lower, tenths.upper, tenths.decimals) == (0.1, 0.5, 1)
+    capsys.readouterr()
+    embed(table, TangentOptions(width=20), SourceOptions(schema=schema))
+    assert "beyond its bounds" not in capsys.readouterr().err
 
 
 def test_categories_that_may_be_the_same_are_said(
