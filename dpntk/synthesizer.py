@@ -56,7 +56,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         classes: for images, the declared number of classes, or the names of all of them.
         adjacency: which data sets are to be indistinguishable.
         budget: what all releases from the folder together may spend; no limit if None.
-        features: which feature map; tangent features if None.
+        features: which feature map, as `TangentOptions(target="cost")`; tangent features if None.
         settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
         key: signs the releases; this machine's own if None.
         compose: whether fitting again may add to what was spent.

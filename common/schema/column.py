@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from enum import Enum
+from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
@@ -128,9 +130,95 @@ class Column(BriefRepr):
         Raises:
             SchemaError: something of this is impossible.
         """
-        low, high = (float(bound) if type(bound) is int else bound for bound in (lower, upper))
-        made = cls._numeric(ColumnKind.CONTINUOUS, name, low, high, dtype, transform, missing)
+        made = cls._numeric(ColumnKind.CONTINUOUS, name, lower, upper, dtype, transform, missing)
         return replace(made, decimals=decimals)
+
+    @classmethod
+    def date(
+        cls,
+        name: str,
+        lower: str | dt.date,
+        upper: str | dt.date,
+        *,
+        dtype: str = "date32",
+        format: str = "",
+        missing: bool = False,
+    ) -> Column:
+        """A column of days.
+
+        Args:
+            name: in the header.
+            lower: first day that there could be, in any such table; a text as in "2000-01-31".
+            upper: last day that there could be, in any such table.
+            dtype: how it is stored: "date32", or "string" for texts.
+            format: how texts write days, as in "%d.%m.%Y"; "%Y-%m-%d" if empty.
+            missing: whether values may be missing.
+
+        Raises:
+            SchemaError: something of this is impossible.
+        """
+        return cls._timed(ColumnKind.DATE, name, lower, upper, dtype, None, format, missing)
+
+    @classmethod
+    def datetime(
+        cls,
+        name: str,
+        lower: str | dt.date,
+        upper: str | dt.date,
+        *,
+        dtype: str = "timestamp[us]",
+        unit: str | None = None,
+        format: str = "",
+        missing: bool = False,
+    ) -> Column:
+        """A column of times, without a time zone.
+
+        Args:
+            name: in the header.
+            lower: first time that there could be, in any such table; a text as in "2000-01-31" or
+                "2000-01-31T12:00:00".
+            upper: last time that there could be, in any such table.
+            dtype: how it is stored: "timestamp[s]", "[ms]", "[us]" or "[ns]", or "string" for
+                texts.
+            unit: "day", "hour" or "minute" if what is finer is to be cut off; seconds if None.
+            format: how texts write times; "%Y-%m-%d %H:%M:%S" if empty.
+            missing: whether values may be missing.
+
+        Raises:
+            SchemaError: something of this is impossible.
+        """
+        return cls._timed(ColumnKind.DATETIME, name, lower, upper, dtype, unit, format, missing)
+
+    @classmethod
+    def duration(
+        cls,
+        name: str,
+        lower: str | dt.timedelta,
+        upper: str | dt.timedelta,
+        *,
+        dtype: str = "duration[us]",
+        unit: str | None = None,
+        transform: str = "none",
+        format: str = "",
+        missing: bool = False,
+    ) -> Column:
+        """A column of lengths of time.
+
+        Args:
+            name: in the header.
+            lower: shortest one that there could be, in any such table; a text as in "PT12H30M".
+            upper: longest one that there could be, in any such table, as in "P60D".
+            dtype: how it is stored: "duration[s]", "[ms]", "[us]" or "[ns]", or "string" for texts.
+            unit: "day", "hour" or "minute" if what is finer is to be cut off; seconds if None.
+            transform: "log1p" or "signed-log", if they spread over orders of magnitude.
+            format: how texts write them, as in "%H:%M:%S"; as ISO 8601 does if empty.
+            missing: whether values may be missing.
+
+        Raises:
+            SchemaError: something of this is impossible.
+        """
+        made = cls._timed(ColumnKind.DURATION, name, lower, upper, dtype, unit, format, missing)
+        return replace(made, transform=_transform(name, transform))
 
     @classmethod
     def categorical(
@@ -188,9 +276,30 @@ class Column(BriefRepr):
         cls, kind: ColumnKind, name: str, lower: float, upper: float, dtype: str, transform: str,
         missing: bool,
     ) -> Column:  # fmt: skip
-        scale = member_of(Transform, transform, f"column {name!r}: transform")
+        scale = _transform(name, transform)
         policy = Missing.INDICATOR if missing else Missing.REFUSED
-        return cls(name, kind, dtype, lower, upper, transform=scale, missing=policy)
+        low, high = (_number(bound, kind) for bound in (lower, upper))
+        return cls(name, kind, dtype, low, high, transform=scale, missing=policy)
+
+    @classmethod
+    def _timed(
+        cls, kind: ColumnKind, name: str, lower: object, upper: object, dtype: str,
+        unit: str | None, format: str, missing: bool,
+    ) -> Column:  # fmt: skip
+        """What a schema file with these entries says."""
+        entries = {
+            "name": name,
+            "kind": kind.value,
+            "dtype": dtype,
+            "lower": _iso(lower),
+            "upper": _iso(upper),
+            "unit": unit,
+            "format": format,
+            "missing": Missing.INDICATOR.value if missing else None,
+        }
+        return cls.from_json(
+            {entry: value for entry, value in entries.items() if value is not None}
+        )
 
     @classmethod
     def _of_choices(
@@ -234,14 +343,14 @@ class Column(BriefRepr):
             raise self._wrong("a numeric column has the bounds lower and upper")
         if self.categories or self.other is not None:
             raise self._wrong("a numeric column has bounds, not categories")
-        if not -LARGEST <= lower < upper <= LARGEST:
-            raise self._wrong(
-                "its bounds have to go up, between -2^53 and 2^53", f"{lower} to {upper}"
-            )
         if self.kind is not ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is int):
             raise self._wrong("the bounds of integers are integers")
         if self.kind is ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is float):
             raise self._wrong("the bounds of continuous values are floats")
+        if not -LARGEST <= lower < upper <= LARGEST:
+            raise self._wrong(
+                "its bounds have to go up, between -2^53 and 2^53", f"{lower} to {upper}"
+            )
         if self.transform is Transform.LOG1P and lower < 0:
             raise self._wrong("log1p needs a lower bound of at least 0; signed-log does not")
         if self.missing is Missing.CATEGORY:
@@ -443,8 +552,33 @@ def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
     """Categories that somebody has listed, as texts."""
     found = () if isinstance(categories, str) else tuple(categories)
     if not found or not all(isinstance(text, str) for text in found):
-        raise SchemaError(f'column {name!r}: categories are texts, as in ["yes", "no"]')
+        raise SchemaError(
+            f'column {name!r}: categories are texts, as in ["yes", "no"]; those that are numbers, '
+            'too, as in ["1", "2"] with dtype="int64"'
+        )
     return found
+
+
+def _transform(name: str, transform: str) -> Transform:
+    return member_of(Transform, transform, f"column {name!r}: transform")
+
+
+def _number(bound: Any, kind: ColumnKind) -> Any:  # noqa: ANN401 - whatever somebody says
+    """A bound that is a number of NumPy, or a whole one of continuous values, as Python has it."""
+    if isinstance(bound, bool):
+        return bound
+    if kind is ColumnKind.CONTINUOUS and isinstance(bound, Real):
+        return float(bound)
+    return int(bound) if isinstance(bound, Integral) else bound
+
+
+def _iso(bound: object) -> object:
+    """A bound that is a date, a time or a duration of Python, as ISO 8601 writes it."""
+    if isinstance(bound, dt.date):
+        return bound.isoformat()
+    if isinstance(bound, dt.timedelta) and not bound.microseconds:
+        return DurationFormat().write(np.array([bound // dt.timedelta(seconds=1)]))[0]
+    return bound
 
 
 _FIRST: Final = seconds_of("0001-01-01")

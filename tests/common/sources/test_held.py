@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -353,16 +354,93 @@ def test_columns_are_typed_in_python_as_in_a_file(tmp_path: Path) -> None:
     assert read_schema(tmp_path / "schema.toml") == PEOPLE
 
 
+def test_bounds_may_be_numbers_of_numpy() -> None:
+    whole = np.array([0, 9], dtype=np.uint8)
+    assert Column.integer("x", *whole) == Column.integer("x", 0, 9)
+    for dtype in (np.float32, np.float64, np.int16):
+        found = Column.continuous("x", *np.array([0.0, 2.0], dtype=dtype), decimals=1)
+        assert found == Column.continuous("x", 0, 2, decimals=1)
+        assert type(found.lower) is type(found.upper) is float  # as canonical JSON has them
+
+
+def test_times_are_typed_in_python_as_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "schema.toml").write_text(
+        """
+[[columns]]
+name = "admitted"
+kind = "date"
+dtype = "date32"
+lower = "2000-01-01"
+upper = "2029-12-31"
+
+[[columns]]
+name = "seen"
+kind = "datetime"
+dtype = "timestamp[us]"
+unit = "minute"
+lower = "2000-01-01"
+upper = "2029-12-31T23:59:00"
+missing = "indicator"
+
+[[columns]]
+name = "stay"
+kind = "duration"
+dtype = "string"
+unit = "hour"
+format = "%d days %H"
+lower = "PT0S"
+upper = "P60D"
+transform = "log1p"
+"""
+    )
+    stay: dict[str, Any] = {
+        "dtype": "string",
+        "unit": "hour",
+        "format": "%d days %H",
+        "transform": "log1p",
+    }
+    last = dt.datetime(2029, 12, 31, 23, 59)
+    texts = (
+        Column.date("admitted", "2000-01-01", "2029-12-31"),
+        Column.datetime("seen", "2000-01-01", last.isoformat(), unit="minute", missing=True),
+        Column.duration("stay", "PT0S", "P60D", **stay),
+    )
+    objects = (
+        Column.date("admitted", dt.date(2000, 1, 1), last.date()),
+        Column.datetime("seen", dt.date(2000, 1, 1), last, unit="minute", missing=True),
+        Column.duration("stay", dt.timedelta(0), dt.timedelta(60), **stay),
+    )
+    assert texts == objects == read_schema(tmp_path / "schema.toml").columns
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: Column.integer("age", 0.5, 3), "the bounds of integers are integers"),  # type: ignore[arg-type]
         (lambda: Column.integer("age", 0, 3, transform="log"), "transform = 'log': known are"),
         (lambda: Column.categorical("sex", "mf"), "categories are texts, as in"),
-        (lambda: Column.categorical("year", [2020, 2021]), "categories are texts, as in"),  # type: ignore[list-item]
+        (lambda: Column.categorical("year", [2020, 2021]), 'as in ["1", "2"] with dtype="int64"'),  # type: ignore[list-item]
         (lambda: Column.boolean("ill", ["yes"]), "has two categories"),
         (lambda: Column.continuous("pay", 3, 1), "its bounds have to go up"),
         (lambda: Column.continuous("pay", 0, 1, decimals="2"), "decimals are 0 to"),  # type: ignore[arg-type]
+        (lambda: Column.continuous("pay", "0", 9), "the bounds of continuous values are floats"),  # type: ignore[arg-type]
+        (lambda: Column.integer("age", "0", "9"), "the bounds of integers are integers"),  # type: ignore[arg-type]
+        (lambda: Column.integer("age", False, True), "the bounds of integers are integers"),
+        (lambda: Column.date("day", 0, 9), "lower is a date as in 2000-01-31"),  # type: ignore[arg-type]
+        (lambda: Column.date("day", "2020-02-30", "2021-01-01"), "lower is a date as in"),
+        (lambda: Column.date("day", "2020-02-01T12:00", "2021-01-01"), "lower is not a whole day"),
+        (lambda: Column.date("day", "2021-01-01", "2020-01-01"), "its bounds have to go up"),
+        (
+            lambda: Column.datetime("at", dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "2021-01-01"),
+            "lower is a date as in 2000-01-31, or a time",
+        ),
+        (lambda: Column.datetime("at", "2020-01-01", "2021-01-01", unit="week"), "known are day"),
+        (lambda: Column.duration("stay", "P1M", "P9D"), "lower is a duration as in P60D"),
+        (
+            lambda: Column.duration("stay", dt.timedelta(0), dt.timedelta(0, 0, 1)),
+            "upper is a duration as in P60D",
+        ),
+        (lambda: Column.duration("stay", "P1D", "P9D", transform="log"), "transform = 'log'"),
     ],
 )
 def test_an_impossible_column_gets_one_line(make: Callable[[], object], words: str) -> None:
