@@ -27,7 +27,7 @@ from .images.utility import LINEAR, measure
 from .provenance import confirmed, described
 from .report import Evaluation
 from .tables.attacks import Attackers
-from .tables.baselines import INDEPENDENT, independent_columns
+from .tables.baselines import INDEPENDENT, REAL, independent_columns
 from .tables.options import TableOptions
 from .tables.points import regression_rows
 from .tables.report import TableEvaluation
@@ -172,7 +172,7 @@ def _of_tables(
     )
     task = replace(task, published=options.published)
     if baseline is not None:
-        training_sets["real"] = [read_real_table(baseline, "train", known)]
+        training_sets[REAL] = [read_real_table(baseline, "train", known)]
     attackers = None
     if options.members is not None:
         members = path_or_frame("members", options.members)

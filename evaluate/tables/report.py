@@ -12,7 +12,7 @@ from typing import Any, Final
 from ...common.display.console import TextTable
 from ..report import Evaluation
 from .attacks import CLOSEST, METHODS, SCOPE
-from .baselines import INDEPENDENT
+from .baselines import INDEPENDENT, REAL
 from .classifiers import CLASSIFIERS, PUBLISHED
 from .fidelity.associations import ASSOCIATIONS
 from .fidelity.correlations import CORRELATIONS
@@ -149,21 +149,30 @@ def notes(rows: Sequence[Row], task: Task, test_records: int) -> list[str]:
 def _lost_dependence(rows: Sequence[Row], test_records: int) -> list[str]:
     """Which training sets are nearer to independent columns than to the real ones, and by what.
 
-    Where real columns have nothing to do with each other, all of them are off by what chance makes
-    of so few records.
+    Real rows are off as well, by what chance makes of so few records to compare with, and that much
+    nothing else is to blame for. Where real columns have nothing to do with each other, independent
+    ones are off by no more.
     """
     records = min((run.records for row in rows for run in row.runs if run.records), default=1)
     least = max(_NOTEWORTHY, _BY_CHANCE * (1 / test_records + 1 / records) ** 0.5)
     figures = {row.trained_on: _distances_of(row) for row in rows}
     chance = next((some for name, some in figures.items() if name.startswith(INDEPENDENT)), {})
-    return [
-        f"{trained_on}: columns have lost most of how they go together ({name} "
-        f"{found[name]:.3f}, independent columns {chance[name]:.3f})"
-        for trained_on, found in figures.items()
-        if not trained_on.startswith(INDEPENDENT)
-        for name in _DEPENDENCE
-        if name in found and found[name] > chance[name] / 2 and chance[name] > least
-    ]
+    real = figures.get(REAL, {})
+    lost = []
+    for trained_on, found in figures.items():
+        if trained_on == REAL or trained_on.startswith(INDEPENDENT):
+            continue
+        for name in _DEPENDENCE:
+            if name not in found or chance[name] <= least:
+                continue
+            to_lose = chance[name] - real.get(name, 0.0)
+            if to_lose > _NOTEWORTHY and chance[name] - found[name] < to_lose / 2:
+                lost.append(
+                    f"{trained_on}: columns have lost most of how they go together ({name} "
+                    f"{found[name]:.3f}, independent columns {chance[name]:.3f}"
+                    f"{f', real rows {real[name]:.3f}' if name in real else ''})"
+                )
+    return lost
 
 
 def _distances_of(row: Row) -> dict[str, float]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpntk.evaluate.tables.baselines import INDEPENDENT, independent_columns
+from dpntk.evaluate.tables.baselines import INDEPENDENT, REAL, independent_columns
 from dpntk.evaluate.tables.fidelity.associations import ASSOCIATIONS
 from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
 from dpntk.evaluate.tables.report import notes
+from dpntk.evaluate.tables.table import Table
 from dpntk.evaluate.tables.task import Task
 from dpntk.evaluate.tables.utility import evaluate_tables
 from tests.helpers.rows import SCHEMA, drawn, numbers
@@ -37,3 +38,32 @@ def test_columns_that_had_nothing_to_lose_have_not_lost_it() -> None:
         assert measured is not None
         assert 0.02 < measured.figures[CORRELATIONS.name] < 0.1
     assert not any("lost" in note for note in notes(rows, TWO, 400))
+
+
+def test_what_real_rows_are_off_as_well_is_not_lost() -> None:
+    """Of few rows to compare with, real ones are off by more than half of what independent are."""
+
+    def some(rows: int, seed: int) -> Table:
+        random = np.random.default_rng(seed)
+        common, own = random.normal(size=(1, rows)), random.normal(size=(5, rows))
+        return numbers(*(4.5 + common / 2 + own).clip(0, 9))
+
+    test, real = some(60, 100), some(600, 4)
+    kinds = {
+        "as good as real": [some(600, 1)],
+        "shuffled": [independent_columns(some(600, 2), 3)],
+        REAL: [real],
+        f"{INDEPENDENT} {REAL}": [independent_columns(real, 5)],
+    }
+    rows = evaluate_tables(kinds, test, Task(test.schema.classes, positive=None), seed=0)
+    off = {
+        row.trained_on: row.runs[0].distances.figures[CORRELATIONS.name]
+        for row in rows
+        if row.runs[0].distances is not None
+    }
+    assert min(off[REAL], off["as good as real"]) > off[f"{INDEPENDENT} {REAL}"] / 2
+    (said,) = (note for note in notes(rows, TWO, 60) if "lost" in note)
+    assert said.startswith("shuffled: columns have lost most of how they go together")
+    assert said.endswith(
+        f"independent columns {off[f'{INDEPENDENT} {REAL}']:.3f}, real rows {off[REAL]:.3f})"
+    )
