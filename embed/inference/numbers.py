@@ -1,0 +1,186 @@
+"""Between which bounds the numbers of a column are, in which steps, and on which scale."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.display.representations import RedactedRepr
+from ...common.features.cells import MOST_CELLS
+from ...common.schema.column import Column
+from ...common.schema.dtypes import LARGEST
+from ...common.schema.kinds import ColumnKind, Missing, Transform
+
+_MOST_DIFFERENT: Final = 1 << 18
+_NINES: Final = re.compile(r"9+")
+_MOST_DECIMALS: Final = 4
+_ONE: Final = 10**_MOST_DECIMALS
+_CHANCE: Final = 100
+"""Numbers are said to be multiples of more than their last digit if those with that digit would all
+be so by chance less than one in so many times."""
+_SPREAD: Final = 20
+_LARGE: Final = 20
+"""Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
+logarithmic scale; and so are whole numbers, counts most often, where not each has a cell. Of
+numbers with both signs it is the mean of absolute values."""
+
+
+@dataclass(repr=False)
+class SeenNumbers(RedactedRepr):
+    """What was seen so far of the finite numbers of a column.
+
+    Attributes:
+        whole: whether all are whole numbers.
+        lower: the smallest.
+        upper: the largest.
+        ends: the two smallest and the two largest different ones, sorted, float64; fewer if there
+            are not so many.
+        total: their sum.
+        magnitude: the sum of their absolute values.
+        count: how many there are.
+        divisor: the greatest common divisor of whole numbers.
+        different: all of them, float64, as long as no two are the same and they are not too many;
+            None from then on.
+        decimals: how many digits behind the point all have at the most; too many stand for any.
+        fraction: the greatest common divisor of numbers and 1, in units of the last of
+            `_MOST_DECIMALS`.
+        with_last_digit: how many have as many digits behind the point as `decimals`.
+    """
+
+    whole: bool = True
+    lower: float = np.inf
+    upper: float = -np.inf
+    ends: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    total: float = 0.0
+    magnitude: float = 0.0
+    count: int = 0
+    divisor: int = 0
+    different: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
+    decimals: int = 0
+    fraction: int = 0
+    with_last_digit: int = 0
+
+    def look_at(self, numbers: NDArray[np.float64]) -> None:
+        """Take note of some more finite numbers, float64 (n,)."""
+        if len(numbers):
+            self._note_sizes(numbers)
+            self._note_steps(numbers)
+
+    def _note_sizes(self, numbers: NDArray[np.float64]) -> None:
+        """Take note of how large some numbers are, and whether any two are the same."""
+        self.lower = min(self.lower, float(numbers.min()))
+        self.upper = max(self.upper, float(numbers.max()))
+        self.total += float(numbers.sum())
+        self.magnitude += float(np.abs(numbers).sum())
+        self.count += len(numbers)
+        inner = numbers[(numbers > self.lower) & (numbers < self.upper)]
+        others = [inner.min(), inner.max()] if len(inner) else []
+        known = np.unique([self.lower, self.upper, *self.ends, *others])
+        self.ends = np.unique([*known[:2], *known[-2:]])
+        if self.different is not None:
+            self.different = _if_different(np.concatenate([self.different, numbers]))
+
+    def _note_steps(self, numbers: NDArray[np.float64]) -> None:
+        """Take note of what some numbers are multiples of; their sizes are noted already."""
+        self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
+        if self.whole and max(-self.lower, self.upper) <= LARGEST:
+            self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
+        before = self.decimals
+        while self.decimals <= _MOST_DECIMALS and _longer(numbers, self.decimals):
+            self.decimals += 1
+        if self.decimals > before:
+            self.with_last_digit = 0
+        if 0 < self.decimals <= _MOST_DECIMALS:
+            self.with_last_digit += _longer(numbers, self.decimals - 1)
+        if self.decimals <= _MOST_DECIMALS and self._are_exact(_MOST_DECIMALS):
+            units = np.rint(numbers * _ONE).astype(np.int64)
+            self.fraction = int(np.gcd.reduce(units, initial=self.fraction or _ONE))
+
+    @property
+    def ends_in_a_code(self) -> bool:
+        """Whether the largest or smallest number may stand for a missing value.
+
+        So does one of nines that is farther from the next one than all others are from each other,
+        and -1 or one of nines below numbers that are not negative.
+        """
+        if len(self.ends) < 3:
+            return False
+        smallest, second = self.ends[:2]
+        next_largest, largest = self.ends[-2:]
+        above = _NINES.fullmatch(f"{largest:.0f}") and largest == np.rint(largest)
+        below = _NINES.fullmatch(f"{-smallest:.0f}") or smallest == -1
+        return bool(
+            (above and largest - next_largest > next_largest - smallest)
+            or (below and second >= 0 and smallest == np.rint(smallest))
+        )
+
+    def describe(self, name: str, dtype: str, *, missing: bool) -> Column | None:
+        """The column, or None if there are no two different numbers.
+
+        Args:
+            name: of the column.
+            dtype: how they are stored, as a schema says it.
+            missing: whether there are missing values.
+        """
+        if not self.lower < self.upper:
+            return None
+        number, step = int if self.whole else float, self._step()
+        lower, upper = self.lower, self.upper
+        if dtype == "float32" and not self.whole and step is self._decimals() is None:
+            # They were looked at as texts, which are rounded; bounds have to hold what is stored.
+            lower, upper = (float(np.float32(bound)) for bound in (lower, upper))
+        return Column(
+            name,
+            ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS,
+            dtype,
+            number(lower),
+            number(upper),
+            transform=self._transform(),
+            missing=Missing.INDICATOR if missing else Missing.REFUSED,
+            step=step,
+            decimals=None if step else self._decimals(),
+        )
+
+    def _are_exact(self, digits: int) -> bool:
+        """Whether numbers with so many digits behind the point can be told apart."""
+        return bool(max(-self.lower, self.upper) * 10**digits <= LARGEST)
+
+    def _step(self) -> float | None:
+        """What all numbers are multiples of, if that is more than their last digit."""
+        if self.whole:
+            return self.divisor if self.divisor > 1 else None
+        coarser = self._decimals() is not None and self._are_exact(_MOST_DECIMALS)
+        digit = 10 ** max(0, _MOST_DECIMALS - self.decimals)
+        by_chance = (digit / self.fraction) ** self.with_last_digit if coarser else 1.0
+        return self.fraction / _ONE if by_chance * _CHANCE < 1 else None
+
+    def _decimals(self) -> int | None:
+        if self.whole or self.decimals > _MOST_DECIMALS or not self._are_exact(self.decimals):
+            return None
+        return self.decimals
+
+    def _transform(self) -> Transform:
+        spread = self.upper - self.lower
+        least = MOST_CELLS if self.whole else _LARGE
+        signed = self.lower < 0
+        usual = self.magnitude / self.count if signed else self.total / self.count - self.lower
+        if spread < least or usual > spread / _SPREAD:
+            return Transform.NONE
+        return Transform.SIGNED_LOG if signed else Transform.LOG1P
+
+
+def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Some numbers, sorted, if no two are the same and they are not too many to look at."""
+    if len(numbers) > _MOST_DIFFERENT:
+        return None
+    found: NDArray[np.float64] = np.unique(numbers)
+    return found if len(found) == len(numbers) else None
+
+
+def _longer(numbers: NDArray[np.float64], digits: int) -> int:
+    """How many numbers have more digits behind the point."""
+    return int(np.count_nonzero(np.round(numbers, digits) != numbers))
