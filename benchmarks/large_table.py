@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind, Missing
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 

@@ -1,7 +1,7 @@
 """Stage one: the only room that reads sensitive records."""
 
 from ..common.ledger import PrivacyBudget
-from ..common.schema.column import Column
+from ..common.schema.columns.column import Column
 from ..common.schema.draft import Draft
 from ..common.schema.privacy_unit import PrivacyUnit
 from ..common.schema.table import TableSchema

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed, save_embedding

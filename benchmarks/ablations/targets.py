@@ -24,8 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dpntk import Synthesizer
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_schema
 from dpntk.embed import TangentOptions

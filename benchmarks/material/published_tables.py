@@ -27,7 +27,7 @@ from typing import Final
 
 import pandas as pd
 
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schema import Schema
-from ..schema.column import Column
+from ..schema.columns.column import Column
+from ..schema.columns.kinds import ColumnKind
 from ..schema.encoding import NumericEncoding
-from ..schema.kinds import ColumnKind
 from ..schema.private_bounds import KNOTS
 from ..schema.table import LEVELS, TableSchema
 from .base import FeatureMap

@@ -23,8 +23,8 @@ from torch import Tensor
 from ..display.text import counted
 from ..errors import SchemaError
 from ..schema import Schema
+from ..schema.columns.kinds import ColumnKind, Missing
 from ..schema.encoding import Block, blocks_of
-from ..schema.kinds import ColumnKind, Missing
 from ..schema.table import LEVELS, TableSchema
 from .base import FEATURE_MAPS
 from .cells import CELLS, MOST_CELLS, MarginalColumn, MarginalGroup

@@ -16,10 +16,10 @@ from ..display.text import some_of
 from ..errors import SchemaError
 from ..ledger import Entry
 from ..storage.plain import parse_toml
-from .column import MOST_DECIMALS, Column
-from .dtypes import DTYPES, LARGEST
-from .kinds import ColumnKind, Transform
-from .made import MadeColumn
+from .columns.column import MOST_DECIMALS, Column
+from .columns.dtypes import DTYPES, LARGEST
+from .columns.kinds import ColumnKind, Transform
+from .columns.made import MadeColumn
 from .origin import Origin
 from .privacy_unit import PrivacyUnit
 from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bounds

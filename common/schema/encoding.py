@@ -24,8 +24,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .column import Column
-from .kinds import ColumnKind, Missing, Transform
+from .columns.column import Column
+from .columns.kinds import ColumnKind, Missing, Transform
 from .table import LEVELS, TableSchema
 
 Scalar = TypeVar("Scalar", np.float32, np.float64)

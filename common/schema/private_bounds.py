@@ -8,9 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ..errors import SchemaError
-from .column import Column, granule_of
-from .dtypes import LARGEST, range_of_integers
-from .kinds import ColumnKind, Transform
+from .columns.column import Column, granule_of
+from .columns.dtypes import LARGEST, range_of_integers
+from .columns.kinds import ColumnKind, Transform
 from .origin import Origin
 from .table import TableSchema
 

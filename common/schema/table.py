@@ -17,10 +17,10 @@ from ..display.text import counted
 from ..errors import SchemaError
 from ..ledger import Entry
 from .classes import some_classes
-from .column import Column
+from .columns.column import Column
+from .columns.kinds import ColumnKind, Missing
+from .columns.made import MADE, MadeColumn
 from .csv_format import CsvFormat
-from .kinds import ColumnKind, Missing
-from .made import MADE, MadeColumn
 from .names import require_name
 from .origin import Origin
 from .privacy_unit import PrivacyUnit

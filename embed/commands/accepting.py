@@ -6,9 +6,9 @@ from typing import Final
 
 from ...common.cli.prompts import confirmed
 from ...common.display.console import TextTable, show
-from ...common.schema.column import Column
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.kinds import Missing
 from ...common.schema.draft import Draft
-from ...common.schema.kinds import Missing
 
 _MOST_CATEGORIES: Final = 8
 _LONGEST: Final = 60

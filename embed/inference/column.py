@@ -12,10 +12,10 @@ from ...common.arguments import argument
 from ...common.display.console import notice
 from ...common.display.representations import RedactedRepr
 from ...common.display.text import counted
-from ...common.schema.column import Column
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.dtypes import DATE_DTYPES, DURATION_DTYPES
+from ...common.schema.columns.kinds import ColumnKind, Missing
 from ...common.schema.csv_format import COMMA, POINT, CsvFormat
-from ...common.schema.dtypes import DATE_DTYPES, DURATION_DTYPES
-from ...common.schema.kinds import ColumnKind, Missing
 from ...common.sources.tables.decimals import with_points
 from ...common.sources.tables.rows import missing_in, plain
 from .dates import SeenDates

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.display.representations import RedactedRepr
-from ...common.schema.column import Column
-from ...common.schema.dates import DAY, ISO_DATE, ISO_TIME, DateFormat, TimeUnit
-from ...common.schema.dtypes import DATE_DTYPES, PER_SECOND
-from ...common.schema.kinds import ColumnKind, Missing
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.dates import DAY, ISO_DATE, ISO_TIME, DateFormat, TimeUnit
+from ...common.schema.columns.dtypes import DATE_DTYPES, PER_SECOND
+from ...common.schema.columns.kinds import ColumnKind, Missing
 from .time_range import TimeRange
 
 if TYPE_CHECKING:

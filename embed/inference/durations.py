@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...common.display.representations import RedactedRepr
-from ...common.schema.column import Column
-from ...common.schema.dates import TimeUnit
-from ...common.schema.dtypes import PER_SECOND
-from ...common.schema.durations import LONGEST, DurationFormat
-from ...common.schema.kinds import ColumnKind, Missing
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.dates import TimeUnit
+from ...common.schema.columns.dtypes import PER_SECOND
+from ...common.schema.columns.durations import LONGEST, DurationFormat
+from ...common.schema.columns.kinds import ColumnKind, Missing
 from .time_range import TimeRange
 
 if TYPE_CHECKING:

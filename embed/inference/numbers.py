@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ...common.display.representations import RedactedRepr
 from ...common.features.cells import MOST_CELLS
-from ...common.schema.column import Column
-from ...common.schema.dtypes import LARGEST
-from ...common.schema.kinds import ColumnKind, Missing, Transform
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.dtypes import LARGEST
+from ...common.schema.columns.kinds import ColumnKind, Missing, Transform
 
 _MOST_DIFFERENT: Final = 1 << 18
 _NINES: Final = re.compile(r"9+")

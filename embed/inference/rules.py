@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.schema.column import Column
-from ...common.schema.dates import DAY
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.dates import DAY
 from ...common.schema.rules.condition import is_missing
 from ...common.schema.rules.language import KEYWORDS, LONGEST, parse_condition
 

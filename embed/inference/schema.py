@@ -13,11 +13,11 @@ from ...common.arguments import argument
 from ...common.display.console import notice, warning
 from ...common.display.text import counted, some_of, typed
 from ...common.errors import DataError, SchemaError
-from ...common.schema.column import Column
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.dtypes import DTYPES
+from ...common.schema.columns.kinds import Missing
 from ...common.schema.csv_format import CsvFormat
 from ...common.schema.draft import Draft
-from ...common.schema.dtypes import DTYPES
-from ...common.schema.kinds import Missing
 from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.table import TableSchema
 from ...common.sources.parquet import opened, read_rows, reading_parquet

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.display.representations import RedactedRepr
-from ...common.schema.dates import TimeUnit
+from ...common.schema.columns.dates import TimeUnit
 
 
 @dataclass(repr=False)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.display.text import counted
-from ...common.schema.column import Column
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.kinds import ColumnKind
 from ...common.schema.encoding import from_scale, to_scale
-from ...common.schema.kinds import ColumnKind
 from ..tables.fidelity.marginals import binned, column_distances
 from ..tables.fidelity.pairs import strengths
 from ..tables.table import Table

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ...common.display.representations import RedactedRepr
-from ...common.schema.column import Column
-from ...common.schema.kinds import Missing
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.kinds import Missing
 from .table import Table
 
 _MOST_CATEGORIES: Final = 100

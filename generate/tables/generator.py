@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ...common.errors import GeneratorError
-from ...common.schema.column import Column
+from ...common.schema.columns.column import Column
+from ...common.schema.columns.kinds import ColumnKind
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
-from ...common.schema.kinds import ColumnKind
 from ...common.schema.table import TableSchema
 from ..fit.layers import conditioned
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.numerics.simplex import to_simplex
+from ...common.schema.columns.kinds import ColumnKind
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
-from ...common.schema.kinds import ColumnKind
 from ...common.schema.table import TableSchema
 from .levels import SmoothCells
 from .marginals import ColumnMarginal

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from dpntk.common.schema.kinds import ColumnKind
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions

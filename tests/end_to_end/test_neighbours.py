@@ -27,9 +27,9 @@ from PIL.PngImagePlugin import PngInfo
 from pyarrow import parquet
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.draft import Draft
-from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import pipeline

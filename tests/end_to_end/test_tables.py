@@ -13,7 +13,7 @@ import pyarrow.csv as arrow_csv
 import pytest
 from pyarrow import parquet
 
-from dpntk.common.schema.made import MadeColumn
+from dpntk.common.schema.columns.made import MadeColumn
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind, Missing
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.evaluate.tables.table import Table
 

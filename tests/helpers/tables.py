@@ -9,11 +9,11 @@ import pyarrow as pa
 import torch
 from hypothesis import strategies as st
 
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.dates import TimeUnit
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.dates import TimeUnit
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
-from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginals import ColumnMarginal

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..column import Column
-from ..kinds import Missing
+from ..columns.column import Column
+from ..columns.kinds import Missing
 
 MISSING: Final = -1
 """The code of a category that is not there."""

@@ -26,10 +26,10 @@ from typing import Final
 
 from ...display.text import some_of
 from ...errors import SchemaError
-from ..column import Column
-from ..dates import DAY, seconds_of
-from ..dtypes import LARGEST
-from ..kinds import ColumnKind
+from ..columns.column import Column
+from ..columns.dates import DAY, seconds_of
+from ..columns.dtypes import LARGEST
+from ..columns.kinds import ColumnKind
 from .condition import (
     All,
     Among,

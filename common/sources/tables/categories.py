@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SchemaError
-from ...schema.column import Column
+from ...schema.columns.column import Column
+from ...schema.columns.dtypes import NUMBER
 from ...schema.csv_format import CsvFormat
-from ...schema.dtypes import NUMBER
 from ...schema.encoding import MISSING
 from .decimals import with_points
 

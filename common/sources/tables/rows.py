@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from ...display.console import notice
 from ...display.text import counted
 from ...errors import DataError, SchemaError
-from ...schema.column import Column
+from ...schema.columns.column import Column
+from ...schema.columns.dates import DAY
+from ...schema.columns.dtypes import PER_SECOND
+from ...schema.columns.kinds import ColumnKind, Missing
 from ...schema.csv_format import CsvFormat
-from ...schema.dates import DAY
-from ...schema.dtypes import PER_SECOND
 from ...schema.encoding import MISSING, UNLISTED, blocks_of
-from ...schema.kinds import ColumnKind, Missing
 from ...schema.table import TableSchema
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ....common.schema.column import Column
+from ....common.schema.columns.column import Column
 from ..table import Table
 from .combinations import MOST_PAIRS, some_combinations
 from .marginals import binned

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
-from ....common.schema.column import Column
+from ....common.schema.columns.column import Column
 from ..table import Table
 from .metric import Metric
 

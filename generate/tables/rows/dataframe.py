@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ....common.errors import GeneratorError
-from ....common.schema.column import Column
-from ....common.schema.kinds import Missing
+from ....common.schema.columns.column import Column
+from ....common.schema.columns.kinds import Missing
 from ....common.schema.table import TableSchema
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....common.errors import GeneratorError
-from ....common.schema.column import Column
+from ....common.schema.columns.column import Column
 from ....common.schema.encoding import MISSING
 from ....common.schema.rules.condition import (
     All,

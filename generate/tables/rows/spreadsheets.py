@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from ....common.schema.columns.dtypes import NUMBER
 from ....common.schema.csv_format import POINT
-from ....common.schema.dtypes import NUMBER
 
 SIGNS: Final = "=+-@"
 """How formulas begin."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....common.schema.column import Column
+from ....common.schema.columns.column import Column
+from ....common.schema.columns.made import MadeColumn
 from ....common.schema.csv_format import POINT, CsvFormat
-from ....common.schema.made import MadeColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa

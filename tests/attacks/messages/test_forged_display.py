@@ -22,10 +22,10 @@ from rich.console import Console
 from dpntk.common.cli.app import COMMANDS
 from dpntk.common.display import console as printing
 from dpntk.common.display.untrusted import shown
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.image import ImageSchema
-from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import load_embedding
 from dpntk.embed.sums.file import write_embedding

@@ -21,10 +21,10 @@ from PIL import Image
 from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
-from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_draft
 from dpntk.common.sources import Batch, open_source

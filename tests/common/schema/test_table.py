@@ -12,10 +12,10 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import SchemaError
 from dpntk.common.ledger import Entry
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
-from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_schema

@@ -15,8 +15,8 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.features.joint import JointFeatures, parts_of
 from dpntk.common.features.moments import INDICATOR, MOST_FACTORS, MOST_TIMES, MomentFeatures
 from dpntk.common.features.registry import feature_map_from_spec
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import SourceOptions, open_source
 from dpntk.embed import TangentOptions, embed

@@ -12,9 +12,9 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import SchemaError
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
-from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.table import TableSource

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from dpntk.common.features.joint import JointFeatures, parts_of
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind, Missing
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema

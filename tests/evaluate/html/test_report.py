@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from dpntk.common.display.untrusted import shown
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.dates import TimeUnit
-from dpntk.common.schema.kinds import ColumnKind, Transform
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.dates import TimeUnit
+from dpntk.common.schema.columns.kinds import ColumnKind, Transform
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import FourierOptions, SourceOptions, embed
 from dpntk.evaluate.html.tables import view_tables

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpntk.common.errors import DataError, SchemaError
-from dpntk.common.schema.kinds import Missing
+from dpntk.common.schema.columns.kinds import Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.evaluate.tables.task import task_for, with_target
 from tests.helpers.rows import AGE, JOB, LABEL, SCHEMA, table

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpntk.common.errors import DataError
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import MISSING, UNLISTED
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, embed

@@ -13,8 +13,8 @@ import pytest
 
 from dpntk.common.display.console import Advance
 from dpntk.common.errors import DataError
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.evaluate.tables.attacks import METHODS
 from dpntk.evaluate.tables.baselines import independent_columns

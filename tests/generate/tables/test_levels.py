@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpntk.common.features.cells import nearest_cell
 from dpntk.common.features.marginals import MarginalFeatures
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.encoding import Block, NumericEncoding, blocks_of
-from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed, save_embedding

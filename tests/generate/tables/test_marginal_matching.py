@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from dpntk.common.numerics.simplex import to_simplex
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
-from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.marginal_matching import (
     james_stein,

@@ -16,9 +16,9 @@ from dpntk.common.errors import GeneratorError
 from dpntk.common.features.joint import parts_of
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.runtime.threads import Each, one_core_each
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.encoding import blocks_of
-from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions

@@ -13,9 +13,9 @@ from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry
 from dpntk.common.schema import Schema
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.image import ImageSchema
-from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding

@@ -22,10 +22,10 @@ from dpntk.common.errors import BudgetError, FormatError, SchemaError
 from dpntk.common.features.approx_bounds import approx_bounds_map, bounds_from
 from dpntk.common.features.base import sensitivity
 from dpntk.common.ledger import Entry
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Transform
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.encoding import NumericEncoding
-from dpntk.common.schema.kinds import ColumnKind, Transform
 from dpntk.common.schema.private_bounds import approx_bounds_schema, widest_bounds
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed

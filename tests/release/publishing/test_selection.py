@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.joint import Parts, parts_of
 from dpntk.common.features.moments import CONSTANT, INDICATOR
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed

@@ -18,7 +18,7 @@ from dpntk.common.features.joint_image import JointImageFeatures
 from dpntk.common.features.marginals import MarginalFeatures
 from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema.classes import numbered
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.draft import Draft
-from dpntk.common.schema.kinds import ColumnKind, Missing
 from dpntk.common.schema.rules.language import parse_condition
 from dpntk.common.schema.table import TableSchema
 

@@ -18,10 +18,10 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from dpntk.common.errors import DataError, DpntkError, SchemaError
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
-from dpntk.common.schema.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
@@ -275,8 +275,8 @@ def test_categories_are_one_hot_and_ranks_beside_them() -> None:
 _PEAKS = """
 import resource, sys
 from pathlib import Path
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.common.schema.table import TableSchema
 

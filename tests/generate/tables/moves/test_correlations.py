@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpntk.common.features.joint import parts_of
 from dpntk.common.features.moments import MomentFeatures
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
-from dpntk.common.schema.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
 from dpntk.common.runtime.threads import Each
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dpntk.common.errors import GeneratorError
 from dpntk.common.features.ntk.layers import Activation, Linear
-from dpntk.common.schema.column import Column
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import Block, blocks_of
 from dpntk.common.schema.rules.language import parse_condition
 from dpntk.common.schema.table import TableSchema

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dpntk.common.errors import GeneratorError
-from dpntk.common.schema.dtypes import DTYPES
+from dpntk.common.schema.columns.dtypes import DTYPES
 from dpntk.embed import Column, SourceOptions, TableSchema, TangentOptions, embed
 from dpntk.generate.tables.rows.dataframe import to_dataframe
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpntk.common.errors import GeneratorError
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind, Missing
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.rows.repair import repair
 from dpntk.generate.tables.rows.values import Values

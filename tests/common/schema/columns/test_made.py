@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import SchemaError
+from dpntk.common.schema.columns.made import MadeColumn
 from dpntk.common.schema.draft import Draft
-from dpntk.common.schema.made import MadeColumn
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.generate.tables.export import write_rows

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Set
 from enum import Enum
 from typing import Any, Final, TypeVar
 
-from ..errors import SchemaError
+from ...errors import SchemaError
+from ..origin import Origin
 from .dates import TimeUnit, seconds_of
 from .durations import seconds_of_duration
 from .kinds import ColumnKind, Missing, Transform
-from .origin import Origin
 
 _ENUMS: Final[dict[str, type[Enum]]] = {
     "kind": ColumnKind,

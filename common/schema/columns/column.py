@@ -13,10 +13,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..display.representations import BriefRepr
-from ..errors import SchemaError
-from .classes import MOST_CLASSES
-from .column_entries import member_of, read_entries
+from ...display.representations import BriefRepr
+from ...errors import SchemaError
+from ..classes import MOST_CLASSES
+from ..names import require_name
+from ..origin import Origin
 from .dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit, iso_text, seconds_of
 from .dtypes import (
     DATE_DTYPES,
@@ -27,9 +28,8 @@ from .dtypes import (
     range_of_integers,
 )
 from .durations import LONGEST, DurationFormat
+from .entries import member_of, read_entries
 from .kinds import ColumnKind, Missing, Transform
-from .names import require_name
-from .origin import Origin
 
 MOST_DECIMALS: Final = 15
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SchemaError
+from ...errors import SchemaError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from ..errors import SchemaError
-from .names import require_name
+from ...errors import SchemaError
+from ..names import require_name
 
 MADE: Final = "made"
 """The `kind` of such a column."""

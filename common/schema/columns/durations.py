@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SchemaError
+from ...errors import SchemaError
 from .dates import DAY, directives
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What is publicly known of a column of a table."""
