@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from pyarrow import parquet
 
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.numerics.simplex import to_simplex
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import embed, save_embedding

@@ -19,8 +19,8 @@ from ..schema.encoding import NumericEncoding
 from ..schema.private_bounds import KNOTS
 from ..schema.table import LEVELS, TableSchema
 from .base import FeatureMap
-from .cells import MOST_CELLS, nearest_cell
-from .marginals import MarginalFeatures
+from .marginals.cells import MOST_CELLS, nearest_cell
+from .marginals.map import MarginalFeatures
 
 
 def approx_bounds_map(schema: TableSchema) -> MarginalFeatures:

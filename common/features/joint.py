@@ -16,8 +16,8 @@ from ..errors import SchemaError
 from ..schema import Schema
 from ..schema.table import TableSchema
 from .base import FEATURE_MAPS, FeatureMap
-from .cells import MarginalGroup
-from .marginals import GroupChoice, MarginalFeatures
+from .marginals.cells import MarginalGroup
+from .marginals.map import GroupChoice, MarginalFeatures
 from .moments import MomentFeatures
 from .ntk.map import TangentFeatures
 from .rff import RandomFourierFeatures

@@ -12,7 +12,7 @@ from ...common.arguments import argument
 from ...common.display.representations import RedactedRepr
 from ...common.errors import SchemaError
 from ...common.features.joint import JointFeatures, parts_of
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.features.moments import MomentFeatures
 from ...common.features.rff import RandomFourierFeatures
 from .base import EXACT_FORMS, SAFETY, BatchFeatures

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...common.arguments import argument
 from ...common.errors import SchemaError
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.features.moments import MomentFeatures
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema

@@ -11,7 +11,7 @@ from ...common.arguments import argument, require_kind
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.features.rff import RandomFourierFeatures
 from ...common.schema import Schema
 from ...common.schema.encoding import blocks_of

@@ -11,7 +11,7 @@ from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.features.moments import MomentFeatures
 from ...common.features.ntk.architectures import (
     ARCHITECTURES,

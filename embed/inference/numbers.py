@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.display.representations import RedactedRepr
-from ...common.features.cells import MOST_CELLS
+from ...common.features.marginals.cells import MOST_CELLS
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.dtypes import LARGEST
 from ...common.schema.columns.kinds import ColumnKind, Missing, Transform

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.schema.encoding import Block, NumericEncoding, blocks_of
 from ...common.schema.table import LEVELS, TableSchema
 from ...release.file.model import Release

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...common.features.base import FeatureMap
-from ...common.features.cells import MarginalColumn
 from ...common.features.joint import parts_of
+from ...common.features.marginals.cells import MarginalColumn
 from ...common.schema.table import TableSchema
 from ..fit.settings import MARGINALS_LOSS
 from ..kernels.base import FeatureMatrix

@@ -17,7 +17,7 @@ from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.features.pixels import PixelFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema

@@ -15,7 +15,7 @@ from ...common.errors import FormatError, SchemaError
 from ...common.features.base import FeatureMap, sensitivity, share_of_exchange
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.joint_image import JointImageFeatures
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.features.moments import MomentFeatures
 from ...common.ledger import Entry
 from ...common.schema import Schema

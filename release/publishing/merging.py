@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.features.cells import MarginalColumn
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.cells import MarginalColumn
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.numerics.simplex import to_simplex
 
 MOST: Final = 16

@@ -13,8 +13,8 @@ from ...common.adjacency import Adjacency
 from ...common.arguments import argument
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map, bounds_from
-from ...common.features.cells import MOST_CELLS
-from ...common.features.marginals import MarginalFeatures
+from ...common.features.marginals.cells import MOST_CELLS
+from ...common.features.marginals.map import MarginalFeatures
 from ...common.ledger import Ledger
 from ...common.schema.draft import Draft
 from ...common.schema.private_bounds import approx_bounds_schema

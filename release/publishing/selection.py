@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.features.cells import MarginalColumn, MarginalGroup
 from ...common.features.joint import Parts
+from ...common.features.marginals.cells import MarginalColumn, MarginalGroup
 from ...common.features.moments import (
     CONSTANT,
     INDICATOR,

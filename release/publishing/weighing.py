@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.features.base import FeatureMap
-from ...common.features.cells import MarginalColumn, MarginalGroup
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.joint_image import JointImageFeatures
-from ...common.features.marginals import GroupChoice, MarginalFeatures
+from ...common.features.marginals.cells import MarginalColumn, MarginalGroup
+from ...common.features.marginals.map import GroupChoice, MarginalFeatures
 from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale

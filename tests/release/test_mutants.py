@@ -27,9 +27,9 @@ from dpntk.common.errors import BudgetError, DpntkError
 from dpntk.common.features import base as feature_maps
 from dpntk.common.features import infinite_ntk as relu_kernel
 from dpntk.common.features.base import FeatureMap
-from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.joint import Parts, parts_of
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry, Ledger
 from dpntk.common.schema import draft as schema_draft

@@ -14,7 +14,7 @@ import torch
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from torch import Tensor
 
-from ....common.features.cells import MarginalGroup
+from ....common.features.marginals.cells import MarginalGroup
 
 _EXACT: Final = 1e-9
 """Mutual information is at least that: a graph keeps no edges without a weight."""

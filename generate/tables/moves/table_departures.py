@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ....common.features.cells import MarginalColumn, MarginalGroup
 from ....common.features.joint import Parts
+from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
 from .count_moves import NUMBER
 
 SharesOf = Callable[[MarginalColumn], Tensor]

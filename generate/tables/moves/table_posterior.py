@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ....common.features.cells import MarginalColumn, MarginalGroup
+from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
 from ..copula import NoisyTable, Pair, PairLaws
 from ..denoising import table_shares
 from .table_departures import SharesOf

@@ -16,7 +16,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.base import sensitivity, weights_digest
 from dpntk.common.features.joint import JointFeatures
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.ntk.architectures import fc_1l
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels

@@ -10,8 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.common.features.cells import nearest_cell
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals.cells import nearest_cell
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.encoding import Block, NumericEncoding, blocks_of

@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from dpntk.common.errors import GeneratorError
 from dpntk.common.features.base import FeatureMap
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions

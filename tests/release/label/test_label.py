@@ -17,7 +17,7 @@ from dpntk.common.cli import prompts
 from dpntk.common.features.base import FeatureMap, weights_digest
 from dpntk.common.features.hermite import HermiteFeatures
 from dpntk.common.features.joint import JointFeatures
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.ntk.architectures import fc_1l
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Pixels

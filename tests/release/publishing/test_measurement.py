@@ -15,9 +15,9 @@ import torch
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SchemaError
-from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.joint import JointFeatures, parts_of
-from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
+from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.marginals.map import GroupChoice, MarginalFeatures
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions

@@ -11,8 +11,8 @@ import torch
 from scipy.stats import norm
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.features.cells import MarginalColumn, MarginalGroup
-from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
+from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.marginals.map import GroupChoice, MarginalFeatures
 from dpntk.release.publishing.merging import MOST, first_parts, merged_cells, possible_sums
 
 NUMBER = MarginalColumn(0, 1, 64, -1)

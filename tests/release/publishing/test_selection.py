@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.joint import Parts, parts_of
+from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.moments import CONSTANT, INDICATOR
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.table import TableSchema

@@ -12,10 +12,10 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, FormatError
 from dpntk.common.features.base import FeatureMap
-from dpntk.common.features.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.joint import JointFeatures
 from dpntk.common.features.joint_image import JointImageFeatures
-from dpntk.common.features.marginals import MarginalFeatures
+from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema.classes import numbered
 from dpntk.common.schema.columns.column import Column

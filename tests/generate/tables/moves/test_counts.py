@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.joint import parts_of
-from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
+from dpntk.common.features.marginals.map import GroupChoice, MarginalFeatures
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema

@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.common.features.marginals import GroupChoice, MarginalFeatures
+from dpntk.common.features.marginals.map import GroupChoice, MarginalFeatures
 from dpntk.common.runtime.threads import Each
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of

@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.common.features.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
 from dpntk.generate.tables.moves.table_departures import (
     ReleasedCounts,
     TableDeparture,

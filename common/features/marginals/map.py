@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -20,15 +20,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..display.text import counted
-from ..errors import SchemaError
-from ..schema import Schema
-from ..schema.columns.kinds import ColumnKind, Missing
-from ..schema.encoding import Block, blocks_of
-from ..schema.table import LEVELS, TableSchema
-from .base import FEATURE_MAPS
-from .cells import CELLS, MOST_CELLS, MarginalColumn, MarginalGroup
-from .marginal_spec import MOST, SIDES, read_spec, rows_of, unknown_spec
+from ...display.text import counted
+from ...errors import SchemaError
+from ...schema import Schema
+from ...schema.encoding import blocks_of
+from ...schema.table import LEVELS, TableSchema
+from ..base import FEATURE_MAPS
+from .cells import CELLS, MarginalColumn, MarginalGroup
+from .consistency import are_groups_of, are_in_records, are_levels_of, may_be_folded
+from .of_schema import binned, column_of, groups_of, level_column_of
+from .spec import MOST, read_spec, rows_of, unknown_spec
 
 
 @dataclass(frozen=True)
@@ -89,64 +90,19 @@ class MarginalFeatures:
     by_level_length: float | None = None
 
     def __post_init__(self) -> None:
+        sides = [side for group in (*self.coarse, *self.groups) for side in group.sides]
         if not (
             self.columns
             and self.levels == LEVELS
             and 0 < self.record_size <= MOST
-            and self._groups_are_of_columns()
-            and self._folded_have_few_cells()
-            and self._cells_are_in_records()
+            and are_groups_of(self.columns, self.groups, self.coarse)
+            and may_be_folded(self.groups, self.coarse)
+            and are_in_records(self.columns, sides, self.record_size)
             and self.dimension <= MOST
-            and self._levels_are_of_columns()
+            and are_levels_of(self.columns, self.by_level, self.record_size)
             and self._lengths_fit()
         ):
             raise SchemaError("feature map: marginals of columns that a record does not have")
-
-    def _groups_are_of_columns(self) -> bool:
-        """Whether no group is there twice, and each is of two or three of the columns."""
-        several = (*self.coarse, *self.groups)
-        columns = frozenset(self.columns)
-        return (
-            all(len(set(kind)) == len(kind) for kind in (self.coarse, self.groups))
-            and all(side.cells for group in self.coarse for side in group.sides)
-            and all(len(set(group.sides)) == len(group.sides) in SIDES for group in several)
-            and all(_is_side(side, columns) for group in several for side in group.sides)
-        )
-
-    def _folded_have_few_cells(self) -> bool:
-        """Whether groups are folded that may be: pairs in few cells, all of them or none."""
-        folded = [group for group in self.coarse if group.folded]
-        return (
-            not any(group.folded for group in self.groups)
-            and len(folded) in (0, len(self.coarse))
-            and all(side.known <= 2 for group in folded for side in group.sides)
-        )
-
-    def _cells_are_in_records(self) -> bool:
-        """Whether each cell can be read off in a record, and only groups have merged ones."""
-        sides = (side for group in (*self.coarse, *self.groups) for side in group.sides)
-        return not any(column.merged for column in self.columns) and all(
-            column.start >= 0
-            and column.count >= 1
-            and column.start + column.count <= self.record_size
-            and 0 <= column.cells <= MOST_CELLS
-            and column.cells != 1
-            and (column.count == 1 or not column.cells)
-            and -1 <= column.missing < self.record_size
-            and (column.missing < 0 or column.cells > 0)
-            for column in (*self.columns, *sides)
-        )
-
-    def _levels_are_of_columns(self) -> bool:
-        """Whether columns by level are numbers among the columns, in their order."""
-        by_start = {column.start: column for column in self.columns if column.cells}
-        starts = [column.start for column in self.by_level]
-        return starts == [start for start in by_start if start in starts] and all(
-            column.count > 2
-            and column.start + column.count <= self.record_size
-            and column == by_start[column.start].by_level(column.count - 1)
-            for column in self.by_level
-        )
 
     def _lengths_fit(self) -> bool:
         """Whether parts have lengths where there are such parts, and leave some to the columns."""
@@ -192,29 +148,16 @@ class MarginalFeatures:
         Raises:
             SchemaError: there are no such columns, a group is there twice, or has too many cells.
         """
-        columns, by_level = [], []
-        for block in blocks_of(schema):
-            if block.column.kind.numeric and not numbers:
-                continue
-            column, start = block.column, block.place.start
-            if column.lower is None or column.upper is None:
-                ranked = column.kind is ColumnKind.ORDINAL
-                columns.append(MarginalColumn(start + ranked, column.choices, 0, -1))
-                continue
-            values = column.different
-            cells = usual if values is None or values > MOST_CELLS else values
-            missing = column.missing is Missing.INDICATOR
-            columns.append(MarginalColumn(start, 1, cells, block.place.stop - 1 if missing else -1))
-            if undecided and cells != values:
-                bins = block.shares.stop - block.shares.start - block.missing_place
-                by_level.append(columns[-1].by_level(bins))
-        sides = columns if fine else [_shares(block) for block in blocks_of(schema)]
+        blocks = [block for block in blocks_of(schema) if numbers or not block.column.kind.numeric]
+        columns = [column_of(block, usual) for block in blocks]
+        by_level = map(level_column_of, blocks, columns) if undecided else ()
+        sides = columns if fine else [binned(block) for block in blocks_of(schema)]
         return cls(
             tuple(columns),
             schema.record_size,
-            _groups_of(schema, groups, sides),
+            groups_of(schema, groups, sides),
             undecided=undecided,
-            by_level=tuple(by_level),
+            by_level=tuple(column for column in by_level if column is not None),
         )
 
     @property
@@ -378,7 +321,7 @@ class MarginalFeatures:
             SchemaError: the schema has no such columns.
         """
         blocks = blocks_of(schema)
-        names = {_shares(block): block.column.name for block in blocks}
+        names = {binned(block): block.column.name for block in blocks}
         of_start = {block.first: block.column.name for block in blocks}
         names |= {column: of_start[column.start] for column in self.columns if column.cells}
         try:
@@ -428,51 +371,3 @@ class MarginalFeatures:
         if weights or rebuilt.spec() != dict(spec):
             raise unknown_spec()
         return rebuilt
-
-
-def _shares(block: Block) -> MarginalColumn:
-    """A column by its categories or soft bins, and whether it is missing."""
-    return MarginalColumn(block.shares.start, block.shares.stop - block.shares.start, 0, -1)
-
-
-def _groups_of(
-    schema: TableSchema, names: Sequence[tuple[str, ...]], sides: Sequence[MarginalColumn]
-) -> tuple[MarginalGroup, ...]:
-    """Groups of columns, in the order of the columns.
-
-    Args:
-        schema: of the table.
-        names: of the columns of each.
-        sides: what each column of the schema is in a group.
-
-    Raises:
-        SchemaError: a name is not one of a column but the label, a group is there twice, or they
-            have too many cells together.
-    """
-    order = {block.column.name: number for number, block in enumerate(blocks_of(schema))}
-    found: dict[tuple[int, ...], MarginalGroup] = {}
-    for group in names:
-        said = " and ".join(group)
-        if len(set(group)) != len(group) or not all(name in order for name in group):
-            raise SchemaError(f"marginals: {said} are not two or three different columns")
-        key = tuple(sorted(order[name] for name in group))
-        if key in found:
-            raise SchemaError(f"marginals: {said} are there twice")
-        found[key] = MarginalGroup(tuple(sides[number] for number in key))
-    cells = sum(group.dimension for group in found.values())
-    if cells > MOST:
-        raise SchemaError(
-            f"marginals: {counted(len(found), 'group')} of columns have {cells:,} cells, and "
-            f"{MOST:,} is the limit: choose fewer, or columns with fewer categories"
-        )
-    return tuple(found[key] for key in sorted(found))
-
-
-def _is_side(side: MarginalColumn, columns: Collection[MarginalColumn]) -> bool:
-    """Whether a number in a group is one of the columns, its merged cells in order."""
-    firsts = side.merged
-    return (
-        (not side.cells or side.unmerged in columns)
-        and (not firsts or (firsts[0] == 0 and firsts[-1] < side.cells))
-        and all(before < after for before, after in itertools.pairwise(firsts))
-    )

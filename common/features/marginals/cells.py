@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..numerics.exact import first_largest
-from ..schema.table import LEVELS
+from ...numerics.exact import first_largest
+from ...schema.table import LEVELS
 
 CELLS: Final = 64
 MOST_CELLS: Final = 128

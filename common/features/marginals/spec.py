@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ..errors import SchemaError
-from ..schema.table import LEVELS
+from ...errors import SchemaError
+from ...schema.table import LEVELS
 from .cells import MOST_CELLS, MarginalColumn, MarginalGroup
 
 MOST: Final = 1 << 24

@@ -1,0 +1,1 @@
+"""Marginals of a table: histograms of columns, and of pairs and triples of columns."""
