@@ -19,7 +19,7 @@ from .baselines import rows_of, some_rows
 from .table import Table
 
 CLOSEST: Final = "distance to closest member"
-CLOSEST_OF_OTHERS: Final = "distance of held-out rows"
+CLOSEST_OF_OTHERS: Final = "distance of test rows"
 NEARER: Final = "nearer to members"
 ATTACK: Final = "membership attack, AUC"
 ATTACK_LOW: Final = "membership attack, at least"
@@ -35,11 +35,11 @@ METHODS: Final = {
     CLOSEST: f"{_PERCENTILE}th percentile, over synthetic rows, of the Euclidean distance to the "
     "closest of the rows that they were made from. Numbers are divided by the declared range; two "
     "categories are 1 apart, a number and a missing one at least 1",
-    CLOSEST_OF_OTHERS: "the same of real held-out rows, which were not made from any",
+    CLOSEST_OF_OTHERS: "the same of real test rows, as if they were synthetic ones",
     NEARER: "share of synthetic rows that are nearer to one of the rows that they were made from "
-    "than to any of as many held-out ones; 0.5 where no row is remembered",
+    "than to any of as many test rows; 0.5 where no row is remembered",
     ATTACK: "area under the receiver operating characteristic of a membership inference attack by "
-    "the ratio of distances to the nearest held-out and to the nearest synthetic row; 0.5 where "
+    "the ratio of distances to the nearest test row and to the nearest synthetic one; 0.5 where "
     "the attacker guesses",
     ATTACK_LOW: f"lower end of its {CONFIDENCE:.0%} confidence interval (DeLong)",
     ATTACK_HIGH: "upper end of the same",
@@ -65,28 +65,28 @@ class Attackers(RedactedRepr):
     seed: int
 
     @classmethod
-    def with_rows(cls, members: Table, held_out: Table, seed: int) -> Attackers:
+    def with_rows(cls, members: Table, test: Table, seed: int) -> Attackers:
         """Draw what attackers know: at most 5,000 rows of each kind.
 
         Args:
             members: all rows that were used.
-            held_out: rows of the same population that were not.
+            test: rows of the same population that were not.
             seed: of the draw.
 
         Raises:
             DataError: there are too few rows to tell anything.
         """
-        size = min(len(members), len(held_out) // 2, _MOST, _most_rows(members.schema))
+        size = min(len(members), len(test) // 2, _MOST, _most_rows(members.schema))
         if size < _FEWEST:
             raise DataError(
-                f"attacks need {_FEWEST} members and {2 * _FEWEST} held-out rows, but there are "
-                f"{len(members):,} and {len(held_out):,}"
+                f"attacks need {_FEWEST} members and {2 * _FEWEST} test rows, but there are "
+                f"{len(members):,} and {len(test):,}"
             )
-        drawn = np.random.default_rng(seed).choice(len(held_out), 2 * size, replace=False)
+        drawn = np.random.default_rng(seed).choice(len(test), 2 * size, replace=False)
         return cls(
             some_rows(members, size, seed),
-            rows_of(held_out, drawn[:size]),
-            rows_of(held_out, drawn[size:]),
+            rows_of(test, drawn[:size]),
+            rows_of(test, drawn[size:]),
             seed,
         )
 

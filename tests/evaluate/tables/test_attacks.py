@@ -54,5 +54,5 @@ def test_attackers_know_different_rows_and_not_too_many(monkeypatch: pytest.Monk
     assert len(found.members) == len(set(parts[0] + parts[1])) / 2 == 50
     monkeypatch.setattr(attacks, "_MOST_VALUES", 11 * 26)  # a row is of 2 + 5 + 4 values
     assert len(Attackers.with_rows(ages, others, seed=0).members) == 26
-    with pytest.raises(DataError, match="20 members and 40 held-out rows, but there are 90 and 39"):
+    with pytest.raises(DataError, match="20 members and 40 test rows, but there are 90 and 39"):
         Attackers.with_rows(ages, drawn(39, 0), seed=0)
