@@ -8,9 +8,10 @@ from ..common.schema.table import TableSchema
 from ..common.schema.toml import read_schema, save_schema
 from ..common.sources import SourceOptions
 from .feature_options.base import FeatureOptions
-from .feature_options.drawn import HermiteOptions, PixelOptions
+from .feature_options.drawn import HermiteOptions
 from .feature_options.fourier import FourierOptions
 from .feature_options.perceptual import PerceptualOptions
+from .feature_options.pixels import PixelOptions
 from .feature_options.tangent import TangentOptions
 from .from_torch import tangent_features_of
 from .inference.schema import draft_schema

@@ -17,8 +17,8 @@ from ..common.schema.image import ImageSchema
 from ..common.schema.origin import Origin
 from .exact.grid import DEFAULT_CAPACITY, Grid
 from .feature_options.base import FeatureOptions
-from .feature_options.drawn import PixelOptions
 from .feature_options.fourier import FourierOptions
+from .feature_options.pixels import PixelOptions
 from .feature_options.tangent import TangentOptions
 from .sums.accumulate import ClassSums
 

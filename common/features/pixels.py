@@ -44,17 +44,6 @@ class PixelFeatures:
             # Above, sums of squares could be 2^53, and no longer exact.
             raise SchemaError("feature map: so many pixels, or such levels, are not added exactly")
 
-    @classmethod
-    def draw(cls, record_size: int, *, levels: int, seed: int) -> PixelFeatures:
-        """The map for records of a form; nothing in it is drawn.
-
-        Args:
-            record_size: number of values in a record.
-            levels: largest integer in a record.
-            seed: of no weights.
-        """
-        return cls(record_size, levels)
-
     @property
     def constant(self) -> int:
         """S, in the units of a record: as the levels are."""

@@ -17,30 +17,18 @@ from ...common.registry import Registry
 from ...common.schema import Schema
 
 _SEEDS: Final = 1 << 32
+_SPELT: Final = {"seed": "--feature-seed"}
+"""Options that a command calls otherwise."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class FeatureOptions(BriefRepr, ABC):
     """Which feature map; each kind of maps has a class of its own.
 
-    Attributes:
-        seed: of the map's random weights, if it has some. Noise has no seed.
-
     Guarantee:
-        None of this may be chosen by looking at the records: a release says what was chosen, and no
-        epsilon covers the choice. No noise is drawn from `seed`.
-
-    Raises:
-        SchemaError: one of them is of another type than it has to be, or out of range.
+        No option may be chosen by looking at the records: a release says what was chosen, and no
+        epsilon covers the choice.
     """
-
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require_kind("seed", self.seed, int, "a number", refusal=SchemaError)
-        if not 0 <= self.seed < _SEEDS:
-            seed = argument("seed", option="--feature-seed")
-            raise SchemaError(f"{seed}: a seed is from 0 to {_SEEDS - 1}")
 
     @property
     def kind(self) -> str:
@@ -101,6 +89,29 @@ class FeatureOptions(BriefRepr, ABC):
         return named(type(self), self.kind)
 
 
+@dataclass(frozen=True, repr=False, kw_only=True)
+class SeededOptions(FeatureOptions):
+    """Which feature map, of a kind that has random weights.
+
+    Attributes:
+        seed: of the weights. Noise has no seed.
+
+    Guarantee:
+        That of `FeatureOptions`. No noise is drawn from `seed`.
+
+    Raises:
+        SchemaError: it is no seed.
+    """
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_kind("seed", self.seed, int, "a number", refusal=SchemaError)
+        if not 0 <= self.seed < _SEEDS:
+            seed = argument("seed", option=_SPELT["seed"])
+            raise SchemaError(f"{seed}: a seed is from 0 to {_SEEDS - 1}")
+
+
 FEATURE_OPTIONS: Final[Registry[str, type[FeatureOptions]]] = Registry(__package__ or "")
 """Options of feature maps, by the name of their kind."""
 
@@ -112,7 +123,8 @@ def named(options: type[FeatureOptions], kind: str) -> str:
 
 def spelt(name: str, value: object) -> str:
     """An option with its value; of several values with the first."""
-    return argument(name, value[0] if isinstance(value, list | tuple) else value)
+    value = value[0] if isinstance(value, list | tuple) else value
+    return argument(name, value, option=_SPELT.get(name, ""))
 
 
 def is_asked(value: object, usual: object) -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...common.errors import SchemaError
 from ...common.features.base import FEATURE_MAPS, Drawable, FeatureMap
 from ...common.schema import Schema
-from ...common.schema.image import ImageSchema
-from .base import FEATURE_OPTIONS, FeatureOptions
+from .base import FEATURE_OPTIONS, SeededOptions
 
 
-class DrawnOptions(FeatureOptions):
+class DrawnOptions(SeededOptions):
     """A map that has no options but its seed."""
 
     def draw(self, schema: Schema) -> FeatureMap:
@@ -42,32 +40,3 @@ class HermiteOptions(DrawnOptions):
     Raises:
         SchemaError: the seed is none.
     """
-
-
-@FEATURE_OPTIONS.add("pixels")
-@dataclass(frozen=True, repr=False, kw_only=True)
-class PixelOptions(DrawnOptions):
-    """The pixels of an image themselves.
-
-    Attributes:
-        seed: means nothing here: nothing is drawn.
-
-    Guarantee:
-        A function of the schema: it may not be chosen by looking at the records.
-
-    Raises:
-        SchemaError: the seed is none.
-    """
-
-    def draw(self, schema: Schema) -> FeatureMap:
-        """The map.
-
-        Args:
-            schema: of the records.
-
-        Raises:
-            SchemaError: they are no images.
-        """
-        if not isinstance(schema, ImageSchema):
-            raise SchemaError(f"{self._named}: they are for images, not for tables")
-        return super().draw(schema)

@@ -16,7 +16,7 @@ from ...common.features.rff import RandomFourierFeatures
 from ...common.schema import Schema
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
-from .base import FEATURE_OPTIONS, FeatureOptions
+from .base import FEATURE_OPTIONS, SeededOptions
 
 DEFAULT_FREQUENCIES: Final = 5000
 _MOST_FREQUENCIES: Final = 1 << 20
@@ -26,7 +26,7 @@ _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 
 @FEATURE_OPTIONS.add("rff")
 @dataclass(frozen=True, repr=False, kw_only=True)
-class FourierOptions(FeatureOptions):
+class FourierOptions(SeededOptions):
     """Random Fourier features of a Gaussian kernel (DP-MERF).
 
     Of images they are of all values; of tables of the numbers, and categories stand beside them in

@@ -25,11 +25,11 @@ def options_for(kind: str, **given: Any) -> FeatureOptions:  # noqa: ANN401 - ea
         raise SchemaError(f"features {kind!r}: known are {', '.join(FEATURES)}")
     own = kinds[kind]
     mine = defaults_of(own)
-    for other, options in kinds.items():
-        usual = defaults_of(options)
-        for name in given.keys() & usual.keys() - mine.keys():
-            if is_asked(given[name], usual[name]):
-                raise SchemaError(
-                    f"{spelt(name, given[name])}: it goes with {named(options, other)}, not {kind}"
-                )
+    for name, value in given.items():
+        having = {each: options for each, options in kinds.items() if name in defaults_of(options)}
+        if own not in having.values() and any(
+            is_asked(value, defaults_of(options)[name]) for options in having.values()
+        ):
+            others = " or ".join(named(having[each], each) for each in sorted(having))
+            raise SchemaError(f"{spelt(name, value)}: it goes with {others}, not {kind}")
     return own(**{name: value for name, value in given.items() if name in mine})

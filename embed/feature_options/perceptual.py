@@ -28,7 +28,6 @@ class PerceptualOptions(FeatureOptions):
             (`dpntk.common.features.perceptual`); none if None or 0.
         rectified: whether negative outputs of the module are set to 0, for which there is less
             noise.
-        seed: means nothing here: the module has its weights.
 
     Guarantee:
         None of this may be chosen by looking at the records: a release says what was chosen, and no
@@ -44,7 +43,6 @@ class PerceptualOptions(FeatureOptions):
     rectified: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         path = (str, Path, type(None))
         require_kind("module", self.module, path, "the path of a file", refusal=SchemaError)
         for name in ("module_is_public", "rectified"):

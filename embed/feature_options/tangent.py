@@ -26,7 +26,7 @@ from ...common.features.ntk.scattering import FRONTS, Front, Pixels, Scattering,
 from ...common.schema import Schema
 from ...common.schema.image import ImageSchema
 from ...common.schema.table import TableSchema
-from .base import FEATURE_OPTIONS, FeatureOptions, require_weight
+from .base import FEATURE_OPTIONS, SeededOptions, require_weight
 from .columns import pairs_to_choose_among, products_of_columns, read_pairs
 
 DEFAULT_ARCH: Final = "fc_1l"
@@ -45,7 +45,7 @@ _OF_TABLES: Final = ("marginals", "pairs", "moments", "target")
 
 @FEATURE_OPTIONS.add("ntk")
 @dataclass(frozen=True, repr=False, kw_only=True)
-class TangentOptions(FeatureOptions):
+class TangentOptions(SeededOptions):
     """The normalised gradient of a random network (DP-NTK). What is None has a default.
 
     Of images pixels may stand beside it, of tables marginals and products of columns.

@@ -7,8 +7,9 @@ import pytest
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.registry import FEATURES
 from dpntk.embed import FourierOptions, TangentOptions
-from dpntk.embed.feature_options.base import FEATURE_OPTIONS
+from dpntk.embed.feature_options.base import FEATURE_OPTIONS, SeededOptions
 from dpntk.embed.feature_options.kinds import options_for
+from tests.conftest import Command, refused
 
 OF_ALL = {"width": None, "pairs": (), "frequencies": 5000, "squares": None, "rectified": False}
 """What a command hands over where nothing was said."""
@@ -16,9 +17,11 @@ OF_ALL = {"width": None, "pairs": (), "frequencies": 5000, "squares": None, "rec
 
 @pytest.mark.parametrize("kind", FEATURES)
 def test_each_kind_takes_its_own_of_the_options_of_all(kind: str) -> None:
-    made = options_for(kind, **OF_ALL, seed=3)
+    own = FEATURE_OPTIONS.entries()[kind]
+    seed = {"seed": 3} if issubclass(own, SeededOptions) else {}
+    made = options_for(kind, **OF_ALL, **seed)
     assert made.kind == kind
-    assert made == FEATURE_OPTIONS.entries()[kind](seed=3)
+    assert made == own(**seed)
 
 
 def test_there_are_no_others() -> None:
@@ -44,3 +47,11 @@ def test_what_a_kind_does_not_have_is_refused_in_the_words_of_who_wrote_it() -> 
     with pytest.raises(SchemaError, match="FourierOptions: found first"):
         FourierOptions().refuse_all("found first")
     TangentOptions(seed=4, marginals=0.0).refuse_all("found first")
+
+
+@pytest.mark.parametrize("kind", ["pixels", "perceptual"])
+def test_what_has_no_random_weights_takes_no_seed(kind: str, dpntk: Command) -> None:
+    assert not hasattr(options_for(kind), "seed")
+    assert options_for(kind, seed=0) == options_for(kind)  # the default of the command
+    failed = dpntk("embed", "data", "--features", kind, "--feature-seed", 1)
+    refused(failed, "--feature-seed 1: it goes with --features hermite or --features ntk or")
