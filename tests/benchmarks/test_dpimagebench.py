@@ -22,20 +22,23 @@ from benchmarks.dpimagebench import (
     PROTOCOLS,
     SCORES,
     SMALL,
-    Examples,
-    Protocol,
-    averaged,
     delta_of,
-    epochs,
     main,
-    optimiser_of,
-    picked,
     section,
-    share_right,
     split,
     trained_on,
 )
 from benchmarks.images import Run
+from benchmarks.material.best_epoch import (
+    Examples,
+    Protocol,
+    accuracy_of,
+    averaged,
+    epochs,
+    optimiser_of,
+    picked,
+    share_right,
+)
 from benchmarks.material.networks import small_network
 from benchmarks.published import load
 from dpntk.common.adjacency import Adjacency
@@ -301,7 +304,7 @@ def test_the_small_network_learns_and_the_same_again_by_its_seed() -> None:
     )
     before = torch.get_rng_state()
     reached = [
-        dpimagebench.accuracy_of(
+        accuracy_of(
             small_network, train, validation, test, Protocol({}, epochs=4, every=2, batch=20),
             seed=seed, device=torch.device("cpu"),
         )
