@@ -48,7 +48,7 @@ from dpntk.evaluate.images.utility import FRECHET, LINEAR, measure
 from dpntk.generate import generate
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
-from .gaussian import gaussian_records
+from .baselines.gaussian import gaussian_records
 from .images import PERMUTED, PURE_NOISE, SEPARATOR, Run, pure_noise_in
 from .material.named import named_folder
 from .material.records import training_part

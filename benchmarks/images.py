@@ -53,7 +53,7 @@ from dpntk.generate.fit.recipe import PEARL
 from dpntk.generate.pipeline import chosen_settings
 from dpntk.release import OpenedRelease, PrivacyParameters, open_release, release
 
-from .gaussian import gaussian_records
+from .baselines.gaussian import gaussian_records
 from .material.named import named_folder
 from .material.records import training_part
 from .sections import Results, finished, keep, rows_over_seeds

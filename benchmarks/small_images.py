@@ -7,7 +7,7 @@ evaluate` that learn from these are tested on the real test images. Methods:
 - "default": the default settings;
 - "class means": unit-norm images summed by class, with the same noise, over a tenth of the records;
   600 copies of each with noise of .15 on every pixel: whatever does worse is worth nothing;
-- "gaussian": mean and covariance of each class (benchmarks/gaussian.py);
+- "gaussian": mean and covariance of each class (benchmarks/baselines/gaussian.py);
 - "own score": no data but a diagnosis. It is the share of real test images that the default release
   itself gives to their class, by <phi(x), released mean of the class>, centred and scaled class by
   class over these images.
@@ -46,7 +46,7 @@ from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import PrivacyParameters, release
 from dpntk.release.mechanism.accountant import noise_multiplier
 
-from .gaussian import gaussian_records
+from .baselines.gaussian import gaussian_records
 from .images import CLASSES, RECORDS, SEPARATOR, Run, through_files
 from .material.named import named_folder
 from .material.records import training_part

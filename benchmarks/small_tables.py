@@ -5,7 +5,7 @@ Every run: so many rows of the training part, drawn at random by the seed, are e
 benchmarks/tables.py, whose classifiers and distances these are. "noisy columns" are one-way
 marginals class by class, with the whole budget spent on them, each the nearest shares, and rows in
 which nothing goes with anything: whatever does worse is worth nothing. --competitors adds MST and
-AIM, fitted to the same rows (benchmarks/competitors.py).
+AIM, fitted to the same rows (benchmarks/baselines/mst_aim.py).
 
 Finished runs are kept in benchmarks/results/small_tables.json, so an interrupted table is gone on
 with; the table is a section of benchmarks/results/README.md.

@@ -12,7 +12,7 @@ schema` drafts from all rows: then bounds and categories stand for a data dictio
 outside the guarantee.
 
 --competitors adds MST and AIM, fitted to the same training part at the same epsilon and delta, but
-under add-remove, which is what they guarantee (benchmarks/competitors.py).
+under add-remove, which is what they guarantee (benchmarks/baselines/mst_aim.py).
 
 Finished runs are kept in benchmarks/results/tables.json, so an interrupted table is gone on with;
 the table is a section of benchmarks/results/README.md.
@@ -58,7 +58,7 @@ from dpntk.evaluate.tables.utility import CONSTANT, Row, evaluate_tables
 from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
 
-from .competitors import CELLS, NAMES, environment, rows_of
+from .baselines.mst_aim import CELLS, NAMES, environment, rows_of
 from .material.named import named_table
 from .sections import finished, keep
 

@@ -3,8 +3,8 @@
 Ten columns of two values that fall like coins, and as the label the exclusive or of the first three
 (20,000 rows, and 10,000 others to test on). Printed are XGBoost's ROC on real rows and the share of
 rows whose label is right: of other real rows, of releases by default and with `--pairs triples`,
-and of MST and AIM if they are named (add-remove, see `benchmarks/competitors.py`). A learner that
-splits by one column at a time finds such a label by chance, so there are several of each.
+and of MST and AIM if they are named (add-remove, see `benchmarks/baselines/mst_aim.py`). A learner
+that splits by one column at a time finds such a label by chance, so there are several of each.
 
 Run: python -m benchmarks.ablations.parity [--epsilon E] [--releases N] [--rows N] [--methods M ...]
 """
@@ -30,7 +30,7 @@ from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_t
 from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release
 
-from ..competitors import NAMES, rows_of
+from ..baselines.mst_aim import NAMES, rows_of
 from ..tables import delta_for
 from .tables import REAL, figures
 

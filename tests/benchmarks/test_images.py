@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from benchmarks import images, sections
-from benchmarks.gaussian import gaussian_records
+from benchmarks.baselines.gaussian import gaussian_records
 from benchmarks.images import REAL, Run, main, table
 from benchmarks.material.public_module import write
 from dpntk.common.adjacency import Adjacency

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from benchmarks import competitors
+from benchmarks.baselines import mst_aim
 from benchmarks.sections import put_section
 from benchmarks.tables import SCHEMAS, Run, delta_for, prepare, section
 from dpntk.common.schema.toml import read_schema
@@ -104,7 +104,7 @@ def rows(tmp_path: Path) -> Table:
 
 
 def test_competitors_get_codes_of_cells_and_categories(rows: Table) -> None:
-    codes, sizes = competitors.codes_of(rows)
+    codes, sizes = mst_aim.codes_of(rows)
     assert sizes == [32, 33, 3, 4, 2]  # pay and town may be missing
     assert codes.min() == 0
     assert (codes.max(axis=0) < sizes).all()
@@ -115,15 +115,15 @@ def test_competitors_get_codes_of_cells_and_categories(rows: Table) -> None:
 
 
 def test_what_competitors_make_is_a_table_within_the_bounds(rows: Table) -> None:
-    codes, _ = competitors.codes_of(rows)
-    made = competitors.table_of(codes, PEOPLE, np.random.default_rng(0))
+    codes, _ = mst_aim.codes_of(rows)
+    made = mst_aim.table_of(codes, PEOPLE, np.random.default_rng(0))
     for name in ("grade", "town", "ill"):
         assert made.columns[name].tolist() == rows.columns[name].tolist()
     age, pay = made.columns["age"], made.columns["pay"]
     assert (age == np.rint(age)).all()
     assert np.abs(age - rows.columns["age"]).max() <= 99 / 31 + 0.5
     assert (np.isnan(pay) == np.isnan(rows.columns["pay"])).all()
-    ends = competitors.table_of(np.array([[0, 0, 0, 0, 0], [31, 31, 2, 2, 1]] * 50), PEOPLE,
+    ends = mst_aim.table_of(np.array([[0, 0, 0, 0, 0], [31, 31, 2, 2, 1]] * 50), PEOPLE,
                                 np.random.default_rng(1))  # fmt: skip
     for name, bound in (("age", 99), ("pay", 1000)):
         assert ends.columns[name].min() == 0
@@ -141,9 +141,9 @@ def test_rows_pass_to_the_other_environment_and_back(
         "    'seed': 3, 'sizes': [32, 33, 3, 4, 2]}\n"
         "numpy.save(made, numpy.load(rows)[::-1])\n"
     )
-    monkeypatch.setattr(competitors, "environment", lambda: Path(sys.executable))
-    monkeypatch.setattr(competitors, "_SCRIPT", script)
-    made = competitors.rows_of(rows, "MST", 1.0, 1e-5, 3, tmp_path)
+    monkeypatch.setattr(mst_aim, "environment", lambda: Path(sys.executable))
+    monkeypatch.setattr(mst_aim, "_SCRIPT", script)
+    made = mst_aim.rows_of(rows, "MST", 1.0, 1e-5, 3, tmp_path)
     assert made.labels.tolist() == rows.labels[::-1].tolist()
 
 

@@ -29,7 +29,7 @@ from dpntk.evaluate.tables.table import Table
 CELLS = 32
 NAMES = ("MST", "AIM")
 _HERE = Path(__file__).parent
-_REQUIREMENTS = _HERE / "competitors.txt"
+_REQUIREMENTS = _HERE / "mst_aim.txt"
 _SCRIPT = _HERE / "dpmm_rows.py"
 
 Codes = NDArray[np.int64]

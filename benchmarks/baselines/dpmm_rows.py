@@ -1,6 +1,6 @@
-"""Fit MST or AIM to rows of codes and draw rows: run by the Python of `competitors.environment`.
+"""Fit MST or AIM to rows of codes and draw rows: run by the Python of `mst_aim.environment`.
 
-Run: python benchmarks/dpmm_rows.py JOB.json ROWS.npy MADE.npy
+Run: python benchmarks/baselines/dpmm_rows.py JOB.json ROWS.npy MADE.npy
 """
 
 from __future__ import annotations
