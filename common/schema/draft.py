@@ -5,25 +5,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
-from typing import Any, Final
+from typing import Final
 
 from ..display.representations import RedactedRepr
 from ..display.text import some_of
 from ..errors import SchemaError
 from ..ledger import Entry
 from ..storage.plain import parse_toml
-from .columns.column import MOST_DECIMALS, Column
-from .columns.dtypes import DTYPES, LARGEST
-from .columns.kinds import ColumnKind, Transform
+from .columns.column import Column
 from .columns.made import MadeColumn
 from .origin import Origin
 from .privacy_unit import PrivacyUnit
-from .private_bounds import approx_bounds_schema, widest_bounds, with_private_bounds
+from .private_bounds import approx_bounds_schema, with_private_bounds
 from .table import TableSchema
+from .toml_entries import take_marks, toml_lines, toml_value
 
 SCHEMA_BEGINS: Final = "# What is publicly known of a table."
 """Beginning of what dpntk writes; a file that an owner has written may do without."""
@@ -249,35 +246,35 @@ class Draft(RedactedRepr):
                 "names_confirmed = false  # the first line looks like a record: is there no header?"
             )
         elif schema.names_origin is not Origin.DECLARED:
-            lines.append(f"names_origin = {_toml(schema.names_origin.value)}")
+            lines.append(f"names_origin = {toml_value(schema.names_origin.value)}")
         if schema.label is not None:
-            lines.append(f"label = {_toml(schema.label)}")
-        lines.append(f"left_out = {_toml(list(schema.left_out))}")
+            lines.append(f"label = {toml_value(schema.label)}")
+        lines.append(f"left_out = {toml_value(list(schema.left_out))}")
         if not self.left_out_confirmed:
             lines.append("left_out_confirmed = false  # which these are, the data decided")
         elif schema.left_out_origin is not Origin.DECLARED:
-            lines.append(f"left_out_origin = {_toml(schema.left_out_origin.value)}")
+            lines.append(f"left_out_origin = {toml_value(schema.left_out_origin.value)}")
         if schema.constraints:
-            lines += ["constraints = [", *(f"  {_toml(c)}," for c in schema.constraints), "]"]
+            lines += ["constraints = [", *(f"  {toml_value(c)}," for c in schema.constraints), "]"]
         if not self.constraints_confirmed:
             lines.append("constraints_confirmed = false  # that all rows keep them, the data show")
         elif schema.constraints_origin is not Origin.DECLARED:
-            lines.append(f"constraints_origin = {_toml(schema.constraints_origin.value)}")
-        lines += [f"bins = {schema.bins}", "", "[csv]", *_entries(schema.csv.to_json())]
+            lines.append(f"constraints_origin = {toml_value(schema.constraints_origin.value)}")
+        lines += [f"bins = {schema.bins}", "", "[csv]", *toml_lines(schema.csv.to_json())]
         for column in schema.written:
             lines += ["", "[[columns]]", *self._lines_of(column)]
         if schema.privacy_unit is not None:
             lines += ["", "[privacy_unit]  # whose rows are protected together"]
-            lines += _entries(schema.privacy_unit.to_json())
+            lines += toml_lines(schema.privacy_unit.to_json())
         for entry in schema.spent:
             lines += ["", "[[spent]]  # on the bounds of private origin; never remove this"]
-            lines += _entries(entry.to_json())
+            lines += toml_lines(entry.to_json())
         return "\n".join(lines) + "\n"
 
     def _lines_of(self, column: Column | MadeColumn) -> list[str]:
         """What the file says of a column."""
         if isinstance(column, MadeColumn):
-            return _entries(column.to_json())
+            return toml_lines(column.to_json())
         lines, unsaid = [], set()
         if column.name in self.unconfirmed:
             private = column.name in self.private or column.origin is Origin.PRIVATE
@@ -293,7 +290,7 @@ class Draft(RedactedRepr):
             lines.append('bounds = "private"')
             unsaid |= {"lower", "upper"}
         said = column.to_json()
-        return lines + _entries({name: said[name] for name in said if name not in unsaid})
+        return lines + toml_lines({name: said[name] for name in said if name not in unsaid})
 
     @classmethod
     def from_toml(cls, text: str, where: str) -> Draft:
@@ -310,42 +307,11 @@ class Draft(RedactedRepr):
             document = parse_toml(text)
         except ValueError as error:
             raise SchemaError(f"{where}: not TOML for a schema: {error}") from error
-        unconfirmed, private = [], []
-        left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
-        names_confirmed = _confirmed(document, "names_confirmed", where)
-        constraints_confirmed = _confirmed(document, "constraints_confirmed", where)
-        columns = document.get("columns")
-        for column in columns if isinstance(columns, list) else ():
-            if not isinstance(column, dict):
-                continue
-            if not _confirmed(column, "confirmed", where):
-                unconfirmed.append(column.get("name", ""))
-            bounds = column.pop("bounds", None)
-            if bounds is not None:
-                _require_private(bounds, column, where)
-                private.append(column.get("name", ""))
-            for bound in ("lower", "upper"):
-                value = column.get(bound)
-                if isinstance(value, date | datetime):  # TOML has dates of its own
-                    column[bound] = value.isoformat()
-                elif type(value) is int and column.get("kind") == ColumnKind.CONTINUOUS.value:
-                    column[bound] = float(value)  # a person writes 0 for 0.0
+        marks = take_marks(document, where)
         try:
-            schema = TableSchema.of_entries(document)
-            return cls(
-                schema, tuple(unconfirmed), tuple(private), left_out_confirmed, names_confirmed,
-                constraints_confirmed,
-            )  # fmt: skip
+            return cls(TableSchema.of_entries(document), *marks)
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}", error.value) from error
-
-
-def _confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
-    """Take out of some entries whether the owner stands by them; so it is if nothing is said."""
-    confirmed = entries.pop(name, True)
-    if not isinstance(confirmed, bool):
-        raise SchemaError(f"{where}: {name} is true or false")
-    return confirmed
 
 
 def _from_data(column: Column) -> Column:
@@ -365,48 +331,8 @@ def _declared(column: Column) -> Column:
     )
 
 
-def _require_private(bounds: object, column: dict[str, object], where: str) -> None:
-    """Give a column that is marked `bounds = "private"` the widest bounds."""
-    at = f"{where}: column {column.get('name')!r}"
-    if bounds != "private":
-        raise SchemaError(f'{at}: bounds = "private", or lower and upper')
-    if "lower" in column or "upper" in column:
-        raise SchemaError(f'{at}: bounds = "private" leaves no room for lower and upper')
-    try:
-        kind = ColumnKind(column.get("kind"))
-        transform = Transform(column.get("transform", "none"))
-    except ValueError:
-        return  # which the schema will complain of
-    if not kind.numeric or kind.timed:
-        raise SchemaError(
-            f'{at}: columns with bounds = "private" are numeric, and no dates or times'
-        )
-    dtype = column.get("dtype")
-    if isinstance(dtype, str) and dtype in DTYPES:
-        step, decimals = column.get("step"), column.get("decimals")
-        if not isinstance(step, float | int | None) or not isinstance(decimals, int | None):
-            return  # likewise
-        if not 0 < (1 if step is None else step) <= LARGEST:
-            return
-        if not 0 <= (decimals or 0) <= MOST_DECIMALS:
-            return
-        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
-
-
 def _advice(where: str, in_file: str, held: str) -> str:
     """What to do about what is not confirmed, in a file or in Python."""
     if where == _HELD:
         return f"{held}; or settled(accept_from_data=True), {_AS_SAID}"
     return f"{in_file}; or --accept-from-data, {_AS_SAID}"
-
-
-def _entries(values: Mapping[str, Any]) -> list[str]:
-    """A line for each entry of a table of TOML."""
-    return [f"{name} = {_toml(value)}" for name, value in values.items()]
-
-
-def _toml(value: str | float | list[str]) -> str:
-    """A value as TOML writes it: texts and lists of them as in JSON."""
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

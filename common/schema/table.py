@@ -39,6 +39,14 @@ _SHAPE: Final = "kinds, types, scales, steps, formats"
 number, decimals, or a unit of time."""
 NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
+_ORIGINS: Final = ("left_out_origin", "names_origin", "constraints_origin")
+_UNSAID: Final[dict[str, Any]] = {
+    **dict.fromkeys(_ORIGINS, Origin.DECLARED.value),
+    "constraints": [],
+    "spent": [],
+    "privacy_unit": None,
+}
+"""Entries that JSON leaves out if they have these values."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +92,7 @@ class TableSchema(BriefRepr):
         names = [column.name for column in self.written] + list(self.left_out)
         self._require_columns(names)
         self._require_unit(names)
-        for entry in ("left_out_origin", "names_origin", "constraints_origin"):
+        for entry in _ORIGINS:
             if getattr(self, entry) not in (Origin.DECLARED, Origin.FROM_DATA):
                 raise SchemaError(f'{entry} is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
@@ -316,31 +324,24 @@ class TableSchema(BriefRepr):
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""
-        return {
+        document = {
             "kind": "table",
             "columns": [column.to_json() for column in self.written],
             "label": self.label,
             "left_out": list(self.left_out),
-            **(
-                {}
-                if self.left_out_origin is Origin.DECLARED
-                else {"left_out_origin": self.left_out_origin.value}
-            ),
-            **(
-                {}
-                if self.names_origin is Origin.DECLARED
-                else {"names_origin": self.names_origin.value}
-            ),
+            "left_out_origin": self.left_out_origin.value,
+            "names_origin": self.names_origin.value,
             "bins": self.bins,
             "csv": self.csv.to_json(),
-            **({"constraints": list(self.constraints)} if self.constraints else {}),
-            **(
-                {}
-                if self.constraints_origin is Origin.DECLARED
-                else {"constraints_origin": self.constraints_origin.value}
-            ),
-            **({"spent": [entry.to_json() for entry in self.spent]} if self.spent else {}),
-            **({} if self.privacy_unit is None else {"privacy_unit": self.privacy_unit.to_json()}),
+            "constraints": list(self.constraints),
+            "constraints_origin": self.constraints_origin.value,
+            "spent": [entry.to_json() for entry in self.spent],
+            "privacy_unit": None if self.privacy_unit is None else self.privacy_unit.to_json(),
+        }
+        return {
+            name: value
+            for name, value in document.items()
+            if name not in _UNSAID or value != _UNSAID[name]
         }
 
     @classmethod

@@ -33,7 +33,7 @@ from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry, Ledger
 from dpntk.common.schema import draft as schema_draft
-from dpntk.common.schema import privacy_unit
+from dpntk.common.schema import privacy_unit, toml_entries
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
@@ -559,7 +559,7 @@ def parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def private_bounds_confirm_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = schema_draft._confirmed
+    right = toml_entries._confirmed
 
     def confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
         return right(entries, name, where) or entries.get("bounds") == "private"

@@ -1,0 +1,112 @@
+"""Entries of a schema in TOML: as dpntk writes them, and as a person may have written them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from ..errors import SchemaError
+from .columns.column import MOST_DECIMALS
+from .columns.dtypes import DTYPES, LARGEST
+from .columns.kinds import ColumnKind, Transform
+from .private_bounds import widest_bounds
+
+
+class Marks(NamedTuple):
+    """What a file says of its entries, and a schema does not hold; see `draft.Draft`."""
+
+    unconfirmed: tuple[str, ...]
+    private: tuple[str, ...]
+    left_out_confirmed: bool
+    names_confirmed: bool
+    constraints_confirmed: bool
+
+
+def take_marks(document: dict[str, Any], where: str) -> Marks:
+    """Take the marks out of a schema's entries, and put what `TableSchema` reads in their place.
+
+    Args:
+        document: of a file, changed in place. Columns whose bounds are private get the widest ones,
+            dates become texts, and whole numbers floats where values are continuous.
+        where: the file, for the message.
+
+    Raises:
+        SchemaError: a mark is none.
+    """
+    unconfirmed, private = [], []
+    left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
+    names_confirmed = _confirmed(document, "names_confirmed", where)
+    constraints_confirmed = _confirmed(document, "constraints_confirmed", where)
+    columns = document.get("columns")
+    for column in columns if isinstance(columns, list) else ():
+        if not isinstance(column, dict):
+            continue
+        if not _confirmed(column, "confirmed", where):
+            unconfirmed.append(column.get("name", ""))
+        bounds = column.pop("bounds", None)
+        if bounds is not None:
+            _require_private(bounds, column, where)
+            private.append(column.get("name", ""))
+        for bound in ("lower", "upper"):
+            value = column.get(bound)
+            if isinstance(value, date | datetime):  # TOML has dates of its own
+                column[bound] = value.isoformat()
+            elif type(value) is int and column.get("kind") == ColumnKind.CONTINUOUS.value:
+                column[bound] = float(value)  # a person writes 0 for 0.0
+    return Marks(
+        tuple(unconfirmed),
+        tuple(private),
+        left_out_confirmed,
+        names_confirmed,
+        constraints_confirmed,
+    )
+
+
+def _confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
+    """Take out of some entries whether the owner stands by them; so it is if nothing is said."""
+    confirmed = entries.pop(name, True)
+    if not isinstance(confirmed, bool):
+        raise SchemaError(f"{where}: {name} is true or false")
+    return confirmed
+
+
+def _require_private(bounds: object, column: dict[str, object], where: str) -> None:
+    """Give a column that is marked `bounds = "private"` the widest bounds."""
+    at = f"{where}: column {column.get('name')!r}"
+    if bounds != "private":
+        raise SchemaError(f'{at}: bounds = "private", or lower and upper')
+    if "lower" in column or "upper" in column:
+        raise SchemaError(f'{at}: bounds = "private" leaves no room for lower and upper')
+    try:
+        kind = ColumnKind(column.get("kind"))
+        transform = Transform(column.get("transform", "none"))
+    except ValueError:
+        return  # which the schema will complain of
+    if not kind.numeric or kind.timed:
+        raise SchemaError(
+            f'{at}: columns with bounds = "private" are numeric, and no dates or times'
+        )
+    dtype = column.get("dtype")
+    if isinstance(dtype, str) and dtype in DTYPES:
+        step, decimals = column.get("step"), column.get("decimals")
+        if not isinstance(step, float | int | None) or not isinstance(decimals, int | None):
+            return  # likewise
+        if not 0 < (1 if step is None else step) <= LARGEST:
+            return
+        if not 0 <= (decimals or 0) <= MOST_DECIMALS:
+            return
+        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
+
+
+def toml_lines(values: Mapping[str, Any]) -> list[str]:
+    """A line for each entry of a table of TOML."""
+    return [f"{name} = {toml_value(value)}" for name, value in values.items()]
+
+
+def toml_value(value: str | float | list[str]) -> str:
+    """A value as TOML writes it: texts and lists of them as in JSON."""
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
