@@ -15,7 +15,7 @@ from .feature_options.pixels import PixelOptions
 from .feature_options.tangent import TangentOptions
 from .from_torch import tangent_features_of
 from .inference.schema import draft_schema
-from .merge import merge
+from .merge import merge, merge_files
 from .pipeline import embed
 from .sums.file import Embedding, load_embedding
 from .sums.saving import save_embedding
@@ -38,6 +38,7 @@ __all__ = [
     "embed",
     "load_embedding",
     "merge",
+    "merge_files",
     "read_schema",
     "save_embedding",
     "save_schema",

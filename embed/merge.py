@@ -12,16 +12,25 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ..common.arguments import path_from, require_kind
-from ..common.errors import MergeError, SchemaError
+from ..common.arguments import argument, path_from, require_kind
+from ..common.errors import MergeError, OutputError, SchemaError
 from ..common.ledger import Ledger
-from ..common.storage.atomic import write_failures
+from ..common.storage.atomic import followed, require_absent, write_failures
+from ..common.storage.container import EMBEDDING_BEGINS
 from ..common.storage.locks import locked
 from .run.plan import changes
-from .sums.file import Embedding, load_embedding, plan_of
+from .sums.file import (
+    Embedding,
+    load_embedding,
+    plan_of,
+    require_embedding,
+    write_embedding,
+)
+from .sums.saving import COST
 
 _SAME_OPTIONS: Final = "embed both with the same options, capacity and classes among them"
 
@@ -39,7 +48,9 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
     Guarantee:
         What one pass over all records would have given, to the bit, if no record is in two of them.
         That is for the owner to answer for: a record that is in two counts twice, and is protected
-        half as well. (docs/privacy/proofs.md, statement 14.)
+        half as well. What is released from a part later on, the sum's ledger does not know:
+        `merge_files` keeps others from it until the sum is written. (docs/privacy/proofs.md,
+        statement 14.)
 
     Raises:
         EmbeddingError: one of them is not a whole embedding.
@@ -80,6 +91,47 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
     return replace(whole, ledger=ledger, run="", shards=tuple(sorted(owner)))
 
 
+def merge_files(
+    paths: Sequence[Path | str], output: Path | str, *, overwrite: bool = False
+) -> Embedding:
+    """Add up embedding files and write the sum; nothing is released from them meanwhile.
+
+    Args:
+        paths: two or more embeddings, of records that are all different.
+        output: where to write the sum, readable by its owner alone (0600).
+        overwrite: whether an embedding that is there may be replaced, if no ledger is lost with it.
+
+    Returns:
+        The embedding of all their records: SENSITIVE.
+
+    Guarantee:
+        That of `merge`. Every release from a part that was made before the sum is there is in the
+        sum's ledger; from then on release from the sum only.
+
+    Raises:
+        EmbeddingError: one of them is not a whole embedding.
+        MergeError: see `merge`.
+        OutputError: something is there and may not be replaced, or nothing can be written there.
+    """
+    require_kind("paths", paths, (list, tuple), "a list of embedding files", refusal=MergeError)
+    parts = [followed(path_from("a path", path, refusal=MergeError)) for path in paths]
+    output = followed(path_from("output", output, refusal=OutputError))
+    may_write = partial(
+        require_absent, output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS
+    )
+    may_write()
+    for path in parts:
+        require_embedding(path)
+    with _all_locked((*parts, output)):
+        whole = merge(parts)
+        may_write()
+        if lost := _would_be_lost(output, parts, whole.ledger):
+            other = argument("output", option="-o")
+            raise OutputError(f"{output} {lost} would be lost: choose another name with {other}")
+        write_embedding(whole, output)
+    return whole
+
+
 def _plan(embedding: Embedding) -> dict[str, object]:
     return plan_of(embedding.schema, embedding.feature_map, embedding.grid)
 
@@ -90,7 +142,7 @@ def _contents(embedding: Embedding) -> frozenset[str]:
 
 
 @contextlib.contextmanager
-def all_locked(paths: Sequence[Path]) -> Iterator[None]:
+def _all_locked(paths: Sequence[Path]) -> Iterator[None]:
     """Keep releases from being made from any of these files, and from others in their folders.
 
     Raises:
@@ -105,3 +157,13 @@ def all_locked(paths: Sequence[Path]) -> Iterator[None]:
         for _, path in sorted(folders.items()):  # in one order, so that nobody waits for ever
             held.enter_context(locked(path))
         yield
+
+
+def _would_be_lost(output: Path, paths: Sequence[Path], ledger: Ledger) -> str:
+    """What a file says that is replaced, and the parts' ledgers do not; empty if nothing."""
+    if not output.exists() or any(output.samefile(path) for path in paths):
+        return ""
+    there = load_embedding(output).ledger
+    if ledger.covers(there):
+        return ""
+    return "was released from, and its ledger" if there.all_entries else "has a ceiling, and it"

@@ -9,13 +9,8 @@ import click
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option
 from ...common.display.console import console, notice, warning
 from ...common.display.text import counted, typed
-from ...common.errors import OutputError
-from ...common.ledger import Ledger
-from ...common.storage.atomic import followed, require_absent
-from ...common.storage.container import EMBEDDING_BEGINS
-from ..merge import all_locked, merge
-from ..sums.file import load_embedding, require_embedding, write_embedding
-from ..sums.saving import COST
+from ...common.storage.atomic import followed
+from ..merge import merge_files
 
 
 @click.command("merge")
@@ -31,16 +26,8 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     more than a million records in all. No record may be in two of them. What was released from one
     of them before counts for its records; release from the sum only from now on.
     """
-    embeddings, output = tuple(map(followed, embeddings)), followed(output)
-    require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
-    for path in embeddings:
-        require_embedding(path)
-    with all_locked((*embeddings, output)):
-        whole = merge(embeddings)
-        require_absent(output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
-        if lost := _would_be_lost(output, embeddings, whole.ledger):
-            raise OutputError(f"{output} {lost} would be lost: choose another name with -o")
-        write_embedding(whole, output)
+    whole = merge_files(embeddings, output, overwrite=overwrite)
+    output = followed(output)
     console.print(
         f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.noun} in "
         f"{counted(len(whole.schema.classes), 'class', 'classes')}"
@@ -55,13 +42,3 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
         f"next: dpntk release {typed(output)} --eps 1"
         f"{elsewhere('release.h5', f'{output.stem}-release.h5')}",
     )
-
-
-def _would_be_lost(output: Path, embeddings: tuple[Path, ...], ledger: Ledger) -> str:
-    """What a file says that is replaced, and the parts' ledgers do not; empty if nothing."""
-    if not output.exists() or any(output.samefile(path) for path in embeddings):
-        return ""
-    there = load_embedding(output).ledger
-    if ledger.covers(there):
-        return ""
-    return "was released from, and its ledger" if there.all_entries else "has a ceiling, and it"

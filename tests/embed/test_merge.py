@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpntk.common.errors import MergeError, SchemaError
+from dpntk.common.errors import MergeError, OutputError, SchemaError
 from dpntk.common.ledger import PrivacyBudget
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, embed, load_embedding, merge, save_embedding
-from dpntk.embed.commands import merge as merge_cli
+from dpntk.embed import Embedding, embed, load_embedding, merge, merge_files, save_embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.feature_options.kinds import options_for
 from dpntk.embed.sums.file import write_embedding
@@ -311,7 +310,7 @@ def test_sums_that_could_overflow_are_never_added(
 
 
 def test_all_files_are_locked_while_they_are_read(
-    shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dpntk: Command
+    shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A release from a part cannot slip in between reading its ledger and writing the sum."""
     held = []
@@ -328,9 +327,22 @@ def test_all_files_are_locked_while_they_are_read(
     (tmp_path / "out").mkdir()
     (tmp_path / "b").mkdir()
     moved = shards[1].rename(tmp_path / "b" / "embedding.h5")
-    monkeypatch.setattr(merge_cli, "merge", probe)
-    assert dpntk("merge", shards[0], moved, shards[2], "-o", "out/all.h5").code == 0
+    module = importlib.import_module("dpntk.embed.merge")
+    monkeypatch.setattr(module, "merge", probe)
+    parts, output = [shards[0], moved, shards[2]], tmp_path / "out" / "all.h5"
+    made = merge_files(parts, output)
     assert len(held) == 3
+    assert load_embedding(output).totals.digest() == made.totals.digest()
+    with pytest.raises(OutputError, match="overwrite=True"):
+        merge_files(parts, output)
+
+
+def test_what_python_merges_it_writes_over_no_release(shards: list[Path], tmp_path: Path) -> None:
+    merge_files(shards[:2], output := tmp_path / "all.h5")
+    release(output, tmp_path / "release.h5", PrivacyParameters(1.0))
+    with pytest.raises(OutputError, match="its ledger would be lost: choose another name"):
+        merge_files(shards[:2], output, overwrite=True)
+    assert load_embedding(output).ledger.all_entries
 
 
 def test_merging_needs_two(tmp_path: Path) -> None:
