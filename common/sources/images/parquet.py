@@ -10,9 +10,8 @@ the records' unless they are declared.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +32,7 @@ from .decoding import ImageDecoder
 from .form import Form
 from .labels import Classes, labelled_classes, one_class
 from .layout import PixelLayout
+from .parquet_columns import Columns, class_names, find_columns, holds_texts, is_list
 from .pixels import require_pixels
 
 if TYPE_CHECKING:
@@ -41,25 +41,6 @@ if TYPE_CHECKING:
 _PIECE: Final = 64
 _VALUES_PIECE: Final = 256
 _LABEL_PIECE: Final = 1 << 16
-_IMAGE_NAMES: Final = ("image", "img", "x", "pixels", "png", "jpg")
-_LABEL_NAMES: Final = ("label", "labels", "class", "target", "y", "cls")
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Which columns hold what.
-
-    Attributes:
-        image: name of the column of images, or of the bytes in it.
-        label: name of the column of labels; None if there is none.
-        texts: whether labels are texts.
-        encoded: whether images are bytes of image files; otherwise they are lists of values.
-    """
-
-    image: str
-    label: str | None
-    texts: bool
-    encoded: bool
 
 
 @dataclass(frozen=True)
@@ -112,7 +93,7 @@ class ParquetImageSource:
 
     files: tuple[AnyPath, ...]
     counts: tuple[int, ...]
-    columns: _Columns
+    columns: Columns
     decoder: ImageDecoder | _ValueDecoder
     classes: Classes
     schema: ImageSchema
@@ -130,11 +111,11 @@ class ParquetImageSource:
             SchemaError: sizes or classes that are not supported.
         """
         counts = []
-        found: list[tuple[_Columns, tuple[str, ...] | None]] = []
+        found: list[tuple[Columns, tuple[str, ...] | None]] = []
         for file in files:
             with reading_parquet(file), opened(file) as parquet:
-                columns = _find_columns(parquet.schema_arrow, str(file))
-                found.append((columns, _class_names(parquet.schema_arrow, columns.label)))
+                columns = find_columns(parquet.schema_arrow, str(file))
+                found.append((columns, class_names(parquet.schema_arrow, columns.label)))
                 counts.append(parquet.metadata.num_rows)
             if found[-1] != found[0]:
                 raise DataError(
@@ -203,7 +184,7 @@ class ParquetImageSource:
 
 
 def _decoder(
-    file: AnyPath, columns: _Columns, options: SourceOptions
+    file: AnyPath, columns: Columns, options: SourceOptions
 ) -> ImageDecoder | _ValueDecoder:
     """A decoder for images like the first one of a file."""
     with contextlib.closing(read_rows(file, [columns.image], 1, 0, 1)) as batches:
@@ -214,112 +195,13 @@ def _decoder(
     return _ValueDecoder.of_first(batch.column(0), where, options)
 
 
-def _find_columns(schema: pa.Schema, where: str) -> _Columns:
-    """Find the columns of images and of labels by their types and names.
-
-    Raises:
-        DataError: there are none, or several that could be meant.
-    """
-    from pyarrow import types
-
-    def is_bytes(kind: pa.DataType) -> bool:
-        return bool(types.is_binary(kind) or types.is_large_binary(kind))
-
-    paths: dict[str, tuple[str, bool]] = {}
-    whole: dict[str, tuple[str, bool]] = {}
-    for column in schema:
-        kind = column.type
-        if is_bytes(kind):
-            paths[column.name] = column.name, True
-        elif types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-            if is_bytes(kind.field("bytes").type):
-                paths[column.name] = f"{column.name}.bytes", True
-        elif _is_list(kind):
-            while _is_list(kind):
-                kind = kind.value_type
-            if types.is_uint8(kind) or types.is_floating(kind):
-                paths[column.name] = column.name, False
-            elif types.is_integer(kind):
-                whole[column.name] = column.name, False
-    # Lists of other whole numbers may be anything: images only where nothing else is, or by name.
-    paths |= {name: path for name, path in whole.items() if not paths or name in _IMAGE_NAMES}
-    what = "images (bytes of image files, or lists of numbers)"
-    image = _choose(paths, _IMAGE_NAMES, what, where)
-    path, encoded = paths[image]
-    label = _label_column(schema, image, where)
-    texts = label is not None and _holds_texts(schema.field(label).type)
-    return _Columns(path, label, texts, encoded)
-
-
-def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
-    """The column of labels: one of a usual name, or else the only one of integers.
-
-    Raises:
-        DataError: one of a usual name holds no labels, or several could be meant.
-    """
-    from pyarrow import types
-
-    integers = [column.name for column in schema if types.is_integer(column.type)]
-    for name in (name for name in _LABEL_NAMES if name in schema.names and name != image):
-        kind = schema.field(name).type
-        if name in integers or _holds_texts(kind) or _holds_numbers(kind):
-            return name
-        if not integers:
-            raise DataError(
-                f"{where}: the column {name} is {kind}: store labels as whole numbers or texts"
-            )
-    return _choose(integers, _LABEL_NAMES, "labels (whole numbers)", where) if integers else None
-
-
-def _holds_texts(kind: pa.DataType) -> bool:
-    from pyarrow import types
-
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def _holds_numbers(kind: pa.DataType) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_boolean(kind) or types.is_floating(kind))
-
-
-def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str) -> str:
-    """The column of a usual name, or else the only one."""
-    candidates = list(names)
-    for name in usual:
-        if name in candidates:
-            return name
-    if len(candidates) == 1:
-        return candidates[0]
-    if not candidates:
-        raise DataError(f"{where}: there is no column of {what}")
-    raise DataError(
-        f"{where}: the {what} may be in any of the columns {', '.join(candidates)}: name the right "
-        f"one {usual[0]}"
-    )
-
-
-def _class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:
-    """The classes' names, if the metadata has them as Hugging Face's `datasets` writes them."""
-    try:
-        document = json.loads((schema.metadata or {})[b"huggingface"])
-        names = document["info"]["features"][label]["names"]
-    except (LookupError, TypeError, ValueError, RecursionError):
-        return None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return None
-    return tuple(names)
-
-
 def _origin(named: tuple[str, ...], options: SourceOptions) -> Origin:
     """Where the classes come from that metadata name.
 
     What writes metadata has as a rule taken the names from folders or from the values of a column,
-    and so from the records: the last one of its class takes the name along. They are public
-    knowledge only where the owner has declared them; a number alone declares those that have their
-    number for a name.
+    and so from the records: a class with a single record would have no name without it. They are
+    public knowledge only where the owner has declared them; a number alone declares those that have
+    their number for a name.
     """
     declared = options.class_names is not None or (
         options.classes is not None and named == numbered(options.classes)
@@ -346,7 +228,7 @@ def _all_labels(files: tuple[AnyPath, ...], label: str) -> Iterator[NDArray[Any]
 def _labels(column: pa.Array, first: int, where: str) -> NDArray[Any]:
     _require_all_there(column, first, where, "label")
     labels: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return labels.astype(np.str_) if _holds_texts(column.type) else labels
+    return labels.astype(np.str_) if holds_texts(column.type) else labels
 
 
 def _encoded(column: pa.Array, first: int, where: str) -> list[bytes]:
@@ -382,7 +264,7 @@ def _values(
     _require_all_there(column, first, where, "image")
     values, in_a_record = column, 1
     found: tuple[int, ...] = ()
-    while _is_list(values.type):
+    while is_list(values.type):
         lengths = np.asarray(values.value_lengths())
         wanted = int(shape[len(found)] if shape else lengths[0] if len(lengths) else 0)
         wrong = np.flatnonzero(lengths != wanted)
@@ -404,9 +286,3 @@ def _require_all_there(column: pa.Array, first: int, where: str, what: str) -> N
     if column.null_count:
         index = int(np.flatnonzero(np.asarray(column.is_null()))[0])
         raise DataError(f"{where}: record {first + index} has no {what} (null)")
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

@@ -1,0 +1,140 @@
+"""Which columns of a Parquet file hold images and labels: by their types and names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ...errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_IMAGE_NAMES: Final = ("image", "img", "x", "pixels", "png", "jpg")
+_LABEL_NAMES: Final = ("label", "labels", "class", "target", "y", "cls")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what.
+
+    Attributes:
+        image: name of the column of images, or of the bytes in it.
+        label: name of the column of labels; None if there is none.
+        texts: whether labels are texts.
+        encoded: whether images are bytes of image files; otherwise they are lists of values.
+    """
+
+    image: str
+    label: str | None
+    texts: bool
+    encoded: bool
+
+
+def find_columns(schema: pa.Schema, where: str) -> Columns:
+    """Find the columns of images and of labels by their types and names.
+
+    Raises:
+        DataError: there are none, or several that could be meant.
+    """
+    from pyarrow import types
+
+    def is_bytes(kind: pa.DataType) -> bool:
+        return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+    paths: dict[str, tuple[str, bool]] = {}
+    whole: dict[str, tuple[str, bool]] = {}
+    for column in schema:
+        kind = column.type
+        if is_bytes(kind):
+            paths[column.name] = column.name, True
+        elif types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+            if is_bytes(kind.field("bytes").type):
+                paths[column.name] = f"{column.name}.bytes", True
+        elif is_list(kind):
+            while is_list(kind):
+                kind = kind.value_type
+            if types.is_uint8(kind) or types.is_floating(kind):
+                paths[column.name] = column.name, False
+            elif types.is_integer(kind):
+                whole[column.name] = column.name, False
+    # Lists of other whole numbers may be anything: images only where nothing else is, or by name.
+    paths |= {name: path for name, path in whole.items() if not paths or name in _IMAGE_NAMES}
+    what = "images (bytes of image files, or lists of numbers)"
+    image = _choose(paths, _IMAGE_NAMES, what, where)
+    path, encoded = paths[image]
+    label = _label_column(schema, image, where)
+    texts = label is not None and holds_texts(schema.field(label).type)
+    return Columns(path, label, texts, encoded)
+
+
+def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
+    """The column of labels: one of a usual name, or else the only one of integers.
+
+    Raises:
+        DataError: one of a usual name holds no labels, or several could be meant.
+    """
+    from pyarrow import types
+
+    integers = [column.name for column in schema if types.is_integer(column.type)]
+    for name in (name for name in _LABEL_NAMES if name in schema.names and name != image):
+        kind = schema.field(name).type
+        if name in integers or holds_texts(kind) or _holds_numbers(kind):
+            return name
+        if not integers:
+            raise DataError(
+                f"{where}: the column {name} is {kind}: store labels as whole numbers or texts"
+            )
+    return _choose(integers, _LABEL_NAMES, "labels (whole numbers)", where) if integers else None
+
+
+def holds_texts(kind: pa.DataType) -> bool:
+    """Whether values of a type are texts, as they are or by their numbers in a dictionary."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _holds_numbers(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_boolean(kind) or types.is_floating(kind))
+
+
+def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str) -> str:
+    """The column of a usual name, or else the only one."""
+    candidates = list(names)
+    for name in usual:
+        if name in candidates:
+            return name
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise DataError(f"{where}: there is no column of {what}")
+    raise DataError(
+        f"{where}: the {what} may be in any of the columns {', '.join(candidates)}: name the right "
+        f"one {usual[0]}"
+    )
+
+
+def class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:
+    """The classes' names, if the metadata has them as Hugging Face's `datasets` writes them."""
+    try:
+        document = json.loads((schema.metadata or {})[b"huggingface"])
+        names = document["info"]["features"][label]["names"]
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether values of a type are lists."""
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
