@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from dpntk.common.schema.column import Column
-from dpntk.common.schema.kinds import ColumnKind
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
