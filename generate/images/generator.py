@@ -145,6 +145,17 @@ class ConditionalGenerator(nn.Module):
         return wider
 
     @torch.no_grad()
+    def with_template(self, template: Tensor) -> ConditionalGenerator:
+        """The same generator with another template.
+
+        Args:
+            template: (classes, 1, channels * side * side).
+        """
+        other = copy.deepcopy(self)
+        other.template.copy_(template)
+        return other
+
+    @torch.no_grad()
     def with_further_flows(self, more: Tensor) -> ConditionalGenerator:
         """The same generator with further flows, which all classes share.
 

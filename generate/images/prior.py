@@ -100,6 +100,8 @@ _OWN_FLOWS: Final = 1e-3
 """Variance of what a class's flows have of their own, at each control point."""
 
 
+_OF_RECORDS: Final = Spectrum(1.0, 6.0, power=2.0)
+"""Of records about the mean of their class; how large, a release says (`variation.py`)."""
 _PLENTY: Final = 0.003
 """With less noise than this on a class's mean feature, in any one direction, a release is believed
 more than the prior, whose spectra are guesses, would have it."""
@@ -261,6 +263,27 @@ class GeneratorPrior:
                 added = noise * random.standard_normal((count, pixels))
                 both = self._in_space(waves) * self.envelope + added
                 drawn[number] = noise_in(both, noise**2, self._covary) - added
+        return torch.from_numpy(drawn)
+
+    def variation(self, count: int, seed: int) -> Tensor:
+        """Draws of how a record may differ from its class's mean, float32 (c, count, pixels).
+
+        Differences have the spectrum of what one sees everywhere, 1 / f^2 (Ruderman and Bialek
+        1994, "Statistics of Natural Images"), and colours in the proportion that those of classes
+        have. A pixel's variance is 1 in the mean.
+
+        Args:
+            count: of each class.
+            seed: of the draws.
+        """
+        random = np.random.default_rng(seed)
+        spectrum = replace(_OF_RECORDS, of_colours=self.own.of_colours)
+        variances = spectrum.variances(self._side, self._channels)
+        spread = np.sqrt(variances / variances.mean())
+        shape = len(self.start), count, len(spread)
+        drawn = np.empty(shape, dtype=np.float32)
+        for of_class in drawn:
+            of_class[:] = self._in_space(random.standard_normal(shape[1:]) * spread)
         return torch.from_numpy(drawn)
 
     def _likeliest(self, unlikely: Callable[[Floats], float], usual: Spectrum) -> Spectrum:

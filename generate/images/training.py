@@ -33,6 +33,7 @@ from .generators import ImageGenerator
 from .initialisation import NoisyMeans, noisy_means
 from .prior import GeneratorPrior
 from .shares import likely_shares
+from .variation import varied
 from .whitening import WhitenedDistance
 
 G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
@@ -56,6 +57,8 @@ _DOUBTS: Final = 200
 """Directions in which templates of 28x28 pixels may be others than they are: records are drawn as
 if they were. Noise that all records of a class shared would be what classifiers learn. Of larger
 images there are fewer, so that a generator's file stays small."""
+_VARIED: Final = 400
+"""Likewise where a release tells mean images alone: in these directions records vary, too."""
 _OF_SIZE: Final = 28 * 28
 _CERTAIN: Final = 0.01
 """A template that is known this well, pixel by pixel, is taken as it is."""
@@ -132,12 +135,23 @@ def train(
         as_near_as_noise=means_alone,
     )
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
-    if prior.doubt < _CERTAIN:
+    if prior.doubt < _CERTAIN and not means_alone:
         return made
-    pixels = generator.template.shape[-1]
-    count = min(_DOUBTS, max(spec.factors, _DOUBTS * _OF_SIZE // pixels))
+    most, pixels = _VARIED if means_alone else _DOUBTS, generator.template.shape[-1]
+    count = min(most, max(spec.factors, most * _OF_SIZE // pixels))
     doubts = prior.doubts(count, settings.seed) / math.sqrt(count)
-    return replace(made, generator=made.generator.with_factors(doubts))
+    if not means_alone:
+        return replace(made, generator=made.generator.with_factors(doubts))
+    variation = prior.variation(count, settings.seed) / math.sqrt(count)
+    whole = varied(
+        made.generator.cpu(),
+        release,
+        doubts,
+        variation,
+        contrast=prior.contrast,
+        seed=settings.seed,
+    )
+    return replace(made, generator=whole.eval())
 
 
 def _deformed(generator: ConditionalGenerator, release: Release) -> DeformedGenerator:
