@@ -160,9 +160,8 @@ class Refinement:
     @cached_property
     def _shares(self) -> NDArray[np.float64]:
         """Of the classes among all records, as the noise tells them."""
-        shares: NDArray[np.float64] = (
-            noise_on_all(self.noise) / self.noise / np.sqrt(len(self.noise))
-        )
+        shares: NDArray[np.float64] = 1 / self.noise
+        shares /= shares.sum()
         return shares
 
     def _goal(self, mean: NDArray[np.float32], noise: float) -> Goal:

@@ -30,7 +30,6 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from torch import Tensor
 
 from ....common.display.console import progress
@@ -42,6 +41,7 @@ from ..marginals import ColumnMarginal, marginals_of
 from ..refinement import has_own_columns, noise_on_all
 from .cells import Columns, Shares
 from .evidence import Evidence, Witness
+from .minimum import least
 from .tilts import tilted
 
 _JUMP: Final = 0.6
@@ -130,26 +130,16 @@ def _most_likely(
         parts = (logits[0] + logits[1:] + never).split(columns.sizes, dim=1)
         return torch.cat([part.softmax(dim=1) for part in parts], dim=1)
 
-    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        logits = torch.from_numpy(values).view_as(start).requires_grad_()
+    def loss(logits: Tensor) -> Tensor:
         now = shares_by(logits)
         off = (now - around) @ overlap
         towards = torch.einsum("ci,cij->cj", off, curvature) / 2 - slope
         total = (towards * off).sum() + (precision * (seen - now).square().sum(dim=1)).sum() / 2
         for marginal, part in zip(noisy, logits.split(columns.sizes, dim=1), strict=True):
             total = total + _prior(marginal, part)
-        (slopes,) = torch.autograd.grad(total, logits)
-        return float(total.detach()), slopes.flatten().numpy()
+        return total
 
-    # SciPy's L-BFGS: torch's takes a second to import.
-    least = minimize(
-        loss,
-        start.flatten().numpy(),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": _STEPS, "maxcor": _STEPS},
-    )
-    logits = torch.from_numpy(least.x).view_as(start)
+    logits = least(loss, start, _STEPS)
     return shares_by(logits).numpy(), logits
 
 

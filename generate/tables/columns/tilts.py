@@ -21,13 +21,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
-from scipy.optimize import minimize
 from scipy.special import ndtri
 from torch import Tensor
 
 from ....common.schema.encoding import NumericEncoding
 from .cells import Columns, Shares
 from .evidence import Evidence
+from .minimum import least
 
 ROUNDS: Final = 5
 """How often tilts are looked for, each time around rows with those found last."""
@@ -55,10 +55,10 @@ def tilted(
         Shares, (cells,).
     """
     family = _Family.of(columns, shares, noise)
-    tilts = np.zeros(family.statistics.shape[1])
+    tilts = family.statistics.new_zeros(family.statistics.shape[1])
     for _ in range(ROUNDS):
         tilts = family.most_likely(evidence_at(shares), columns, shares, tilts)
-        shares = family.shares(torch.from_numpy(tilts)).numpy()
+        shares = family.shares(tilts).numpy()
     return shares
 
 
@@ -102,8 +102,8 @@ class _Family:
         return torch.cat([part.softmax(dim=0) for part in parts])
 
     def most_likely(
-        self, evidence: Evidence, columns: Columns, around: Shares, start: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+        self, evidence: Evidence, columns: Columns, around: Shares, start: Tensor
+    ) -> Tensor:
         """The most likely tilts.
 
         Args:
@@ -114,18 +114,12 @@ class _Family:
         """
         overlap, at = torch.from_numpy(columns.overlap), torch.from_numpy(around)
 
-        def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            tilts = torch.from_numpy(values).requires_grad_()
+        def loss(tilts: Tensor) -> Tensor:
             off = (self.shares(tilts) - at) @ overlap
             total = (evidence.curvature @ off / 2 - evidence.slope) @ off
-            total = total + tilts.square().sum() / 2
-            (slopes,) = torch.autograd.grad(total, tilts)
-            return float(total.detach()), slopes.numpy()
+            return total + tilts.square().sum() / 2
 
-        options = {"maxiter": _STEPS, "maxcor": _STEPS}
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-        tilts: NDArray[np.float64] = found.x
-        return tilts
+        return least(loss, start, _STEPS)
 
 
 def _with_tails(numbers: Shares, noise: float) -> Shares:

@@ -1,0 +1,39 @@
+"""Where a smooth function is least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from torch import Tensor
+
+
+def least(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor:
+    """Search by L-BFGS. It is SciPy's: torch's takes a second to import.
+
+    Args:
+        loss: differentiable, of a tensor like `start`.
+        start: where to begin, float64.
+        steps: at most so many, all of which are remembered.
+
+    Returns:
+        The place that was found, like `start`.
+    """
+
+    def with_slopes(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        place = torch.from_numpy(values).view_as(start).requires_grad_()
+        value = loss(place)
+        (slopes,) = torch.autograd.grad(value, place)
+        return float(value.detach()), slopes.flatten().numpy()
+
+    found = minimize(
+        with_slopes,
+        start.flatten().numpy(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": steps, "maxcor": steps},
+    )
+    return torch.from_numpy(found.x).view_as(start)
