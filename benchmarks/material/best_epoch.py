@@ -5,19 +5,19 @@ Which one that is, other real images say; see `benchmarks.dpimagebench`.
 
 from __future__ import annotations
 
-import itertools
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import StepLR
-from torch.optim.swa_utils import AveragedModel
 
 from dpntk.evaluate.images.records import LabelledImages
 
+from .recorded_step import RecordedStep
+
 _AT_ONCE = 1_000
-Many = tuple[Tensor, ...] | list[Tensor]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Protocol:
         learning_rate: that Adam begins with.
         batch: images in a step.
         decay: of the averaged weights.
+        bfloat16: layers compute in bfloat16 where torch's autocast holds that to be safe.
     """
 
     networks: Mapping[str, Callable[[int, int], nn.Module]]
@@ -41,6 +42,14 @@ class Protocol:
     learning_rate: float = 0.01
     batch: int = 256
     decay: float = 0.9999
+    bfloat16: bool = False
+
+    def precision(self, device: torch.device) -> torch.autocast:
+        """Within this layers compute as the protocol says."""
+        # Weights change between steps, so copies of them are not kept.
+        return torch.autocast(
+            device.type, torch.bfloat16, enabled=self.bfloat16, cache_enabled=False
+        )
 
 
 @dataclass(frozen=True)
@@ -62,69 +71,99 @@ class Examples:
         return cls((2 * images - 1).to(device), torch.from_numpy(records.labels).to(device))
 
 
-def averaged(network: nn.Module, decay: float) -> AveragedModel:
+class AveragedWeights:
     """A network with the average of the weights that another one has had; to update every step.
 
     It begins with the weights that are there. After step t they count for d and those of the step
     for 1 - d, where d is (1 + t) / (10 + t), but at most the decay. Statistics of normalisations
-    are not averaged: they are those of the network now.
+    are not averaged: they are those of the network now. Everything is counted on the device, so
+    that nothing waits for it and steps can be recorded.
     """
-    steps = itertools.count(1)  # torch counts on the card, which would be waited for
 
-    def move(so_far: Many, now: Many, _: Tensor | int) -> None:
-        step = next(steps)
-        share = min(decay, (1 + step) / (10 + step))
-        torch._foreach_lerp_(so_far, now, 1 - share)  # all at once, as torch's own averages do
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self._now, self._decay = network, decay
+        self._average = copy.deepcopy(network).eval().requires_grad_(False)
+        self._steps = torch.zeros((), device=next(network.parameters()).device)
 
-    copy = AveragedModel(network, multi_avg_fn=move)
-    copy.update_parameters(network)  # the first one copies
-    return copy
+    @torch.no_grad()
+    def update(self) -> None:
+        """Count the weights that the network has now."""
+        self._steps += 1
+        kept = ((1 + self._steps) / (10 + self._steps)).clamp(max=self._decay)
+        now: list[Tensor] = list(self._now.parameters())
+        so_far: list[Tensor] = list(self._average.parameters())
+        change = torch._foreach_sub(now, so_far)
+        torch._foreach_mul_(change, 1 - kept)
+        torch._foreach_add_(so_far, change)
+
+    def network(self) -> nn.Module:
+        """The averaged network, to evaluate."""
+        for average, now in zip(self._average.buffers(), self._now.buffers(), strict=True):
+            average.copy_(now)
+        return self._average
 
 
 def optimiser_of(network: nn.Module, protocol: Protocol) -> tuple[torch.optim.Adam, StepLR]:
     """The optimiser, and what lowers its learning rate after epochs."""
-    optimiser = torch.optim.Adam(network.parameters(), lr=protocol.learning_rate)
+    parameters = list(network.parameters())
+    on_card = parameters[0].is_cuda
+    # A recorded step reads the rate where it lies, so it has to lie on the card.
+    rate = torch.tensor(protocol.learning_rate, device=parameters[0].device)
+    optimiser = torch.optim.Adam(
+        parameters, lr=rate if on_card else protocol.learning_rate, capturable=on_card
+    )
     return optimiser, StepLR(optimiser, protocol.every, protocol.factor)
 
 
 def epochs(network: nn.Module, train: Examples, protocol: Protocol) -> Iterator[nn.Module]:
     """Train a network; after each epoch, one with its averaged weights."""
+    device = train.labels.device
     optimiser, schedule = optimiser_of(network, protocol)
-    average = averaged(network, protocol.decay)
+    average = AveragedWeights(network, protocol.decay)
+
+    def plain_step(images: Tensor, labels: Tensor) -> None:
+        with protocol.precision(device):
+            loss = nn.functional.cross_entropy(network(images), labels)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        average.update()
+
+    recorded = device.type == "cuda"
+    step = RecordedStep(plain_step, protocol.batch) if recorded else plain_step
     for _ in range(protocol.epochs):
         network.train()
-        order = torch.randperm(len(train.labels)).to(train.labels.device)
+        order = torch.randperm(len(train.labels)).to(device)
         for part in order.split(protocol.batch):
-            guesses = network(train.images[part])
-            loss = nn.functional.cross_entropy(guesses, train.labels[part])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            average.update_parameters(network)
+            step(train.images[part], train.labels[part])
         schedule.step()
-        yield average.eval()
+        yield average.network()
 
 
 @torch.inference_mode()
-def share_right(network: nn.Module, on: Examples) -> float:
+def share_right(network: nn.Module, on: Examples, protocol: Protocol) -> float:
     """The share of images that a network gives to their class."""
-    guesses = [network(part).argmax(dim=1) for part in on.images.split(_AT_ONCE)]
+    with protocol.precision(on.images.device):
+        guesses = [network(part).argmax(dim=1) for part in on.images.split(_AT_ONCE)]
     return (torch.cat(guesses) == on.labels).double().mean().item()
 
 
-def picked(after_each: Iterator[nn.Module], validation: Examples, test: Examples) -> float:
+def picked(
+    after_each: Iterator[nn.Module], validation: Examples, test: Examples, protocol: Protocol
+) -> float:
     """The accuracy on test images after the epoch that is best on others; after the last of such.
 
     Args:
         after_each: the network after each epoch.
         validation: to choose by.
         test: to report of.
+        protocol: in what precision.
     """
     best, reported = -1.0, 0.0
     for network in after_each:
-        reached = share_right(network, validation)
+        reached = share_right(network, validation, protocol)
         if reached >= best:
-            best, reported = reached, share_right(network, test)
+            best, reported = reached, share_right(network, test, protocol)
     return reported
 
 
@@ -156,4 +195,4 @@ def accuracy_of(
         # Cards convolve faster with the channels of a pixel side by side.
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         learned, chosen, told = (Examples.of(part, device) for part in (train, validation, test))
-        return picked(epochs(network, learned, protocol), chosen, told)
+        return picked(epochs(network, learned, protocol), chosen, told, protocol)

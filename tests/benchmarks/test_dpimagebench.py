@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from benchmarks import dpimagebench, images, sections
 from benchmarks.dpimagebench import (
     FULL,
+    HALF,
     MEAN,
     PROTOCOLS,
     SCORES,
@@ -30,10 +31,10 @@ from benchmarks.dpimagebench import (
 )
 from benchmarks.images import Run
 from benchmarks.material.best_epoch import (
+    AveragedWeights,
     Examples,
     Protocol,
     accuracy_of,
-    averaged,
     epochs,
     optimiser_of,
     picked,
@@ -48,6 +49,7 @@ from dpntk.evaluate.images.records import LabelledImages
 from dpntk.generate import TrainingSettings
 from dpntk.release import PrivacyParameters, release
 from tests.helpers.data_sets import write_idx
+from tests.helpers.devices import every_device
 
 
 def run(method: str, epsilon: float = 1.0, seed: int = 0) -> Run:
@@ -89,7 +91,7 @@ def test_averaged_weights_count_as_a_plain_loop_says() -> None:
     """Little of the beginning is left after few steps, and .9999 is what it comes to."""
     linear, norm = nn.Linear(3, 2), nn.BatchNorm1d(2)
     values = [torch.randn(2, 3) for _ in range(40)]
-    copy = averaged(nn.Sequential(linear, norm), 0.75)
+    average = AveragedWeights(nn.Sequential(linear, norm), 0.75)
     weight, seen = linear.weight, norm.running_mean
     assert seen is not None
     wanted = weight.detach().double().clone()
@@ -97,12 +99,12 @@ def test_averaged_weights_count_as_a_plain_loop_says() -> None:
         with torch.no_grad():
             weight.copy_(value)
             seen.fill_(step)
-        copy.update_parameters(nn.Sequential(linear, norm))
+        average.update()
         decay = min(0.75, (1 + step) / (10 + step))  # .18, .25, ..., .75 from step 26 on
         wanted = decay * wanted + (1 - decay) * value
-        found = copy.module.get_parameter("0.weight")
+        found = average.network().get_parameter("0.weight")
         assert torch.allclose(found.double(), wanted, atol=1e-5)
-    assert copy.module.get_buffer("1.running_mean").tolist() == [40, 40]  # as they are now
+    assert average.network().get_buffer("1.running_mean").tolist() == [40, 40]  # as they are now
     assert PROTOCOLS[FULL].decay == PROTOCOLS[SMALL].decay == 0.9999
 
 
@@ -123,17 +125,22 @@ def test_the_learning_rate_falls_to_a_fifth(method: str, wanted: list[float]) ->
     assert rates == pytest.approx(wanted)
 
 
-def test_an_epoch_is_steps_of_adam_over_all_images_in_batches() -> None:
-    """Two epochs, the second at a fifth of the rate, beside a loop that spells everything out."""
+@every_device
+def test_an_epoch_is_steps_of_adam_over_all_images_in_batches(device: torch.device) -> None:
+    """Two epochs, the second at a fifth of the rate, beside a loop that spells everything out.
+
+    On a card the fourth of the whole batches is a recorded step; the last batches are smaller.
+    """
     protocol = Protocol({}, epochs=2, every=1, batch=8)
     train = Examples(torch.randn(20, 1, 2, 2), torch.arange(20) % 3)
+    on_device = Examples(train.images.to(device), train.labels.to(device))
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = nn.Sequential(nn.Flatten(), nn.Linear(4, 3))
         parameters = [value.detach().clone() for value in network.parameters()]
         means = [value.clone() for value in parameters]
         state = torch.get_rng_state()
-        *_, last = epochs(network, train, protocol)
+        *_, last = epochs(network.to(device), on_device, protocol)
         torch.set_rng_state(state)
         orders = [torch.randperm(20) for _ in range(2)]
     first, second = ([torch.zeros_like(value) for value in parameters] for _ in range(2))
@@ -152,7 +159,21 @@ def test_an_epoch_is_steps_of_adam_over_all_images_in_batches() -> None:
             value -= rate * (m / (1 - 0.9**step)) / ((v / (1 - 0.999**step)).sqrt() + 1e-8)
             mean.mul_(decay).add_(value, alpha=1 - decay)
     for found, mean in zip(last.parameters(), means, strict=True):
-        assert torch.allclose(found, mean, atol=1e-5)
+        assert torch.allclose(found.cpu(), mean, atol=1e-5)
+
+
+def test_layers_compute_in_the_precision_that_is_asked_for() -> None:
+    """In training and after it; weights and their averages are float32 all the same."""
+    shown = Examples(torch.randn(8, 1, 2, 2), torch.arange(8) % 3)
+    for protocol, wanted in ((PROTOCOLS[FULL], torch.float32), (PROTOCOLS[HALF], torch.bfloat16)):
+        seen: list[torch.dtype] = []
+        linear = nn.Linear(4, 3)
+        linear.register_forward_hook(lambda _, __, out, seen=seen: seen.append(out.dtype))
+        average = next(epochs(nn.Sequential(nn.Flatten(), linear), shown, protocol))
+        share_right(average, shown, protocol)
+        assert seen == [wanted, wanted]
+        kept = (*linear.parameters(), *average.parameters())
+        assert {each.dtype for each in kept} == {torch.float32}
 
 
 class Always(nn.Module):
@@ -173,14 +194,15 @@ def test_reported_is_the_epoch_that_is_best_on_the_images_to_choose_by() -> None
     numbers = torch.arange(100.0).view(100, 1, 1, 1)
     ones = torch.ones(100, dtype=torch.int64)
     validation, test = Examples(numbers, ones), Examples(numbers + 100, ones)
-    assert share_right(Always(30), validation) == 0.3
-    assert share_right(Always(30), test) == 0.7
+    protocol = PROTOCOLS[SMALL]
+    assert share_right(Always(30), validation, protocol) == 0.3
+    assert share_right(Always(30), test, protocol) == 0.7
 
     def after_each(*right: int) -> Iterator[nn.Module]:
         yield from (Always(share) for share in right)
 
-    assert picked(after_each(20, 90, 40, 10), validation, test) == pytest.approx(0.1)
-    assert picked(after_each(20, 30, 40), validation, test) == pytest.approx(0.6)
+    assert picked(after_each(20, 90, 40, 10), validation, test, protocol) == pytest.approx(0.1)
+    assert picked(after_each(20, 30, 40), validation, test, protocol) == pytest.approx(0.6)
 
     class Other(Always):
         """As good to choose by, and better on test images."""
@@ -189,7 +211,7 @@ def test_reported_is_the_epoch_that_is_best_on_the_images_to_choose_by() -> None
             said = super().forward(shown)
             return said if shown.flatten()[0] < 100 else torch.tensor([[0.0, 1.0]] * len(shown))
 
-    assert picked(iter([Always(50), Other(50), Always(10)]), validation, test) == 1.0
+    assert picked(iter([Always(50), Other(50), Always(10)]), validation, test, protocol) == 1.0
 
 
 def test_values_are_between_minus_one_and_one() -> None:
