@@ -41,6 +41,7 @@ from .class_counts import class_count_options
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
+_USUAL: Final = Path("embedding.h5")
 _OF_THE_EMBEDDING: Final = (
     "classes", "image_size", "colour", "schema", "unit", "rows_per_unit", *OF_THE_MAP,
 )  # fmt: skip
@@ -95,7 +96,10 @@ def command(
 
     Give --records, with --classes for images or --schema for a table, and the options of 'dpntk
     embed' that differ from its defaults; or an EMBEDDING, of which only plan and ledger are read.
+    Without --classes and --schema it is embedding.h5, where there is one.
     """
+    if embedding is None and classes is None and schema is None and _USUAL.exists():
+        embedding = _USUAL
     parameters = PrivacyParameters(
         epsilon, delta, adjacency, ClassCounts(class_counts), count_weight
     )

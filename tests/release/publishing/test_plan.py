@@ -70,6 +70,18 @@ def test_a_plan_from_public_facts_and_from_the_embedding_agree(
     assert "released so far: 0" in other.stdout
 
 
+def test_the_usual_embedding_is_planned_where_nothing_else_is_said(
+    dpntk: Command, embedding_file: Path
+) -> None:
+    """Facts that are said of other data go before it."""
+    there = embedding_file.rename(embedding_file.with_name("embedding.h5"))
+    assert dpntk("plan", "--eps", 1).stdout == dpntk("plan", there, "--eps", 1).stdout
+    facts = dpntk("plan", "--records", 50, "--classes", 2, "--eps", 1)
+    assert "50 records" in facts.stdout
+    there.unlink()
+    assert "give an EMBEDDING" in dpntk("plan", "--eps", 1).stderr
+
+
 def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
     dpntk: Command, tmp_path: Path
 ) -> None:
