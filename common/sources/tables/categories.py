@@ -148,19 +148,32 @@ def for_each(values: pa.Array, find: Callable[[Any], int]) -> NDArray[np.int64]:
     return answers
 
 
-def numbers_among(texts: tuple[str, ...], form: CsvFormat) -> frozenset[Number]:
-    """Those texts that are numbers, as CSV files of this format write them."""
+def numbers_among(texts: tuple[str, ...], form: CsvFormat) -> frozenset[float]:
+    """Those texts that are numbers, as CSV files of this format write them, for `is_among`."""
     import pyarrow
 
     written = with_points(pyarrow.array(texts, pyarrow.string()), form).to_pylist()
-    found = (_number(text) for text in written)
-    return frozenset(number for number in found if number is not None)
+    numbers = [number for number in map(_number, written) if number is not None]
+    rounded = {float(number) for number in numbers}
+    # Fractions as floats of 32 bits have them, wherever these are held since.
+    rounded |= {short for short in map(_float32, numbers) if math.isfinite(short) and short % 1}
+    return frozenset(filter(math.isfinite, rounded))
 
 
-def is_number_among(text: str, numbers: frozenset[Number]) -> bool:
-    """Whether a text is one of some numbers, however it is written."""
-    number = _number(text)
-    return number is not None and number in numbers
+def is_among(value: Number | str, numbers: frozenset[float]) -> bool:
+    """Whether a value is one of some numbers, however it is stored or written.
+
+    Guarantee:
+        All are compared as the nearest float, which a program may have made of whole numbers
+        because another row lacks a value. So the type decides nothing. (docs/privacy/proofs.md,
+        statement 3.)
+
+    Args:
+        value: a number, or a text in which a number has a point.
+        numbers: of `numbers_among`.
+    """
+    number = _number(value) if isinstance(value, str) else value
+    return number is not None and float(number) in numbers
 
 
 def _number(text: str) -> Decimal | None:

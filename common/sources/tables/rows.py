@@ -23,7 +23,7 @@ from ...schema.encoding import MISSING, UNLISTED, blocks_of
 from ...schema.table import TableSchema
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead
-from .categories import CategoryFinder, for_each, is_number_among, numbers_among
+from .categories import CategoryFinder, for_each, is_among, numbers_among
 from .decimals import with_points
 
 if TYPE_CHECKING:
@@ -310,8 +310,8 @@ class _Place:
 def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
     """Which values are not there; what the CSV format says stands for such counts as well.
 
-    Where that is a number, such as -9, all that are equal do, however they are stored or written: a
-    program that makes floats of whole numbers writes -9.0.
+    Where that is a number, such as -9, all that are the same float do, however they are stored or
+    written: a program that makes floats of whole numbers writes -9.0.
     """
     import pyarrow
     from pyarrow import compute, types
@@ -323,10 +323,10 @@ def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
     missing: NDArray[np.bool_] = np.array(found)
     numbers = numbers_among(form.missing, form)
     kind = values.type
-    if numbers and types.is_string(kind):
-        missing |= for_each(with_points(values, form), lambda t: is_number_among(t, numbers)) == 1
-    elif numbers and (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
-        missing |= for_each(values, numbers.__contains__) == 1
+    of_numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    if numbers and (of_numbers or types.is_string(kind)):
+        written = values if of_numbers else with_points(values, form)
+        missing |= for_each(written, lambda value: is_among(value, numbers)) == 1
     return missing
 
 

@@ -31,6 +31,7 @@ from dpntk.common.sources.tables.table import TableSource
 
 Store = Callable[[list[Any], Path], pd.DataFrame | pa.Table | Path]
 BIG = 2**53 + 1
+LAST = 2**63 - 1
 
 
 def schema_of(column: Column, form: CsvFormat | None = None) -> TableSchema:
@@ -151,7 +152,12 @@ COLUMNS: dict[str, tuple[Column, list[Any], list[Any]]] = {
     "days": (DAYS, [dt.date(2000 + k, 1, 1) for k in range(4)], MOMENTS),
     "times": (TIMES, [dt.datetime(2000 + k, 1, 1, 7, 9) for k in range(4)], MOMENTS),
     "stays": (STAYS, [dt.timedelta(hours=k, seconds=9) for k in range(-2, 2)], LENGTHS),
+    "amounts, some missing": (AMOUNT, [-9.9, 2.0, -9.9, 999.0], NUMBERS),
+    "amounts, some missing by a large number": (AMOUNT, [LAST, 2, LAST, 999], NUMBERS),
+    "codes, some missing": (choices("1", "2"), [-9.9, 2.0, -9.9, 1.0], NUMBERS),
+    "codes, some missing by a large number": (choices("1", "2"), [LAST, 2, LAST, 1], NUMBERS),
 }
+MISSING_TEXTS = ("", "-9.9", str(LAST))
 
 
 def changed(name: str, store: Store, folder: Path) -> tuple[list[str], int]:
@@ -160,7 +166,8 @@ def changed(name: str, store: Store, folder: Path) -> tuple[list[str], int]:
     What is refused changes nothing: there is no embedding then.
     """
     column, values, replacements = COLUMNS[name]
-    schema, found, times = schema_of(column), [], 0
+    form = CsvFormat(missing=MISSING_TEXTS) if "missing" in name else None
+    schema, found, times = schema_of(column, form), [], 0
     for place in (0,) if store in FILES else (0, 2):  # Arrow goes by the first value of a kind
         others = [row for row in range(len(values)) if row != place]
         seen: NDArray[Any] | None = None
@@ -175,7 +182,7 @@ def changed(name: str, store: Store, folder: Path) -> tuple[list[str], int]:
                 continue
             times += 1
             seen = numbers if seen is None else seen
-            if not np.array_equal(numbers, seen):
+            if not np.array_equal(numbers, seen, equal_nan=True):
                 found.append(f"{value!r} in row {place}")
     return found, times
 
@@ -247,6 +254,10 @@ def test_mutants_that_go_by_the_type_are_found(
     with monkeypatch.context() as mutant:
         mutant.setattr(categories, "_MOST_EXACT", dict.fromkeys((16, 32, 64), float("inf")))
         assert changed("large numbers", as_pandas_has_it, tmp_path)[0]
+    with monkeypatch.context() as mutant:
+        mutant.setattr(rows, "is_among", lambda value, numbers: value in numbers)
+        for name in (name for name in COLUMNS if "missing by a large number" in name):
+            assert changed(name, as_pandas_has_it, tmp_path)[0], name
 
 
 def test_decimals_are_the_nearest_floats_whatever_digits_others_have() -> None:
@@ -302,13 +313,21 @@ def test_floats_do_not_hold_large_categories() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [[-9, 5], [-9.0, 5], ["-9", "5"], ["-9.0", "5"], [Decimal(-9), 5]]
+    ("text", "values"),
+    [
+        *(("-9", [nine, 5]) for nine in (-9, -9.0, Decimal(-9))),
+        *(("-9", [nine, "5"]) for nine in ("-9", "-9.0")),
+        *(("-9.9", [tenths, 5]) for tenths in (-9.9, Decimal("-9.90"))),
+        ("-9.9", ["-9.90", "5"]),
+        ("-9.9", np.array([-9.9, 5], np.float32)),
+        *((str(LAST), [last, 5]) for last in (LAST, float(LAST), Decimal(LAST))),
+    ],
 )
 @pytest.mark.parametrize("column", [AMOUNT, choices("5")], ids=["amount", "category"])
 def test_a_number_that_stands_for_missing_does_however_it_is_stored(
-    values: list[Any], column: Column
+    text: str, values: Sequence[Any], column: Column
 ) -> None:
-    found = read(frame_of(values), schema_of(column, CsvFormat(missing=("", "-9"))))
+    found = read(frame_of(values), schema_of(column, CsvFormat(missing=("", text))))
     assert np.isnan(found[0]) if column.kind.numeric else found[0] == MISSING
     assert found[1] == (5 if column.kind.numeric else 0)
 
