@@ -24,7 +24,8 @@ class CsvFormat(BriefRepr):
         separator: one character between values.
         encoding: of the texts, such as "utf-8" or "latin-1"; see `text_encodings`.
         missing: the texts that stand for a value that is not there; the first one is written. One
-            that is a number stands for all that are the same float, however they are stored.
+            that is a number stands for all that are the same float, however they are stored; one
+            that is a date, time or duration for all that are the same to the second.
         decimal: what comes before the digits behind the point: "." or ",". A point groups digits in
             no number.
     """

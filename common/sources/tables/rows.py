@@ -15,8 +15,9 @@ from ...display.console import notice
 from ...display.text import counted
 from ...errors import DataError, SchemaError
 from ...schema.columns.column import Column
-from ...schema.columns.dates import DAY
+from ...schema.columns.dates import DAY, ISO_DATE, DateFormat
 from ...schema.columns.dtypes import PER_SECOND
+from ...schema.columns.durations import DurationFormat
 from ...schema.columns.kinds import ColumnKind, Missing
 from ...schema.csv_format import CsvFormat
 from ...schema.encoding import MISSING, UNLISTED, blocks_of
@@ -221,6 +222,7 @@ class RowReader:
                 "has a time zone: store the times without one" if zone else f"is {kind}, no dates"
             )
             raise SchemaError(f"{at.where}: column {column.name!r} {what}")
+        absent |= self._stand_in(seconds, column.date_format, DateFormat(ISO_DATE))
         return np.where(absent, np.nan, np.floor_divide(seconds, column.seconds))
 
     def _durations(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
@@ -239,8 +241,21 @@ class RowReader:
             seconds = np.copysign(whole.astype(np.float64), parts)
         else:
             raise SchemaError(f"{at.where}: column {column.name!r} is {kind}, no durations")
+        absent |= self._stand_in(seconds, column.duration_format)
         steps = np.copysign(np.floor_divide(np.abs(seconds), column.seconds), seconds)
         return np.where(absent, np.nan, steps + 0.0)
+
+    def _stand_in(
+        self, seconds: NDArray[np.float64], *formats: DateFormat | DurationFormat
+    ) -> NDArray[np.bool_]:
+        """Which times or durations stand for missing ones, stored or written, bool (n,).
+
+        Programs make dates of a column's texts where all can be, and leave texts where one cannot.
+        """
+        import pyarrow
+
+        texts = pyarrow.array(self._schema.csv.missing, pyarrow.string())
+        return np.isin(seconds, [each.parse(texts) for each in formats])  # no NaN is in anything
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """Indices of categories, `MISSING` and `UNLISTED`."""

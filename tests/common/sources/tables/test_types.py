@@ -332,6 +332,43 @@ def test_a_number_that_stands_for_missing_does_however_it_is_stored(
     assert found[1] == (5 if column.kind.numeric else 0)
 
 
+@pytest.mark.parametrize(
+    ("column", "text", "lacking", "there"),
+    [
+        (DAYS, "1999-09-09", dt.date(1999, 9, 9), dt.date(1999, 9, 10)),
+        (DAYS, "1999-09-09", dt.datetime(1999, 9, 9), dt.datetime(1999, 9, 10)),
+        (DAYS, "1999-09-09", "1999-9-9", "1999-09-10"),
+        (TIMES, "1999-09-09 09:09:00", dt.datetime(1999, 9, 9, 9, 9), dt.datetime(1999, 9, 9)),
+        (TIMES, "1999-09-09", dt.datetime(1999, 9, 9), dt.datetime(1999, 9, 9, 9)),
+        (TIMES, "1999-09-09", "1999-09-09 00:00:00", "1999-09-09 09:00:00"),
+        (STAYS, "-PT1S", dt.timedelta(seconds=-1), dt.timedelta(seconds=1)),
+        (STAYS, "-PT1S", "-PT0H1S", "PT1S"),
+    ],
+)
+def test_a_time_that_stands_for_missing_does_however_it_is_stored(
+    column: Column, text: str, lacking: object, there: object
+) -> None:
+    form = CsvFormat(missing=("", text))
+    found = read(frame_of([lacking, there]), schema_of(column, form))
+    assert np.isnan(found).tolist() == [True, False]
+
+
+def test_dates_that_stand_for_missing_are_read_alike_where_one_text_is_no_date(
+    tmp_path: Path,
+) -> None:
+    """Of a column pandas makes times of all texts, or of none."""
+    form = CsvFormat(missing=("", "1999-09-09", "unknown"))
+    read_so = {}
+    for last in ("2001-01-01", "unknown"):
+        file = tmp_path / "a.csv"
+        file.write_text(f"x,row\n1999-09-09,0\n2000-02-02,1\n{last},2\n")
+        frame = pd.read_csv(file, parse_dates=["x"])
+        read_so[str(frame["x"].dtype)[:8]] = read(frame, schema_of(DAYS, form))[:2]
+    as_dates, as_texts = read_so["datetime"], read_so.get("str", read_so.get("object"))
+    assert as_texts is not None
+    assert np.array_equal(as_dates, as_texts, equal_nan=True)
+
+
 def test_short_floats_are_the_same_from_texts_and_memory(tmp_path: Path) -> None:
     column = Column("x", ColumnKind.CONTINUOUS, "float32", -10.0, 10.0)
     frame = pd.DataFrame({"x": np.array([0.1, 2.7, 1e-9], np.float32), "row": range(3)})
