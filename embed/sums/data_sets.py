@@ -115,18 +115,21 @@ def declared_ledger(embedding: Embedding) -> Ledger:
 
 
 @contextlib.contextmanager
-def nobody_else_spends(embedding: Embedding) -> Iterator[None]:
+def nobody_else_spends(embedding: Embedding) -> Iterator[tuple[str, ...]]:
     """Keep releases from other embeddings of the same data sets waiting until this one is noted.
+
+    Yields:
+        The names of its data sets, for `note`.
 
     Raises:
         BudgetError: the registry cannot be read.
         OutputError: its folder cannot be locked.
     """
-    together = (
-        locked(followed(registry_path())) if data_sets_of(embedding) else contextlib.nullcontext()
-    )
-    with together:
-        yield
+    if not data_sets_of(embedding):  # there is nobody to keep waiting
+        yield ()
+        return
+    with locked(followed(registry_path())):
+        yield data_sets_of(embedding)
 
 
 def require_name(name: str) -> None:
@@ -158,16 +161,27 @@ def declare(name: str, embedding: Embedding, path: Path) -> None:
         _enter((name,), embedding, path)
 
 
-def note(embedding: Embedding, path: Path) -> None:
+def note(embedding: Embedding, path: Path, names: tuple[str, ...]) -> None:
     """Enter what has been released from an embedding, if it is of any data set.
 
-    The caller keeps others from it: `nobody_else_spends`.
+    The caller keeps others from it: `nobody_else_spends`. While somebody is asked about the total,
+    another process may declare the embedding: then releases that nobody has counted may be there.
+
+    Args:
+        embedding: with what has been released from it.
+        path: where it lies.
+        names: of its data sets, as they were when its releases were added up.
 
     Raises:
-        BudgetError: the registry cannot be read.
+        BudgetError: it is of others now, or the registry cannot be read.
         OutputError: the registry cannot be written.
     """
-    if names := data_sets_of(embedding):
+    if data_sets_of(embedding) != names:
+        raise BudgetError(
+            f"{path} was declared to be of a data set in the meantime, whose releases count as "
+            "well: run the command again"
+        )
+    if names:
         _enter(names, embedding, path)
 
 

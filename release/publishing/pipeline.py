@@ -142,7 +142,7 @@ def enter_release(
     Raises:
         BudgetError: the parameters make no sense, exceed the ceiling, or `compose` said no.
     """
-    with nobody_else_spends(embedding):
+    with nobody_else_spends(embedding) as data_sets:
         spent = spent_on_records_of(embedding)
         planned = _planned(replace(embedding, ledger=spent), parameters)
         asked_for = set(spent.all_entries) - set(embedding.schema.spent)
@@ -155,7 +155,7 @@ def enter_release(
                 f"add {argument('compose')} if that is acceptable"
             )
         embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))
-        note(embedding, path)
+        note(embedding, path, data_sets)
         write_embedding(embedding, path)
     return planned
 

@@ -13,7 +13,7 @@ import pytest
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError
 from dpntk.common.ledger import Entry, Ledger, PrivacyBudget
-from dpntk.embed import load_embedding
+from dpntk.embed import load_embedding, save_embedding
 from dpntk.embed.sums.data_sets import joint_ledger, members_of, registry_path
 from dpntk.release import PrivacyParameters, own_key, release
 from dpntk.release.mechanism.accountant import noise_multiplier
@@ -65,6 +65,31 @@ def test_releases_from_several_embeddings_are_added_up(dpntk: Command, folder: P
     shown = dpntk("budget", "--data-set", "digits").stdout
     assert "from 2 embeddings: " in shown
     assert "--data-set digits" in dpntk("budget", "5.h5").stdout
+
+
+def test_an_embedding_that_is_declared_while_its_total_is_asked_about_is_not_released(
+    dpntk: Command, folder: Path
+) -> None:
+    """What was released from others of the data set would be in no total."""
+    path, copy = embed(dpntk, folder, 5), Path("elsewhere", "copy.h5")
+    assert dpntk("release", path, *PROMISE).code == 0
+    copy.parent.mkdir()
+    shutil.copy(path, copy)
+
+    def declared(total: Total) -> bool:
+        assert total.releases == 2
+        save_embedding(load_embedding(copy), copy, overwrite=True, data_set="digits")
+        parameters = PrivacyParameters(1.0, 1e-3)
+        release(copy, "of_the_copy.h5", parameters, compose=lambda of_both: of_both.releases == 2)
+        return True
+
+    again = PrivacyParameters(1.0, 1e-3)
+    with pytest.raises(BudgetError, match="declared to be of a data set in the meantime"):
+        release(path, "second.h5", again, compose=declared)
+    assert not Path("second.h5").exists()
+    assert len(load_embedding(path).ledger.entries) == 1
+    release(path, "second.h5", again, compose=lambda total: total.releases == 3)
+    assert spent(dpntk, "--data-set", "digits")[0] == 3
 
 
 def test_nothing_of_the_data_set_is_in_a_release_and_nobody_else_reads_the_registry(
