@@ -108,7 +108,7 @@ class Draft(RedactedRepr):
         """The draft with rows that are protected together; nothing is said of their column.
 
         Raises:
-            SchemaError: see `TableSchema.with_unit`.
+            SchemaError: see `TableSchema.with_privacy_unit`.
         """
         return replace(
             self,

@@ -8,6 +8,7 @@ from typing import Final
 
 from numpy.typing import ArrayLike
 
+from ..arguments import argument
 from ..display.text import typed
 from ..errors import DataError, SchemaError
 from .base import Source, reading, require_regular
@@ -28,6 +29,7 @@ from .tables.table import TableSource
 _NOTHING_SAID: Final = SourceOptions()
 _PARQUET: Final = ".parquet"
 _TAR: Final = ".tar"
+_TAKE_A_SCHEMA: Final = "SourceOptions or Synthesizer"
 _KINDS: Final[dict[str, Callable[[AnyPath], bool]]] = {
     "IDX files": holds_idx_files,
     ".npy files": holds_npy_files,
@@ -90,9 +92,12 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
             case ".tar":
                 return TarImageSource.open((path,), options)
         if is_csv(path):
+            given = argument(
+                f"schema='schema.toml' in {_TAKE_A_SCHEMA}", option="--schema schema.toml"
+            )
             raise SchemaError(
                 f"{path}: a table needs a schema: 'dpntk schema {typed(str(path))}' drafts one; "
-                "then --schema schema.toml, or in Python SourceOptions(schema='schema.toml')"
+                f"then give {given}"
             )
         raise DataError(
             f"{path}: not a kind of file that dpntk reads; give an .npz, .npy, .parquet or .tar "
@@ -107,8 +112,9 @@ def _open_held(data: Held, options: SourceOptions) -> Source:
     if is_frame(data):
         if table is None:
             raise SchemaError(
-                f"{type(data).__name__}: a table needs a schema: SourceOptions(schema=...) with a "
-                "TableSchema, which draft_schema drafts, or the path of a schema.toml"
+                f"{type(data).__name__}: a table needs a schema: give schema=... in "
+                f"{_TAKE_A_SCHEMA}: a TableSchema, which draft_schema drafts, or the path of a "
+                "schema.toml"
             )
         return FrameSource.open(data, table)
     if not isinstance(data, tuple) or len(data) != 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
 from typing import Final
@@ -22,13 +22,25 @@ _SPELT: Final = {"seed": "--feature-seed"}
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class FeatureOptions(BriefRepr, ABC):
+class FeatureOptions(BriefRepr):
     """Which feature map; each kind of maps has a class of its own.
 
     Guarantee:
         No option may be chosen by looking at the records: a release says what was chosen, and no
         epsilon covers the choice.
+
+    Raises:
+        SchemaError: it is of no kind.
     """
+
+    def __post_init__(self) -> None:
+        # An abstract base class would say so in a TypeError, and name no class to take instead.
+        if type(self) is FeatureOptions:
+            kinds = sorted(own.__name__ for own in FEATURE_OPTIONS.entries().values())
+            raise SchemaError(
+                "FeatureOptions: each kind of feature map has a class of its own: "
+                f"{', '.join(kinds)}; TangentOptions() is the default"
+            )
 
     @property
     def kind(self) -> str:

@@ -182,7 +182,7 @@ def test_wrong_options_get_one_line(dpntk: Command, tmp_path: Path) -> None:
         ),
         ("schema one.csv -o s.toml --label b", "label 'b': one class tells nothing"),
         ("schema a.csv -o s.toml --separator ;;", "separator ';;': it is one character"),
-        ("embed a.csv", "a table needs a schema"),
+        ("embed a.csv", "drafts one; then give --schema schema.toml\n"),
         ("embed a.csv --accept-from-data", "means nothing without --schema"),
         ("embed a.csv --schema nothing.toml", "nothing.toml: there is no such file"),
         ("embed a.csv --schema schema.toml --front scattering", "is for images, not for tables"),

@@ -6,7 +6,7 @@ import pytest
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.registry import FEATURES
-from dpntk.embed import FourierOptions, TangentOptions
+from dpntk.embed import FeatureOptions, FourierOptions, TangentOptions
 from dpntk.embed.feature_options.base import FEATURE_OPTIONS, SeededOptions
 from dpntk.embed.feature_options.kinds import options_for
 from tests.conftest import Command, refused
@@ -28,6 +28,12 @@ def test_there_are_no_others() -> None:
     assert {*FEATURE_OPTIONS.entries()} == {*FEATURES}
     with pytest.raises(SchemaError, match="'ntkk': known are ntk, "):
         options_for("ntkk")
+
+
+def test_options_of_no_kind_name_those_of_each() -> None:
+    with pytest.raises(SchemaError) as caught:
+        FeatureOptions()  # type: ignore[abstract]
+    assert all(own.__name__ in str(caught.value) for own in FEATURE_OPTIONS.entries().values())
 
 
 def test_what_asks_for_nothing_goes_with_every_kind() -> None:
