@@ -26,7 +26,7 @@ from dpntk.embed import Embedding, TangentOptions, embed
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.parameters import noise_for
 from dpntk.release.publishing.selection import select_pairs
-from dpntk.release.publishing.weighing import CHOSEN, weighed
+from dpntk.release.publishing.weighing import CHOSEN, weigh_embedding
 
 from ..material.named import named_table
 from ..tables import delta_for, prepare
@@ -55,7 +55,7 @@ def shares(embedding: Embedding, epsilon: float, draws: int) -> list[float]:
     parts, schema = parts_of(embedding.feature_map), embedding.schema
     assert isinstance(schema, TableSchema)
     parameters = PrivacyParameters(epsilon, delta_for(embedding.records))
-    released = weighed(embedding, noise_for(embedding, parameters), embedding.records)
+    released = weigh_embedding(embedding, noise_for(embedding, parameters), embedding.records)
     place = parts.moment_place
     products = (released.first_rows >= place.start) & (released.first_rows < place.stop)
     noise, exact = float(released.noise()[products].max()), embedding.sums[place].astype(float)

@@ -29,7 +29,7 @@ from ...embed.sums.file import Embedding, load_embedding
 from ...release.mechanism.gaussian import NoiseScale, add_noise, noisy_counts
 from ...release.publishing.measurement import known_records
 from ...release.publishing.parameters import PrivacyParameters, noise_for
-from ...release.publishing.weighing import Weighed, weighed
+from ...release.publishing.weighing import Weighed, weigh_embedding
 from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 
 DEFAULT_RUNS: Final = 10_000
@@ -201,7 +201,7 @@ def audit(
     uniform, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
     counts = noisy_counts(embedding.counts, uniform)
     records = known_records(embedding, counts, uniform, adjacency)
-    released = weighed(embedding, uniform, records)
+    released = weigh_embedding(embedding, uniform, records)
     scale = released.scale
     opened = module_for(embedding.feature_map, module)
     pair = _farthest(_pairs(embedding, released, opened, adjacency, canaries), scale)

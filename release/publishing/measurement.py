@@ -19,6 +19,7 @@ from ...common.features.joint import parts_of
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise, noisy_counts
+from .lengths import is_undecided
 from .merging import first_parts, merged_cells, possible_sums
 from .selection import dependences, select_pairs
 from .weighing import (
@@ -26,8 +27,7 @@ from .weighing import (
     Weighed,
     coarse_pairs,
     fine_pairs,
-    is_undecided,
-    weighed,
+    weigh_embedding,
     with_pairs,
 )
 
@@ -71,7 +71,7 @@ def measure(
     """
     counts = _counts(embedding, uniform, private=private)
     records = known_records(embedding, counts, uniform, adjacency)
-    released = weighed(embedding, uniform, records)
+    released = weigh_embedding(embedding, uniform, records)
     if is_undecided(embedding.feature_map) and parts_of(released.feature_map).groups:
         released, sums = _with_pairs(embedding, released, uniform, private=private)
     else:

@@ -35,9 +35,10 @@ from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
+from .lengths import decisive_blurs
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
-from .weighing import decisive_blurs, weigh, weighed
+from .weighing import weigh, weigh_embedding
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +200,7 @@ def _possible_maps(
         BudgetError: a part of one would need more noise than 64 bits hold.
     """
     if adjacency is Adjacency.REPLACE_ONE:
-        yield weighed(embedding, scale, embedding.records).feature_map
+        yield weigh_embedding(embedding, scale, embedding.records).feature_map
         return
     classes = len(embedding.schema.classes)
     for blur in decisive_blurs(embedding.feature_map, classes):

@@ -10,8 +10,9 @@ from ...common.schema.privacy_unit import PrivacyUnit
 from ...embed.exact.grid import Grid
 from ..file.model import INDISTINCT
 from ..mechanism.accountant import epsilon_for
+from .lengths import blur_of
 from .parameters import PrivacyParameters, noise_on
-from .weighing import blur_of, weigh
+from .weighing import weigh
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
-"""How long each part of a feature is in a release: chosen once one is made, by how noisy it is.
+"""Which parts of an embedding a release holds, how much each of them weighs, and with which noise.
 
-An embedding holds the sums of its parts exactly, so nothing has to be decided before the records
-are read. How much noise there will be, and by how many records it is divided, is known afterwards;
-and which pairs of a table's columns are worth a measurement of their own, once the rest is.
+This is decided when a release is made, not before the records are read: an embedding holds the sums
+of all parts exactly, and only then is it known how much noise there will be and by how many records
+it is divided. Which pairs of a table's columns are worth a measurement of their own is decided last
+(`measurement`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeGuard
+from typing import Final
 
 import numpy as np
 import torch
@@ -21,73 +21,17 @@ from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.joint_image import JointImageFeatures
 from ...common.features.marginals.cells import MarginalColumn, MarginalGroup
 from ...common.features.marginals.map import GroupChoice, MarginalFeatures
-from ...embed.exact.grid import Grid
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
+from .lengths import FOLDED, PairLengths, blur_of, is_undecided, length_of_levels, lengths_of_pairs
 from .merging import merged_cells
 
-# A blur is the noise on a class's mean feature along any one direction (`blur_of`).
 DIM: Final = 0.009
-"""The largest blur at which a release of images holds features of a network; above it, it holds
-pixels alone. It never holds both: generators learn the noise of one part beside what the other
-says."""
+"""The largest blur (`blur_of`) at which a release of images holds the features of a network; above
+it, it holds pixels alone. It never holds both: a generator would learn the noise of one part where
+the other says better."""
 CHOSEN: Final = 10
-"""How many pairs of columns a release chooses, if there are as many."""
-FAINT: Final = 0.002
-"""The largest blur at which the part of chosen pairs has its usual length. Above it the part is
-shorter, and there is none unless pairs of numbers in few cells show something."""
-FAINTEST: Final = 0.0075
-"""The largest blur at which there are pairs of columns, over the root of the number of classes."""
-_LENGTH: Final = 0.3
-"""Length of the part of chosen pairs up to `FAINT`; above it, at least, of the part of all pairs of
-numbers in few cells, which then show more."""
-_FAINT_LENGTH: Final = 0.1
-"""Length of the part of chosen pairs above `FAINT`."""
-_SHORT_LENGTH: Final = 0.15
-"""Length, at least, of the part of all pairs of numbers up to `FAINT`."""
-_MOST_LENGTH: Final = 0.6
-"""Length, at most, of the part of all pairs of numbers, which is longer where numbers are many or
-records few."""
-_FOLDED: Final = 2
-"""Numbers in so many parts are folded: a table of two only counts whether both are in the same
-part. That shows how they go together through 0.7 of the noise that four cells would have."""
-_MOST_PARTS: Final = 8
-"""Into how many parts a number is cut at most, where all pairs of numbers are there."""
-_FEW_PARTS: Final = 3
-"""Into so many parts numbers are cut where noise allows no more and is not so strong as to fold."""
-_ABOVE_NOISE: Final = 10.0
-"""Numbers are cut into so many parts that a cell's share is at least so many times its noise, if
-all cells of a pair are equally frequent."""
-_FEW_ABOVE_NOISE: Final = 5.0
-"""What `_ABOVE_NOISE` is for `_FEW_PARTS`: what so few cells say adds up over the cells of a
-table."""
-_FOLDED_ABOVE_NOISE: Final = 3.0
-"""What `_ABOVE_NOISE` is for folded tables, for a quarter of all records."""
-_FOLDED_CLEARLY: Final = 4.0
-"""What `_FOLDED_ABOVE_NOISE` would have to be: the part of all pairs of numbers is made longer, up
-to `_MOST_LENGTH`, until a quarter of all records is so many times its noise."""
-_LENGTH_OVER_NOISE: Final = _FOLDED**2 * _FOLDED_CLEARLY
-"""How long that part has to be for this, over the noise of `_noise_of_pairs`."""
-_LEVELS_LENGTH: Final = 0.15
-"""Length of the part of numbers by their levels."""
-_STANDS_OUT: Final = 1 / 32
-"""The largest noise on the share of a level in a class at which numbers are there by their levels;
-above it no value would stand out."""
-
-
-@dataclass(frozen=True)
-class PairLengths:
-    """How pairs of columns are there.
-
-    Attributes:
-        fine: length of the part of a feature that is of chosen pairs.
-        coarse: length of the part that is of all pairs of numbers, in few cells.
-        parts: into how many each of these numbers is cut, from 2 to 8; 0 if they are not there.
-    """
-
-    fine: float
-    coarse: float
-    parts: int
+"""How many pairs of columns a release chooses, if there are that many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +44,8 @@ class Weighed:
         into: which row of the release each of these is added to, int64 (n,), in rising order; where
             cells are merged, one row is the sum of several.
         scale: of the noise on the rows of the release.
-        pairs: how pairs of columns are there; None if there are none.
-        by_level: length of the part of numbers by their levels; None if there is none.
+        pairs: how pairs of columns are measured; None if they are not.
+        by_level: length of the part that counts the levels of numbers; None if there is none.
     """
 
     feature_map: FeatureMap
@@ -157,7 +101,7 @@ class Weighed:
         )
 
 
-def weighed(embedding: Embedding, scale: NoiseScale, records: int) -> Weighed:
+def weigh_embedding(embedding: Embedding, scale: NoiseScale, records: int) -> Weighed:
     """What a release of an embedding is made of; see `weigh`.
 
     Guarantee:
@@ -169,24 +113,12 @@ def weighed(embedding: Embedding, scale: NoiseScale, records: int) -> Weighed:
     return weigh(embedding.feature_map, scale, blur, classes)
 
 
-def blur_of(scale: NoiseScale, grid: Grid, classes: int, records: int) -> float:
-    """Noise of a class's mean feature along any one direction, if classes are equally frequent.
-
-    Args:
-        scale: of the noise on sums.
-        grid: of these.
-        classes: how many there are.
-        records: how many there are: their public number, or by counts that have their noise.
-    """
-    return scale.sigma * grid.unit * classes / records
-
-
 def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int) -> Weighed:
     """The map of a release, and the noise on an embedding's sums that makes it one of this map.
 
-    Of a map that leaves open which pairs of columns it has, the first ones stand for those that are
-    chosen later, by `with_pairs`, as if values were evenly frequent: what the noise is on each row
-    does not depend on that.
+    If the map leaves open which pairs of columns a release has, the first pairs stand in for those
+    that `with_pairs` chooses later, with cells as if all values were equally frequent. The noise on
+    a row does not depend on either.
 
     Guarantee:
         The squares of the factors times those of the parts' lengths add up to 1, up to roundings of
@@ -202,123 +134,54 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int)
         BudgetError: a part would need more noise than 64 bits hold.
     """
     if is_undecided(feature_map):
-        marginals = feature_map.marginals
-        pairs = lengths_of_pairs(marginals, blur, classes)
-        if pairs is None:
-            return with_pairs(feature_map, scale, None)
-        count = min(CHOSEN, len(marginals.groups))
-        evenly = np.ones(marginals.dimension, dtype=np.int64)
-        fine = fine_pairs(pairs, range(count), merged_cells(marginals, evenly))
-        coarse = None
-        if pairs.parts:
-            coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))
-        by_level = length_of_levels(marginals, blur)
-        found = with_pairs(feature_map, scale, fine, coarse, by_level)
-        return replace(found, pairs=pairs, by_level=by_level)
+        return _with_any_pairs(feature_map, scale, blur, classes)
+    if isinstance(feature_map, JointImageFeatures) and feature_map.weight is None:
+        return _network_or_pixels(feature_map, scale, blur)
     every = np.arange(feature_map.dimension)
-    if not isinstance(feature_map, JointImageFeatures) or feature_map.weight is not None:
-        return Weighed(feature_map, every, every, scale)
+    return Weighed(feature_map, every, every, scale)
+
+
+def _with_any_pairs(
+    feature_map: JointFeatures, scale: NoiseScale, blur: float, classes: int
+) -> Weighed:
+    """What `weigh` makes of a table whose pairs of columns are still to be chosen."""
+    marginals = feature_map.marginals
+    pairs = lengths_of_pairs(marginals, blur, classes)
+    if pairs is None:
+        return with_pairs(feature_map, scale, None)
+    count = min(CHOSEN, len(marginals.groups))
+    evenly = np.ones(marginals.dimension, dtype=np.int64)
+    fine = fine_pairs(pairs, range(count), merged_cells(marginals, evenly))
+    coarse = None
+    if pairs.parts:
+        coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))
+    by_level = length_of_levels(marginals, blur)
+    found = with_pairs(feature_map, scale, fine, coarse, by_level)
+    return replace(found, pairs=pairs, by_level=by_level)
+
+
+def _network_or_pixels(feature_map: JointImageFeatures, scale: NoiseScale, blur: float) -> Weighed:
+    """What `weigh` makes of images whose embedding has both parts: a release has one of them."""
+    every, border = np.arange(feature_map.dimension), feature_map.main.dimension
     of_main, of_pixels = feature_map.weights_of_parts
-    border = feature_map.main.dimension
-    # Beside a network whose features may be opposite the noise is for more than pixels need.
-    dim = blur > DIM and feature_map.main.nonnegative
-    part, rows, weight = (
-        (feature_map.pixels, every[border:], of_pixels)
-        if dim
-        else (feature_map.main, every[:border], of_main)
-    )
+    part: FeatureMap
+    # Noise for features that may be opposite, as those of some networks, is more than pixels need.
+    if blur > DIM and feature_map.main.nonnegative:
+        part, rows, weight = feature_map.pixels, every[border:], of_pixels
+    else:
+        part, rows, weight = feature_map.main, every[:border], of_main
     factors = np.full(len(rows), 1 / weight)
-    found = Weighed(part, rows, np.arange(len(rows)), replace(scale, factors=factors))
+    return _checked(Weighed(part, rows, np.arange(len(rows)), replace(scale, factors=factors)))
+
+
+def _checked(found: Weighed) -> Weighed:
+    """The same, if 64 bits hold its noise.
+
+    Raises:
+        BudgetError: they do not.
+    """
     found.noise()
     return found
-
-
-def is_undecided(feature_map: FeatureMap) -> TypeGuard[JointFeatures]:
-    """Whether a release is to choose among pairs of columns that an embedding holds."""
-    return isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided
-
-
-def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> PairLengths | None:
-    """How pairs of columns are there.
-
-    Numbers are cut into the more parts the less noise there is: more is seen of how two go
-    together, and there is more noise in all. Where there is so much noise that halves say little,
-    the part of such pairs is longer.
-
-    Args:
-        marginals: of an embedding's map, which leaves pairs undecided.
-        blur: see `blur_of`.
-        classes: how many there are.
-
-    Returns:
-        None if noise leaves nothing to be seen.
-    """
-    if not marginals.groups or blur > _faintest(classes):
-        return None
-    fine, coarse = (_LENGTH, _SHORT_LENGTH) if blur <= FAINT else (_FAINT_LENGTH, _LENGTH)
-    noise = _noise_of_pairs(marginals, blur, classes)
-    coarse = max(coarse, min(_LENGTH_OVER_NOISE * noise, _MOST_LENGTH))
-    parts = _parts_of_numbers(noise / coarse) if marginals.pairs_of_numbers else 0
-    return PairLengths(fine, coarse, parts) if parts or blur <= FAINT else None
-
-
-def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:
-    """Blurs at which parts of a release are as long, and as short, as they can be at any.
-
-    Args:
-        feature_map: of the embedding.
-        classes: how many there are.
-    """
-    found = [0.0, FAINT, math.nextafter(FAINT, math.inf), math.inf]
-    if is_undecided(feature_map) and feature_map.marginals.pairs_of_numbers:
-        # Up to there the part of all pairs of numbers only grows.
-        of_blur = _noise_of_pairs(feature_map.marginals, 1.0, classes)
-        found.append(min(_MOST_LENGTH / _LENGTH_OVER_NOISE / of_blur, _faintest(classes)))
-    return found
-
-
-def _faintest(classes: int) -> float:
-    """The blur beyond which there are no pairs of columns."""
-    return FAINTEST * math.sqrt(classes)
-
-
-def _noise_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> float:
-    """Noise on the share of a cell of a pair of numbers, times the length of the pairs' part.
-
-    It is that of all classes together, since what is seen of these says most of each.
-    """
-    return blur / math.sqrt(classes) * math.sqrt(len(marginals.pairs_of_numbers))
-
-
-def _parts_of_numbers(noise: float) -> int:
-    """Into how many parts numbers are cut where a share of a cell of two has so much noise.
-
-    Returns:
-        0 if noise leaves nothing to be seen.
-    """
-    if not noise:
-        return _MOST_PARTS
-    many, few = (
-        math.floor(1 / math.sqrt(least * noise)) for least in (_ABOVE_NOISE, _FEW_ABOVE_NOISE)
-    )
-    parts = min(max(many, min(few, _FEW_PARTS)), _MOST_PARTS)
-    if parts >= _FEW_PARTS:
-        return parts
-    return _FOLDED if _FOLDED**2 * _FOLDED_ABOVE_NOISE * noise <= 1 else 0
-
-
-def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
-    """How long the part of numbers by their levels is.
-
-    Args:
-        marginals: of an embedding's map, which leaves pairs undecided.
-        blur: see `blur_of`.
-
-    Returns:
-        None if noise leaves no value to be seen, or no number has more levels than cells.
-    """
-    noise = blur * math.sqrt(len(marginals.by_level)) / _LEVELS_LENGTH
-    return _LEVELS_LENGTH if marginals.by_level and noise <= _STANDS_OUT else None
 
 
 def fine_pairs(
@@ -326,7 +189,7 @@ def fine_pairs(
     numbers: Sequence[int],
     merging: Mapping[MarginalColumn, MarginalColumn],
 ) -> GroupChoice:
-    """Pairs that are chosen, by their numbers in the order of an embedding's map."""
+    """The chosen pairs, by their numbers in the order of an embedding's map."""
     return GroupChoice(numbers, pairs.fine, merging)
 
 
@@ -335,8 +198,8 @@ def coarse_pairs(
     marginals: MarginalFeatures,
     merging: Mapping[MarginalColumn, MarginalColumn],
 ) -> GroupChoice:
-    """All pairs of numbers, in few cells."""
-    folded = pairs.parts == _FOLDED
+    """All pairs of columns of numbers, in few cells."""
+    folded = pairs.parts == FOLDED
     return GroupChoice(marginals.pairs_of_numbers, pairs.coarse, merging, folded)
 
 
@@ -347,14 +210,14 @@ def with_pairs(
     coarse: GroupChoice | None = None,
     by_level: float | None = None,
 ) -> Weighed:
-    """What a release is made of that has some of the pairs that an embedding holds.
+    """What a release is made of if it has some of the pairs that an embedding holds.
 
     Args:
         feature_map: of the embedding.
         scale: of the noise on the map's features, whatever its parts weigh.
-        fine: the chosen pairs; None if there are none, nor any others.
-        coarse: pairs that are there in few cells, too.
-        by_level: length of the part of numbers by their levels; None leaves them out.
+        fine: the chosen pairs; None for no pairs at all.
+        coarse: the pairs that are measured in few cells; None for none.
+        by_level: length of the part that counts the levels of numbers; None leaves it out.
 
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
@@ -383,16 +246,16 @@ def with_pairs(
     sizes = [before.split, *(table.dimension for table in left.tables), len(rows[-1])]
     starts = np.cumsum([0, *sizes[:-1]])
     order = [np.argsort(cells, kind="stable") for cells in into]
-    found = Weighed(
-        released,
-        np.concatenate([each[sorted_] for each, sorted_ in zip(rows, order, strict=True)]),
-        np.concatenate(
-            [start + cells[by] for start, cells, by in zip(starts, into, order, strict=True)]
-        ),
-        replace(scale, factors=np.repeat(factors, sizes)),
+    return _checked(
+        Weighed(
+            released,
+            np.concatenate([each[sorted_] for each, sorted_ in zip(rows, order, strict=True)]),
+            np.concatenate(
+                [start + cells[by] for start, cells, by in zip(starts, into, order, strict=True)]
+            ),
+            replace(scale, factors=np.repeat(factors, sizes)),
+        )
     )
-    found.noise()
-    return found
 
 
 def _merged(before: MarginalGroup, after: MarginalGroup) -> NDArray[np.int64]:

@@ -35,7 +35,7 @@ from dpntk.release.mechanism.gaussian import (
 from dpntk.release.publishing import measurement
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import weighed, with_pairs
+from dpntk.release.publishing.weighing import weigh_embedding, with_pairs
 from tests.helpers.neighbours import Integers
 from tests.helpers.tables import HEADER, PEOPLE
 
@@ -323,7 +323,8 @@ def test_a_release_that_has_not_chosen_is_refused(tmp_path: Path) -> None:
 
 def test_pairs_of_a_release_are_not_embedded_again(tmp_path: Path) -> None:
     embedding = embedded(tmp_path)
-    feature_map = weighed(embedding, noise_for(embedding, CLEAR), embedding.records).feature_map
+    noise = noise_for(embedding, CLEAR)
+    feature_map = weigh_embedding(embedding, noise, embedding.records).feature_map
     assert isinstance(feature_map, JointFeatures)
     with pytest.raises(SchemaError, match="those of a release already"):
         ExactMarginals(feature_map.marginals, embedding.grid, torch.device("cpu"))
@@ -350,7 +351,7 @@ def test_with_much_noise_there_are_no_pairs(tmp_path: Path, adjacency: Adjacency
     alone = replace(OPTIONS, pairs=("none",)).draw(PEOPLE)
     released = unrecorded_release(made, parameters)
     assert released.feature_map.spec() == alone.spec()
-    found = weighed(made, noise_for(made, parameters), made.records)
+    found = weigh_embedding(made, noise_for(made, parameters), made.records)
     columns = parts_of(alone).marginal_place
     rows = found.noise()
     assert len(rows) == alone.dimension

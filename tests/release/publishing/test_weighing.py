@@ -29,18 +29,16 @@ from dpntk.embed.sums.file import Embedding
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
 from dpntk.release.publishing import measurement
-from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
-from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import (
-    DIM,
+from dpntk.release.publishing.lengths import (
     FAINT,
     FAINTEST,
     PairLengths,
     decisive_blurs,
     lengths_of_pairs,
-    weigh,
-    weighed,
 )
+from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
+from dpntk.release.publishing.pipeline import unrecorded_release
+from dpntk.release.publishing.weighing import DIM, weigh, weigh_embedding
 from tests.conftest import draw_records
 from tests.helpers.neighbours import Integers
 
@@ -69,7 +67,7 @@ def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float)
     """In whole numbers and fractions: distances of neighbours over the noise on each coordinate."""
     made, adjacency = embedding(), Adjacency.REPLACE_ONE
     uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
-    found = weighed(made, uniform, made.records)
+    found = weigh_embedding(made, uniform, made.records)
     scale = found.scale
     assert isinstance(found.feature_map, PixelFeatures) == (epsilon < 100)
     sigmas = [int(sigma) for sigma in found.noise()]
