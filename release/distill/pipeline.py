@@ -5,27 +5,18 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument, path_from, require_kind
-from ...common.display.console import notice, progress
-from ...common.display.representations import RedactedRepr
-from ...common.display.text import rounded_up
 from ...common.errors import BudgetError, DataError, OutputError, RunError
-from ...common.features.infinite_ntk import ReluKernel
-from ...common.features.kernel_ridge import class_targets
 from ...common.ledger import default_delta
-from ...common.schema.image import ImageSchema
-from ...common.sources import Source, require_public_form, require_same_data
+from ...common.sources import Source, require_public_form
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ..file.distilled import (
@@ -50,37 +41,13 @@ from ..mechanism.subsampled_gaussian import (
 )
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
-from .gradients import SupportLoss, require_memory
+from .descent import labels_of, take_steps
+from .gradients import require_memory
 from .ledger import Spending, enter
-from .mechanism import (
-    MOST_INPUTS,
-    MOST_RECORDS,
-    ONE,
-    exact_gradient,
-    noise_sigma,
-    noisy_gradient,
-)
-from .optimiser import State, begin, descend
+from .mechanism import MOST_INPUTS, MOST_RECORDS, ONE, noise_sigma
+from .optimiser import State
 from .progress import RunFolder
-from .sampling import poisson_sample
 from .settings import Settings
-
-_BATCH: Final = 4096
-_REMARKS: Final = 20
-"""How often the epsilon spent so far is worked out, over a run."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LabelledRecords(RedactedRepr):
-    """All records, in memory. SENSITIVE.
-
-    Attributes:
-        values: uint8 (n, D).
-        labels: int64 (n,).
-    """
-
-    values: NDArray[np.uint8]
-    labels: NDArray[np.int64]
 
 
 def distill(
@@ -163,7 +130,7 @@ def distill(
         if plan is None:
             folder.write_plan({"wanted": wanted, "release_id": release_id, "created": created})
         try:
-            state = _descend(source, wanted["data"], entry, settings, folder)
+            state = take_steps(source, wanted["data"], entry, settings, folder)
         except KeyboardInterrupt as error:
             raise RunError(
                 f"interrupted: {folder.path} keeps the steps so far; the same command goes on from "
@@ -176,63 +143,6 @@ def distill(
             raise OutputError(f"{error}; the same command writes it again at no cost") from error
         folder.remove()
     return Opened(made, digest, signed_by, output)
-
-
-def _descend(
-    source: Source, fingerprint: str, entry: Spending, settings: Settings, folder: RunFolder
-) -> State:
-    """Take all steps that are left, and count each before it is taken.
-
-    Raises:
-        DataError: the records cannot be read, or have not the fingerprint any more.
-    """
-    run, steps = entry.run, settings.steps
-    schema = source.schema
-    state = folder.resume(begin(settings, len(schema.classes), schema.record_size))
-    if state.begun:
-        notice(f"going on after step {state.begun:,} of {steps:,}")
-    if state.begun == steps:
-        return state
-    records = _read(source)
-    require_same_data(source, fingerprint)
-    kernel = ReluKernel(schema.record_size, settings.bias_variance)
-    classes = len(schema.classes)
-    targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
-    record_targets = class_targets(torch.from_numpy(records.labels), classes)
-    side = schema.side if isinstance(schema, ImageSchema) else None
-    every = max(1, steps // _REMARKS)
-    spent = _spent(entry, state.begun)
-    with progress("distilling", steps, "steps") as advance:
-        advance(state.begun, spent)
-        while state.begun < steps:
-            state = folder.begin_step(state)
-            # What is public of a step is made before there is a batch that could matter to it.
-            points = torch.from_numpy(state.points)
-            loss = SupportLoss(kernel, points, targets, settings.ridge, with_norms=run is not None)
-            batch = poisson_sample(len(records.labels), settings.sampling_prob)
-            values, wanted = records.values[batch], record_targets[torch.from_numpy(batch)]
-            if run is None:
-                gradient = exact_gradient(loss, values, wanted, centre=settings.centre)
-            else:
-                gradient = noisy_gradient(
-                    loss,
-                    values,
-                    wanted,
-                    centre=settings.centre,
-                    clip_norm=settings.clip_norm,
-                    noise_multiplier=run.noise_multiplier,
-                )
-            state = descend(state, gradient, settings, side)
-            folder.save(state)
-            if state.begun % every == 0:
-                spent = _spent(entry, state.begun)
-            advance(1, spent)
-    return state
-
-
-def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
-    """The classes of support points: balanced and fixed, whatever the records' are."""
-    return np.tile(np.arange(classes), per_class)
 
 
 def _release(
@@ -288,17 +198,6 @@ def _calibrated(
             f"that, or a higher {argument('sampling_prob')}"
         )
     return run
-
-
-def _spent(entry: Spending, steps: int) -> str:
-    """Epsilon after some of a run's steps, in words."""
-    if entry.run is None:
-        return "NOT PRIVATE"
-    if steps == 0:
-        return "epsilon 0 so far"
-    so_far = replace(entry.run, steps=steps)
-    spent = sampled_epsilon([so_far], entry.delta, grid=1e-3, adjacency=entry.adjacency)
-    return f"epsilon {rounded_up(spent)} so far"
 
 
 def _require_kinds(
@@ -364,19 +263,6 @@ def _require_small(delta: float, records: int) -> None:
             f"{argument('delta', delta)} is not below one over the number of records: such a delta "
             "allows publishing somebody's record as it is"
         )
-
-
-def _read(source: Source) -> LabelledRecords:
-    values = np.empty((len(source), source.schema.record_size), dtype=np.uint8)
-    labels = np.empty(len(source), dtype=np.int64)
-    start = 0
-    with progress("reading", len(source), "records") as advance:
-        for batch in source.batches(_BATCH):
-            stop = start + len(batch.labels)
-            values[start:stop], labels[start:stop] = batch.records, batch.labels
-            start = stop
-            advance(len(batch.labels), "")
-    return LabelledRecords(values, labels)
 
 
 def _plan(

@@ -67,7 +67,7 @@ def relative_error(terms: int, slices: int) -> float:
 
 
 def _digits(terms: int) -> int:
-    """So many that sums of as many products of two slices stay below 2^53."""
+    """Binary digits of slices, so that sums of as many products of two stay below 2^53."""
     return (53 - math.ceil(math.log2(terms))) // 2
 
 

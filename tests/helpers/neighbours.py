@@ -35,6 +35,7 @@ from dpntk.embed.run import plan as run_plan
 from dpntk.embed.sums.file import load_embedding
 from dpntk.release import own_key
 from dpntk.release.commands import distill as distilling_cli
+from dpntk.release.distill import descent as distilling_descent
 from dpntk.release.distill import mechanism as distilling_mechanism
 from dpntk.release.distill import pipeline as distilling
 from dpntk.release.mechanism import accountant
@@ -259,12 +260,12 @@ class Held:
         self.noised: list[tuple[Integers, int]] = []
         self._counts = 0
         self._left = np.zeros(0, dtype=np.int64)
-        self._records: distilling.LabelledRecords | None = None
+        self._records: distilling_descent.LabelledRecords | None = None
         self.adjacency = Adjacency.REPLACE_ONE
         self.begin()
         token, clipped_sum = secrets.token_hex, distilling_mechanism.clipped_sum
         add_noise, noisy_counts = mechanism.add_noise, mechanism.noisy_counts
-        read = vars(distilling)["_read"]
+        read = vars(distilling_descent)["_read"]
 
         def held_token(size: int) -> str:
             return f"{next(self._ids):032x}" if size == 16 else token(size)
@@ -312,7 +313,7 @@ class Held:
             self.noised.append((sums.ravel(), distilling_mechanism.ONE * (1 + exchanged)))
             return sums
 
-        def watched_read(source: Any) -> distilling.LabelledRecords:  # noqa: ANN401
+        def watched_read(source: Any) -> distilling_descent.LabelledRecords:  # noqa: ANN401
             self._records = read(source)
             return self._records
 
@@ -342,8 +343,8 @@ class Held:
             (measurement, "add_noise", watched_add),
             (private_bounds, "add_noise", watched_magnitudes),
             (distilling, "_now", lambda: _NOW),
-            (distilling, "_read", watched_read),
-            (distilling, "poisson_sample", held_batch),
+            (distilling_descent, "_read", watched_read),
+            (distilling_descent, "poisson_sample", held_batch),
             (distilling_mechanism, "discrete_gaussian", held_noise),
             (distilling_mechanism, "clipped_sum", watched_sum),
         ):

@@ -36,8 +36,8 @@ from dpntk.embed.sums.totals import Totals
 from dpntk.evaluate.images.records import LabelledImages
 from dpntk.evaluate.tables.table import Table
 from dpntk.release import Release
+from dpntk.release.distill.descent import LabelledRecords
 from dpntk.release.distill.optimiser import State
-from dpntk.release.distill.pipeline import LabelledRecords
 from dpntk.release.mechanism.gaussian import NoisySums
 from tests.conftest import Command, Outcome
 from tests.helpers.data_sets import IMAGES, LABELS, encoded, tar_members, write_parquet, write_tar

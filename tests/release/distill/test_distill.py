@@ -28,7 +28,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.evaluate.distilled import read_points
 from dpntk.release import SigningKey, own_key
-from dpntk.release.distill import PRESETS, Settings, distill, pipeline
+from dpntk.release.distill import PRESETS, Settings, descent, distill
 from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_all, read_ledger
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
@@ -75,7 +75,7 @@ class Steps:
         self.die_at: int | None = None
         self.die_after_noise = True
         # As they are there now: a test may have put something else in their place.
-        sample, gradient = vars(pipeline)["poisson_sample"], vars(pipeline)["noisy_gradient"]
+        sample, gradient = vars(descent)["poisson_sample"], vars(descent)["noisy_gradient"]
 
         def sampled(records: int, rate: float) -> NDArray[np.int64]:
             if len(self.batches) + 1 == self.die_at and not self.die_after_noise:
@@ -92,8 +92,8 @@ class Steps:
                 raise KeyboardInterrupt
             return self.gradients[-1]
 
-        monkeypatch.setattr(pipeline, "poisson_sample", sampled)
-        monkeypatch.setattr(pipeline, "noisy_gradient", drawn)
+        monkeypatch.setattr(descent, "poisson_sample", sampled)
+        monkeypatch.setattr(descent, "noisy_gradient", drawn)
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_no_two_steps_have_the_same_noise(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: Steps
 ) -> None:
     """Nor two runs: with no record in any batch there is only noise to compare."""
-    monkeypatch.setattr(pipeline, "poisson_sample", lambda records, rate: np.empty(0, np.int64))
+    monkeypatch.setattr(descent, "poisson_sample", lambda records, rate: np.empty(0, np.int64))
     run(folder, tmp_path)
     run(folder, tmp_path, output=tmp_path / "again.h5", compose=lambda total: True)
     noise = np.stack(steps.gradients).reshape(2 * STEPS, -1)
@@ -244,7 +244,7 @@ def test_a_step_is_on_the_disk_before_its_batch_is_drawn(
         seen.append((begun, len(read_ledger(ledger_of(folder)))))
         return right(records, rate)
 
-    monkeypatch.setattr(pipeline, "poisson_sample", sampled)
+    monkeypatch.setattr(descent, "poisson_sample", sampled)
     run(folder, tmp_path)
     assert seen == [(number, 1) for number in range(1, STEPS + 1)]
 
@@ -330,18 +330,18 @@ def test_data_that_change_while_they_are_read_are_not_distilled(
 ) -> None:
     """One image takes the place of others: in a batch, its person would count several times."""
     first, *others = sorted(folder.rglob("*.png"))
-    read = pipeline._read
+    read = descent._read
 
     def written_to(source: Source) -> Any:  # noqa: ANN401
         shutil.copy(first, others[-1])
         return read(source)
 
-    monkeypatch.setattr(pipeline, "_read", written_to)
+    monkeypatch.setattr(descent, "_read", written_to)
     with pytest.raises(DataError, match=r"the data changed while they were read, .* start again"):
         run(folder, tmp_path)
     assert steps.batches == []
     assert not (tmp_path / "release.h5").exists()
-    monkeypatch.setattr(pipeline, "_read", read)
+    monkeypatch.setattr(descent, "_read", read)
     made = run(folder, tmp_path, restart=True, compose=lambda total: True)
     assert made.guarantee.total_releases == 2  # what was entered stays entered
 

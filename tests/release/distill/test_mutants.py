@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import DpntkError
 from dpntk.common.sources import open_source
+from dpntk.release.distill import descent, mechanism, optimiser, products
 from dpntk.release.distill import ledger as distilled_ledger
-from dpntk.release.distill import mechanism, optimiser, pipeline, products
 from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.optimiser import State
 from dpntk.release.distill.products import SlicedMatrix
@@ -44,7 +44,7 @@ def shuffled_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
         return deck.pop()
 
     deck: list[NDArray[np.int64]] = []
-    monkeypatch.setattr(pipeline, "poisson_sample", deal)
+    monkeypatch.setattr(descent, "poisson_sample", deal)
 
 
 def start_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def gradient_applied_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         state = right_resume(self, start)
         return right_descend(state, *latest[0]) if latest and state.begun else state
 
-    monkeypatch.setattr(pipeline, "descend", descend)
+    monkeypatch.setattr(descent, "descend", descend)
     monkeypatch.setattr(RunFolder, "resume", resume)
 
 

@@ -19,7 +19,7 @@ from dpntk.common.features.kernel_ridge import class_targets
 from dpntk.common.sources import open_source
 from dpntk.common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
 from dpntk.release import Acceptance, open_any
-from dpntk.release.distill import Settings, distill, pipeline
+from dpntk.release.distill import Settings, descent, distill
 from dpntk.release.distill.ledger import ledger_of, read_ledger, spent_by
 from dpntk.release.distill.mechanism import exact_gradient
 from dpntk.release.file.distilled import DistilledRelease
@@ -221,7 +221,7 @@ def test_an_interrupted_run_goes_on(
             raise KeyboardInterrupt
         return right(*arguments, **options)
 
-    monkeypatch.setattr(pipeline, "exact_gradient", dying)
+    monkeypatch.setattr(descent, "exact_gradient", dying)
     with pytest.raises(RunError, match="interrupted"):
         run(folder, tmp_path / "release.h5")
     made = run(folder, tmp_path / "release.h5")
