@@ -15,7 +15,7 @@ MOST_ROWS: Final = 10_000
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """All rows of one person, of which so many count at most.
+    """All rows of one person, of which a limited number count.
 
     Guarantee:
         A release hides all rows of a person together, whatever they hold and however many they

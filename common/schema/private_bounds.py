@@ -8,8 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ..errors import SchemaError
-from .columns.column import Column, granule_of
+from .columns.column import Column
 from .columns.dtypes import LARGEST, range_of_integers
+from .columns.granule import granule_of
 from .columns.kinds import ColumnKind, Transform
 from .origin import Origin
 from .table import TableSchema

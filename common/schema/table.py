@@ -19,7 +19,7 @@ from ..ledger import Entry
 from .classes import some_classes
 from .columns.column import Column
 from .columns.kinds import ColumnKind, Missing
-from .columns.made import MADE, MadeColumn
+from .columns.made import MadeColumn
 from .csv_format import CsvFormat
 from .names import require_name
 from .origin import Origin
@@ -27,11 +27,11 @@ from .privacy_unit import PrivacyUnit
 from .rules.condition import Condition
 from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
+from .table_entries import MOST_COLUMNS, ORIGINS, read_entries
 
 BINS: Final = 20
 """Soft bins of a numeric column, unless it is of integers that are fewer."""
 LEVELS: Final = 255
-MOST_COLUMNS: Final = 2_000
 MOST_CONSTRAINTS: Final = 100
 MOST_INPUTS: Final = 50_000
 _SHAPE: Final = "kinds, types, scales, steps, formats"
@@ -39,9 +39,8 @@ _SHAPE: Final = "kinds, types, scales, steps, formats"
 number, decimals, or a unit of time."""
 NO_LABEL: Final = "all"
 """Name of the one class of a table without a label."""
-_ORIGINS: Final = ("left_out_origin", "names_origin", "constraints_origin")
 _UNSAID: Final[dict[str, Any]] = {
-    **dict.fromkeys(_ORIGINS, Origin.DECLARED.value),
+    **dict.fromkeys(ORIGINS, Origin.DECLARED.value),
     "constraints": [],
     "spent": [],
     "privacy_unit": None,
@@ -92,7 +91,7 @@ class TableSchema(BriefRepr):
         names = [column.name for column in self.written] + list(self.left_out)
         self._require_columns(names)
         self._require_unit(names)
-        for entry in _ORIGINS:
+        for entry in ORIGINS:
             if getattr(self, entry) not in (Origin.DECLARED, Origin.FROM_DATA):
                 raise SchemaError(f'{entry} is "declared" or "from-data"')
         if not 2 <= self.bins <= 100:
@@ -364,52 +363,4 @@ class TableSchema(BriefRepr):
             SchemaError: something is missing, unknown, of the wrong type, or out of range.
         """
         known = {entry.name for entry in fields(cls)} - {"made"}  # which are among the columns
-        if set(document) - known:
-            raise SchemaError(f"unknown: {', '.join(sorted(set(document) - known))}")
-        columns, left_out = document.get("columns"), document.get("left_out", [])
-        label, bins = document.get("label"), document.get("bins", BINS)
-        if not isinstance(columns, list) or len(columns) > MOST_COLUMNS:
-            raise SchemaError(f"there must be a list of 1 to {MOST_COLUMNS} columns")
-        if not isinstance(left_out, list) or not all(isinstance(name, str) for name in left_out):
-            raise SchemaError("left_out is a list of columns' names")
-        if not isinstance(label, str | None):
-            raise SchemaError("label is a column's name")
-        if type(bins) is not int:
-            raise SchemaError("bins is a whole number")
-        constraints = document.get("constraints", [])
-        if not isinstance(constraints, list) or not all(isinstance(c, str) for c in constraints):
-            raise SchemaError('constraints are a list of texts, as in ["discharge >= admission"]')
-        unit = document.get("privacy_unit")
-        spent = document.get("spent", [])
-        if not isinstance(spent, list) or not all(isinstance(entry, dict) for entry in spent):
-            raise SchemaError("spent is a list of tables")
-        made = tuple(
-            MadeColumn.from_json(column, place)
-            for place, column in enumerate(columns)
-            if _is_made(column)
-        )
-        return cls(
-            tuple(Column.from_json(column) for column in columns if not _is_made(column)),
-            label,
-            tuple(left_out),
-            bins,
-            CsvFormat.from_json(document.get("csv", {})),
-            tuple(map(Entry.from_json, spent)),
-            _origin(document, "left_out_origin"),
-            made,
-            tuple(constraints),
-            None if unit is None else PrivacyUnit.from_json(unit),
-            _origin(document, "names_origin"),
-            _origin(document, "constraints_origin"),
-        )
-
-
-def _is_made(column: object) -> bool:
-    return isinstance(column, dict) and column.get("kind") == MADE
-
-
-def _origin(document: Mapping[str, Any], entry: str) -> Origin:
-    try:
-        return Origin(document.get(entry, Origin.DECLARED.value))
-    except ValueError as error:
-        raise SchemaError(f'{entry} is "declared" or "from-data"') from error
+        return cls(**read_entries(document, known))

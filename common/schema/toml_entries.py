@@ -36,9 +36,6 @@ def take_marks(document: dict[str, Any], where: str) -> Marks:
         SchemaError: a mark is none.
     """
     unconfirmed, private = [], []
-    left_out_confirmed = _confirmed(document, "left_out_confirmed", where)
-    names_confirmed = _confirmed(document, "names_confirmed", where)
-    constraints_confirmed = _confirmed(document, "constraints_confirmed", where)
     columns = document.get("columns")
     for column in columns if isinstance(columns, list) else ():
         if not isinstance(column, dict):
@@ -58,9 +55,9 @@ def take_marks(document: dict[str, Any], where: str) -> Marks:
     return Marks(
         tuple(unconfirmed),
         tuple(private),
-        left_out_confirmed,
-        names_confirmed,
-        constraints_confirmed,
+        left_out_confirmed=_confirmed(document, "left_out_confirmed", where),
+        names_confirmed=_confirmed(document, "names_confirmed", where),
+        constraints_confirmed=_confirmed(document, "constraints_confirmed", where),
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from decimal import Decimal
+from dataclasses import dataclass, fields
 from enum import Enum
 from numbers import Integral, Real
 from typing import Any, Final
@@ -28,7 +27,8 @@ from .dtypes import (
     range_of_integers,
 )
 from .durations import LONGEST, DurationFormat
-from .entries import member_of, read_entries
+from .entries import read_entries
+from .granule import Granule, granule_of
 from .kinds import ColumnKind, Missing, Transform
 
 MOST_DECIMALS: Final = 15
@@ -102,7 +102,9 @@ class Column(BriefRepr):
         Raises:
             SchemaError: something of this is impossible.
         """
-        return cls._numeric(ColumnKind.INTEGER, name, lower, upper, dtype, transform, missing)
+        return cls._numeric(
+            ColumnKind.INTEGER, name, lower, upper, missing, dtype=dtype, transform=transform
+        )
 
     @classmethod
     def continuous(
@@ -130,8 +132,10 @@ class Column(BriefRepr):
         Raises:
             SchemaError: something of this is impossible.
         """
-        made = cls._numeric(ColumnKind.CONTINUOUS, name, lower, upper, dtype, transform, missing)
-        return replace(made, decimals=decimals)
+        return cls._numeric(
+            ColumnKind.CONTINUOUS, name, lower, upper, missing,
+            dtype=dtype, transform=transform, decimals=decimals,
+        )  # fmt: skip
 
     @classmethod
     def date(
@@ -157,7 +161,9 @@ class Column(BriefRepr):
         Raises:
             SchemaError: something of this is impossible.
         """
-        return cls._timed(ColumnKind.DATE, name, lower, upper, dtype, None, format, missing)
+        return cls._numeric(
+            ColumnKind.DATE, name, lower, upper, missing, dtype=dtype, format=format
+        )
 
     @classmethod
     def datetime(
@@ -187,7 +193,9 @@ class Column(BriefRepr):
         Raises:
             SchemaError: something of this is impossible.
         """
-        return cls._timed(ColumnKind.DATETIME, name, lower, upper, dtype, unit, format, missing)
+        return cls._numeric(
+            ColumnKind.DATETIME, name, lower, upper, missing, dtype=dtype, unit=unit, format=format
+        )
 
     @classmethod
     def duration(
@@ -217,8 +225,10 @@ class Column(BriefRepr):
         Raises:
             SchemaError: something of this is impossible.
         """
-        made = cls._timed(ColumnKind.DURATION, name, lower, upper, dtype, unit, format, missing)
-        return replace(made, transform=_transform(name, transform))
+        return cls._numeric(
+            ColumnKind.DURATION, name, lower, upper, missing,
+            dtype=dtype, unit=unit, transform=transform, format=format,
+        )  # fmt: skip
 
     @classmethod
     def categorical(
@@ -245,7 +255,7 @@ class Column(BriefRepr):
             SchemaError: something of this is impossible.
         """
         kind = ColumnKind.ORDINAL if ordered else ColumnKind.CATEGORICAL
-        return cls._of_choices(kind, name, categories, dtype, other, missing)
+        return cls._of_choices(kind, name, categories, missing, dtype=dtype, other=other)
 
     @classmethod
     def boolean(
@@ -269,46 +279,33 @@ class Column(BriefRepr):
         """
         found = _texts(name, categories)
         stored = dtype or ("bool" if found == ("false", "true") else "string")
-        return cls._of_choices(ColumnKind.BOOLEAN, name, found, stored, None, missing)
+        return cls._of_choices(ColumnKind.BOOLEAN, name, found, missing, dtype=stored)
 
     @classmethod
     def _numeric(
-        cls, kind: ColumnKind, name: str, lower: float, upper: float, dtype: str, transform: str,
-        missing: bool,
+        cls, kind: ColumnKind, name: str, lower: object, upper: object, missing: bool,
+        **entries: object,
     ) -> Column:  # fmt: skip
-        scale = _transform(name, transform)
+        bounds = {"lower": _in_json(lower, kind), "upper": _in_json(upper, kind)}
         policy = Missing.INDICATOR if missing else Missing.REFUSED
-        low, high = (_number(bound, kind) for bound in (lower, upper))
-        return cls(name, kind, dtype, low, high, transform=scale, missing=policy)
-
-    @classmethod
-    def _timed(
-        cls, kind: ColumnKind, name: str, lower: object, upper: object, dtype: str,
-        unit: str | None, format: str, missing: bool,
-    ) -> Column:  # fmt: skip
-        """What a schema file with these entries says."""
-        entries = {
-            "name": name,
-            "kind": kind.value,
-            "dtype": dtype,
-            "lower": _iso(lower),
-            "upper": _iso(upper),
-            "unit": unit,
-            "format": format,
-            "missing": Missing.INDICATOR.value if missing else None,
-        }
-        return cls.from_json(
-            {entry: value for entry, value in entries.items() if value is not None}
-        )
+        return cls._of_entries(kind, name, policy, **bounds, **entries)
 
     @classmethod
     def _of_choices(
-        cls, kind: ColumnKind, name: str, categories: Iterable[str], dtype: str, other: str | None,
-        missing: bool,
+        cls, kind: ColumnKind, name: str, categories: Iterable[str], missing: bool,
+        **entries: object,
     ) -> Column:  # fmt: skip
         policy = Missing.CATEGORY if missing else Missing.REFUSED
-        found = _texts(name, categories)
-        return cls(name, kind, dtype, categories=found, other=other, missing=policy)
+        texts = list(_texts(name, categories))
+        return cls._of_entries(kind, name, policy, categories=texts, **entries)
+
+    @classmethod
+    def _of_entries(
+        cls, kind: ColumnKind, name: str, missing: Missing, **entries: object
+    ) -> Column:
+        """What a schema file says in these entries, of which those that are None are not there."""
+        said = {entry: value for entry, value in entries.items() if value is not None}
+        return cls.from_json({"name": name, "kind": kind.value, "missing": missing.value, **said})
 
     def __post_init__(self) -> None:
         require_name(self.name, "a column")
@@ -416,13 +413,17 @@ class Column(BriefRepr):
             raise self._wrong("the step of integers is an integer")
         if self.step is None and self.decimals is None:
             return
-        number, digits = self.granule or (1, 0)
-        if digits > MOST_DECIMALS or max(-self.lower, self.upper) * 10**digits > LARGEST:
+        granule = self.granule
+        assert granule is not None
+        if (
+            granule.digits > MOST_DECIMALS
+            or max(-self.lower, self.upper) * 10**granule.digits > LARGEST
+        ):
             raise self._wrong("its step is too small for its bounds")
         bounds = np.array([self.lower, self.upper], dtype=np.float64)
-        if not np.array_equal(self.rounded(bounds), bounds):
+        if not np.array_equal(granule.rounded(bounds), bounds):
             raise self._wrong(
-                f"its bounds are multiples of {number / 10**digits:g}, as its values are",
+                f"its bounds are multiples of {granule.size:g}, as its values are",
                 f"{self.lower} to {self.upper}",
             )
 
@@ -465,32 +466,22 @@ class Column(BriefRepr):
         return tuple(number for number in found if number is not None)
 
     @property
-    def granule(self) -> tuple[int, int] | None:
-        """(n, d): values are whole multiples of n / 10^d; None if they are not rounded."""
+    def granule(self) -> Granule | None:
+        """What all values are multiples of; None if they are not rounded."""
         return granule_of(self.kind, self.step, self.decimals)
 
     def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values, between the bounds, at the nearest multiples of the step; half-way, even ones.
-
-        A product, a quotient and what they are rounded to are the same on every processor.
-        """
-        if self.granule is None:
-            return values
-        number, digits = self.granule
-        power = 10.0**digits
-        nearest: NDArray[np.float64] = np.rint(values * power / number) * number / power
-        return nearest
+        """Values, between the bounds, at the nearest multiples of the granule, if there is one."""
+        return values if self.granule is None else self.granule.rounded(values)
 
     @property
     def different(self) -> int | None:
-        """How many equally spaced values there are, if it has a step and no other scale."""
+        """How many equally spaced values there are, if it has a granule and no other scale."""
         if self.granule is None or self.transform is not Transform.NONE:
             return None
         assert self.lower is not None
         assert self.upper is not None
-        number, digits = self.granule
-        steps: float = (self.upper - self.lower) * 10**digits / number
-        return round(steps) + 1
+        return self.granule.steps(self.upper - self.lower) + 1
 
     @property
     def seconds(self) -> int:
@@ -532,7 +523,7 @@ class Column(BriefRepr):
         return document
 
     def bound_text(self, steps: int) -> str:
-        """Of dates, times and durations: so many steps as ISO 8601 writes them."""
+        """Of dates, times and durations: a bound, in steps, as ISO 8601 writes it."""
         seconds = steps * self.seconds
         if not self.kind.temporal:
             return DurationFormat().write(np.array([seconds]))[0]
@@ -559,44 +550,19 @@ def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _transform(name: str, transform: str) -> Transform:
-    return member_of(Transform, transform, f"column {name!r}: transform")
-
-
-def _number(bound: Any, kind: ColumnKind) -> Any:  # noqa: ANN401 - whatever somebody says
-    """A bound that is a number of NumPy, or a whole one of continuous values, as Python has it."""
+def _in_json(bound: Any, kind: ColumnKind) -> Any:  # noqa: ANN401 - whatever somebody says
+    """A bound as JSON has it: numbers of NumPy as Python's, dates and durations as texts."""
     if isinstance(bound, bool):
         return bound
+    if isinstance(bound, dt.date):
+        return bound.isoformat()
+    if isinstance(bound, dt.timedelta) and not bound.microseconds:
+        return DurationFormat().write(np.array([bound // dt.timedelta(seconds=1)]))[0]
     if kind is ColumnKind.CONTINUOUS and isinstance(bound, Real):
         return float(bound)
     return int(bound) if isinstance(bound, Integral) else bound
 
 
-def _iso(bound: object) -> object:
-    """A bound that is a date, a time or a duration of Python, as ISO 8601 writes it."""
-    if isinstance(bound, dt.date):
-        return bound.isoformat()
-    if isinstance(bound, dt.timedelta) and not bound.microseconds:
-        return DurationFormat().write(np.array([bound // dt.timedelta(seconds=1)]))[0]
-    return bound
-
-
 _FIRST: Final = seconds_of("0001-01-01")
 _LAST: Final = seconds_of("9999-12-31T23:59:59")
 _LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
-
-
-def granule_of(
-    kind: ColumnKind, step: float | None, decimals: int | None
-) -> tuple[int, int] | None:
-    """See `Column.granule`."""
-    if kind is not ColumnKind.CONTINUOUS:
-        return int(step or 1), 0
-    if decimals is not None:
-        return 1, decimals
-    if step is None:
-        return None
-    _, digits, exponent = Decimal(repr(step)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    number = int("".join(map(str, digits)))
-    return number * 10 ** max(0, exponent), max(0, -exponent)

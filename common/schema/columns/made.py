@@ -50,7 +50,7 @@ class MadeColumn:
             raise SchemaError(f'{where}: dtype string, or int64 with the pattern "{{number}}"')
 
     def values(self, count: int) -> list[str] | list[int]:
-        """The values of so many rows."""
+        """The values of some rows."""
         numbers = range(1, count + 1)
         if self.dtype != "string":
             return list(numbers)

@@ -295,5 +295,5 @@ def exactness(columns: list[Column], factors: list[float], constant: float) -> f
     """How exact a comparison of sums can be: see `Comparison.exact`."""
     if any(column.dtype == "float32" for column in columns):
         return _EXACT_FLOAT32
-    whole = all(column.granule is not None and column.granule[1] == 0 for column in columns)
+    whole = all(column.granule is not None and column.granule.digits == 0 for column in columns)
     return 0.0 if whole and all(number.is_integer() for number in (*factors, constant)) else _EXACT

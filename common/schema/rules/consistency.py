@@ -13,7 +13,7 @@ from .condition import All, Among, Columns, Comparison, Condition, Relation
 _GAP: Final = 1e-6
 _SECONDS: Final = 5.0
 _MOST: Final = 200
-"""Comparisons that are looked at together; nobody writes so many."""
+"""How many comparisons are looked at together; nobody writes more."""
 _INFEASIBLE: Final = 2
 
 

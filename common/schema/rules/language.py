@@ -44,7 +44,7 @@ from .condition import (
 LONGEST: Final = 1_000
 _DEEPEST: Final = 20
 _NAMED: Final = 8
-"""So many categories are named in a message."""
+"""How many categories a message names."""
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<quoted>"[^"]*"|'[^']*')

@@ -21,15 +21,13 @@ from ....common.schema.table import TableSchema
 from .values import Values
 
 MakeRows = Callable[[int, int, NDArray[np.float64]], tuple[Values, NDArray[np.bool_]]]
-"""Makes so many rows, with a seed, in such shares of the classes; says which of them were
-repaired."""
+"""From a count, a seed and the shares of classes to rows, and which of them were repaired."""
 MakeUnder = Callable[[Condition, int, int, NDArray[np.float64]], tuple[Values, NDArray[np.bool_]]]
-"""Makes so many rows that are held to a condition, with a seed; the shares of the classes are those
-without it, 0 where no row may fulfil it. Says which rows were repaired."""
+"""The same of rows that are held to a condition. The shares of classes are those without it, but 0
+where no row may fulfil it."""
 RARE: Final = 0.05
-"""A condition is rare that fewer of the first rows fulfil, a thousand or more: 20 rows and more
-would have to be drawn for each that is kept, which is as many as are drawn at all where many are
-wanted (`_FOR_EACH`)."""
+"""A condition is rare if a smaller part of the first rows, a thousand or more, fulfils it: for each
+row that is kept more than 20 would have to be drawn, the most that are (`_FOR_EACH`)."""
 _LEAST: Final = 1_000
 _MOST: Final = 100_000
 _FOR_EACH: Final = 20
@@ -37,8 +35,8 @@ _FOR_EACH: Final = 20
 _AT_ONCE: Final = 200_000
 _MARGIN: Final = 1.2
 _FEW: Final = 0.1
-"""If a smaller part of rows that were held to the condition fulfil it after constraints have been
-repaired, no more are made."""
+"""If a smaller part of the rows that were held to the condition still fulfils it once constraints
+have been repaired, no more rows are made."""
 
 
 def draw_where(

@@ -340,7 +340,7 @@ def _least_step(column: Column) -> float:
     assert column.lower is not None
     assert column.upper is not None
     if column.granule is not None:
-        return column.granule[0] / 10.0 ** column.granule[1]
+        return column.granule.size
     fine = 1e-5 if column.dtype == "float32" else _FUZZ
     return fine * (column.upper - column.lower)
 

@@ -31,8 +31,8 @@ def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvForm
     elif column.numbers:
         by_number = dict(zip(column.numbers, column.categories, strict=True))
         said = [None if number is None else by_number[number] for number in values.to_pylist()]
-    elif types.is_floating(values.type) and column.granule is not None and column.granule[1]:
-        digits = column.granule[1]  # and no zero has a sign
+    elif types.is_floating(values.type) and column.granule is not None and column.granule.digits:
+        digits = column.granule.digits  # and no zero has a sign
         said = [None if x is None else f"{x + 0.0:.{digits}f}" for x in values.to_pylist()]
     else:
         said = _plain(values)

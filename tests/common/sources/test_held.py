@@ -422,10 +422,10 @@ transform = "log1p"
         (lambda: Column.categorical("year", [2020, 2021]), 'as in ["1", "2"] with dtype="int64"'),  # type: ignore[list-item]
         (lambda: Column.boolean("ill", ["yes"]), "has two categories"),
         (lambda: Column.continuous("pay", 3, 1), "its bounds have to go up"),
-        (lambda: Column.continuous("pay", 0, 1, decimals="2"), "decimals are 0 to"),  # type: ignore[arg-type]
-        (lambda: Column.continuous("pay", "0", 9), "the bounds of continuous values are floats"),  # type: ignore[arg-type]
-        (lambda: Column.integer("age", "0", "9"), "the bounds of integers are integers"),  # type: ignore[arg-type]
-        (lambda: Column.integer("age", False, True), "the bounds of integers are integers"),
+        (lambda: Column.continuous("pay", 0, 1, decimals="2"), "decimals is a whole number"),  # type: ignore[arg-type]
+        (lambda: Column.continuous("pay", "0", 9), "lower is a number"),  # type: ignore[arg-type]
+        (lambda: Column.integer("age", "0", "9"), "lower is a number"),  # type: ignore[arg-type]
+        (lambda: Column.integer("age", False, True), "lower is a number"),
         (lambda: Column.date("day", 0, 9), "lower is a date as in 2000-01-31"),  # type: ignore[arg-type]
         (lambda: Column.date("day", "2020-02-30", "2021-01-01"), "lower is a date as in"),
         (lambda: Column.date("day", "2020-02-01T12:00", "2021-01-01"), "lower is not a whole day"),

@@ -1,0 +1,76 @@
+"""Entries of a table in JSON or TOML, as the fields of a `TableSchema`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, Final
+
+from ..errors import SchemaError
+from ..ledger import Entry
+from .columns.column import Column
+from .columns.made import MADE, MadeColumn
+from .csv_format import CsvFormat
+from .origin import Origin
+from .privacy_unit import PrivacyUnit
+
+MOST_COLUMNS: Final = 2_000
+ORIGINS: Final = ("left_out_origin", "names_origin", "constraints_origin")
+"""Entries that say who has chosen something."""
+_LISTS: Final = {
+    "left_out": (str, "left_out is a list of columns' names"),
+    "constraints": (str, 'constraints are a list of texts, as in ["discharge >= admission"]'),
+    "spent": (dict, "spent is a list of tables"),
+}
+"""Entry to what it is a list of, also in words."""
+
+
+def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]:
+    """Read what `TableSchema.to_json` wrote, or somebody wrote by hand.
+
+    Args:
+        document: the entries; what has its default value may be left out.
+        known: names of the entries that there are.
+
+    Returns:
+        The fields by name, of the right types; none for entries that are left out.
+
+    Raises:
+        SchemaError: something is missing, unknown or of the wrong type.
+    """
+    if unknown := set(document) - known:
+        raise SchemaError(f"unknown: {', '.join(sorted(unknown))}")
+    values = dict(document)
+    columns = values.get("columns")
+    if not isinstance(columns, list) or len(columns) > MOST_COLUMNS:
+        raise SchemaError(f"there must be a list of 1 to {MOST_COLUMNS} columns")
+    for entry, (kind, wanted) in _LISTS.items():
+        found = values.get(entry, [])
+        if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
+            raise SchemaError(wanted)
+        values[entry] = tuple(found)
+    if not isinstance(values.get("label"), str | None):
+        raise SchemaError("label is a column's name")
+    if type(values.get("bins", 0)) is not int:
+        raise SchemaError("bins is a whole number")
+    values["columns"] = tuple(Column.from_json(each) for each in columns if not _is_made(each))
+    values["made"] = tuple(
+        MadeColumn.from_json(each, place) for place, each in enumerate(columns) if _is_made(each)
+    )
+    values["csv"] = CsvFormat.from_json(values.get("csv", {}))
+    values["spent"] = tuple(map(Entry.from_json, values["spent"]))
+    if values.get("privacy_unit") is not None:
+        values["privacy_unit"] = PrivacyUnit.from_json(values["privacy_unit"])
+    for entry in ORIGINS:
+        values[entry] = _origin(values.get(entry, Origin.DECLARED.value), entry)
+    return values
+
+
+def _is_made(column: object) -> bool:
+    return isinstance(column, dict) and column.get("kind") == MADE
+
+
+def _origin(value: object, entry: str) -> Origin:
+    try:
+        return Origin(value)
+    except ValueError as error:
+        raise SchemaError(f'{entry} is "declared" or "from-data"') from error
