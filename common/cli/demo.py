@@ -19,7 +19,7 @@ from .options import output_option
 
 _ROWS: Final = {"train": 4_000, "test": 1_000}
 _EVERY: Final = 5
-"""So many images, one of them for tests."""
+"""One image in this many is for tests."""
 _SCHEMA: Final = """\
 # What is publicly known of the table: it would do for any hospital.
 label = "readmitted"

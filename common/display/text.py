@@ -28,7 +28,7 @@ def some_of(names: Sequence[str], most: int = 5) -> str:
 
     Args:
         names: those with a comma are put in double quotes, as in a line of CSV.
-        most: so many are named at most.
+        most: how many are named at most.
     """
     said = ", ".join(map(_quoted, names[:most]))
     return said if len(names) <= most else f"{said} and {len(names) - most:,} more"

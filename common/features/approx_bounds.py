@@ -1,8 +1,8 @@
-"""How large the numbers of a column are: what bounds can be found from with differential privacy.
+"""How large the numbers of a column are, to find its bounds with differential privacy.
 
-A column of unknown bounds is looked at between the widest bounds that there are, on a logarithmic
-scale: in one of 128 cells, whose borders follow from its kind and type alone. How many records are
-in each cell is a marginal (`dpntk.common.features.marginals`), which a release gives with noise.
+A column without known bounds is cut into 128 cells on a logarithmic scale, between the widest
+bounds that its kind and type allow. How many records are in each cell is a marginal
+(`dpntk.common.features.marginals`), which a release gives with noise.
 """
 
 from __future__ import annotations

@@ -31,15 +31,15 @@ _KEYS: Final[dict[type[TangentFeatures | RandomFourierFeatures], str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """A feature map of a table as what it is beside marginals, and marginals.
+    """The parts of a feature map, in the order of the feature: main, marginals, moments.
 
     Attributes:
-        main: the former; None if there are marginals alone.
-        main_weight: what it is multiplied by.
+        main: a map that is of no columns in particular; None if there are marginals alone.
+        main_weight: what the main part is multiplied by.
         marginals: None if there are none.
-        weight: what they are multiplied by.
+        weight: what the marginals are multiplied by.
         moments: products of columns; None if there are none.
-        moment_weight: what they are multiplied by.
+        moment_weight: what the products are multiplied by.
     """
 
     main: FeatureMap | None = None
@@ -51,7 +51,7 @@ class Parts:
 
     @property
     def split(self) -> int:
-        """Where the coordinates of the main part end."""
+        """Where the coordinates of the main part end and those of the marginals begin."""
         return 0 if self.main is None else self.main.dimension
 
     @property
@@ -62,32 +62,32 @@ class Parts:
 
     @property
     def groups(self) -> tuple[MarginalGroup, ...]:
-        """Several columns that have marginals together."""
+        """The pairs and triples of columns that have joint marginals."""
         return () if self.marginals is None else self.marginals.groups
 
     @property
     def group_place(self) -> slice:
-        """Where the coordinates of these are."""
+        """Where the coordinates of the groups are."""
         stop = self.marginal_place.stop
         return slice(stop - sum(group.dimension for group in self.groups), stop)
 
     @property
     def coarse_place(self) -> slice:
-        """Where those of pairs of numbers in few cells are."""
+        """Where the coordinates of pairs of numbers in few cells are."""
         coarse = () if self.marginals is None else self.marginals.coarse
         stop = self.group_place.start
         return slice(stop - sum(group.dimension for group in coarse), stop)
 
     @property
     def level_place(self) -> slice:
-        """Where those of numbers by their levels are."""
+        """Where the coordinates of numbers by their levels are."""
         columns = () if self.marginals is None else self.marginals.by_level
         stop = self.coarse_place.start
         return slice(stop - sum(column.dimension for column in columns), stop)
 
     @property
     def moment_place(self) -> slice:
-        """Where those of products are."""
+        """Where the coordinates of products are."""
         start = self.marginal_place.stop
         return slice(start, start + (0 if self.moments is None else self.moments.dimension))
 
@@ -162,7 +162,7 @@ class JointFeatures:
 
     @property
     def main_weight(self) -> float:
-        """The other weight, a."""
+        """The weight of psi, a."""
         return math.sqrt(1 - self.weight**2 - self.moment_weight**2)
 
     def choosing(
@@ -173,12 +173,12 @@ class JointFeatures:
     ) -> JointFeatures:
         """The same map with some of the groups that it leaves undecided.
 
-        The square of the length that they leave is divided among the other parts as before.
+        What their squared lengths leave of 1 is divided among the other parts as before.
 
         Args:
-            chosen: which, and their length in the whole feature; None for none.
-            coarse: likewise, of those that are there in few cells, too.
-            by_level: length in the whole feature of numbers by their levels; None for none.
+            chosen: which groups, and their length in the whole feature; None for none.
+            coarse: likewise, pairs of numbers in few cells.
+            by_level: length of numbers by their levels in the whole feature; None for none.
         """
         if chosen is None or not chosen.numbers:
             return replace(self, marginals=self.marginals.choosing(None))
@@ -230,7 +230,7 @@ class JointFeatures:
 
         Args:
             schema: of the table.
-            planned: whether which pairs are chosen is still to be seen.
+            planned: whether the pairs are yet to be chosen.
         """
         if not isinstance(schema, TableSchema):
             return self.beside

@@ -48,13 +48,13 @@ class JointImageFeatures:
 
     @property
     def weights_of_parts(self) -> tuple[float, float]:
-        """A and b."""
+        """The weights a and b."""
         pixels = _EVEN if self.weight is None else self.weight
         return math.sqrt(1 - pixels**2), pixels
 
     @property
     def pixels(self) -> PixelFeatures:
-        """Chi."""
+        """The map of the pixels, chi."""
         return PixelFeatures(self.record_size, self.levels)
 
     @property

@@ -27,7 +27,7 @@ from ..schema.table import LEVELS, TableSchema
 STEPS: Final = 31
 """Numbers are rounded to whole numbers -31..31, all of them odd, so that products are exact."""
 TO_STEPS: Final = 8
-"""So many of the 256 levels of a number become one."""
+"""How many of the 256 levels of a number become one step."""
 CONSTANT: Final = 15
 """Beside the numbers of a record. Without it, only their ratios would count."""
 INDICATOR: Final = 20
@@ -42,10 +42,10 @@ MOST_CATEGORIES: Final = 32
 MOST_FACTORS: Final = 1 << 10
 """With more of them than this, categories take no part, and then numbers do not either."""
 MOST_TIMES: Final = 5
-"""So many times larger at the most is a target: sums of products stay exact (`embed/exact`)."""
+"""How many times larger a target may be, so that sums of products stay exact (`embed/exact`)."""
 _TIMES: Final = 3
-"""So many times larger it is, if nothing else is said. With more, all else would be lost in the
-noise, and a prediction needs that, too (benchmarks/ablations)."""
+"""How many times larger it is by default. With more, all else would be lost in the noise, and a
+prediction needs that, too (benchmarks/ablations)."""
 
 Matrix = TypeVar("Matrix", Tensor, NDArray[np.float64])
 
@@ -58,10 +58,10 @@ class MomentFeatures:
     its products with all else, while the norm stays.
 
     Attributes:
-        numbers: of each, its place in a record and that of the value that says that it is missing,
-            -1 if there is none. A missing number is 0.
-        categories: of each column of categories, where in a record its first one is, and how many
-            there are.
+        numbers: for each number its place in a record, and the place of the value that says that it
+            is missing, -1 if it cannot be. A missing number is 0.
+        categories: for each column of categories the place of its first category in a record, and
+            how many categories there are.
         record_size: number of values in a record.
         levels: records hold integers 0..levels.
         target: the place of a number, and how many times as large it is, a whole number from 2 to
@@ -232,7 +232,7 @@ class MomentFeatures:
         return True
 
     def steps(self, records: Tensor) -> Tensor:
-        """Z of each record, whole numbers.
+        """The vector z of each record, in whole numbers.
 
         Args:
             records: whole numbers 0..levels, of any type, (b, record size).

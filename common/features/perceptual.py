@@ -1,14 +1,14 @@
 """Perceptual features: the normalised output of a module that its owner trained on public data.
 
-phi(x) = v / ||v||, v being all that a pre-trained network says of x, and 0 where v is 0 (Harder et
-al. 2023, "Pre-trained Perceptual Features Improve Differentially Private Image Generation",
-DP-MEPF). The squares of v, divided by their own norm, may stand beside it: how far what is said
-varies, and not only its mean. There they are released on their own; here both parts share one
+phi(x) = v / ||v||, where v is the output of a pre-trained network for x, and 0 where v is 0 (Harder
+et al. 2023, "Pre-trained Perceptual Features Improve Differentially Private Image Generation",
+DP-MEPF). The squares of v, divided by their own norm, may stand beside it, so that the mean feature
+shows how far outputs vary as well. DP-MEPF releases them on their own; here both parts share one
 vector, and so one noise.
 
-The module itself is a program. It never travels: the map knows its file by the SHA-256, and what it
-says of one fixed image, so that whoever has the file can tell that it says the same on their
-machine. `dpntk.common.features.torchscript` opens the file.
+The module itself is a program. It never travels: the map holds the SHA-256 of its file and its
+output for one fixed image, by which whoever has the file can tell that it computes the same on
+their machine. `dpntk.common.features.torchscript` opens the file.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PerceptualFeatures:
 
     @property
     def main_weight(self) -> float:
-        """A."""
+        """The weight a of the outputs themselves."""
         return math.sqrt(1 - self.squares**2)
 
     @property

@@ -1,7 +1,7 @@
 """An image's pixels themselves, as a feature: the map of noisy class means.
 
-The class-wise mean of pixels says least of all maps, and says it with the least noise: of few
-records it is what a release can still show.
+Of all maps the class-wise mean of pixels says the least, with the least noise: it is what a release
+of few records can still show.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .base import FEATURE_MAPS
 class PixelFeatures:
     """phi(x) = (x, s) / ||(x, s)|| with a constant s.
 
-    The constant is what an image of an even grey of 1/10 is long: short enough to leave most of the
-    feature to the pixels, and long enough to say, in the mean, how long images are.
+    The constant is as long as an image of an even grey of 1/10: short enough to leave most of the
+    feature to the pixels, and long enough for the mean to say how long images are.
 
     Attributes:
         record_size: number of values in a record.
@@ -46,7 +46,7 @@ class PixelFeatures:
 
     @property
     def constant(self) -> int:
-        """S, in the units of a record: as the levels are."""
+        """The constant s, in the units of a record: levels, as its values are."""
         return max(1, math.isqrt(self.levels**2 * self.record_size) // 10)
 
     @property

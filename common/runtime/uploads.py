@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _AHEAD: Final = 2
-"""So many times arrays are copied before what is computed of the first ones is done: no more wait
-on the card, however much faster they are read than computed with."""
+"""How many sets of arrays may wait on the card for the computation to catch up: reading may be much
+faster, and would otherwise fill the card's memory."""
 
 
 class Uploads:

@@ -56,7 +56,7 @@ def holds_shards(folder: AnyPath, suffix: str) -> bool:
 
 
 def overlaps(counts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Where records start..stop-1 lie, if each part holds so many of them.
+    """Where records start..stop-1 lie, by how many of them each part holds.
 
     Yields:
         Number of a part, and from which to before which of its own records they are.

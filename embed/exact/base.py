@@ -81,7 +81,7 @@ class ExplicitFeatures(RedactedRepr):
 
 
 def rows_at_once(values: Tensor, numbers: int = CACHED) -> int:
-    """How many rows of a matrix have so many numbers; on a card, all of them."""
+    """How many rows of a matrix to work on at a time, by their numbers; on a card, all of them."""
     if values.device.type != "cpu":
         return max(1, len(values))
     return max(1, numbers // max(1, values.shape[1]))

@@ -23,12 +23,14 @@ from .tangent import ExactTangentFeatures
 _CHUNK: Final = 1 << 14
 _LEAST_CHUNK: Final = 1 << 9
 _MOST_HITS: Final = 1 << 22
-"""Where features of so many records are not 0 takes 32 MiB."""
+"""How many places of nonzero features are held at a time: 32 MiB of them."""
 _LEAST_FACTOR: Final = 128
-"""Cut to a whole number, the factor is smaller by 1 % at the most; far less with a usual grid."""
+"""The factor is cut to a whole number. From this size on that costs 1 % at most, and far less on a
+usual grid."""
 _DIGITS: Final = 24
-"""Of the factors of products that are summed at a time: with two of at most 31 and `_CHUNK` records
-the sums have 48, and with two of a target, at most 5 times as large, less than 53."""
+"""Binary digits of factors whose products are summed at a time. With two numbers of at most 31 and
+`_CHUNK` records the sums have 48 digits, and with two of a target, up to 5 times as large, less
+than 53."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

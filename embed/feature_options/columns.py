@@ -16,8 +16,8 @@ from ...common.schema.table import TableSchema
 WORDS: Final = ("all", "triples", "none")
 _MOST_PAIRS: Final = 1 << 11
 _MOST_CELLS: Final = 1 << 21
-"""So many pairs that a release may choose among are counted at most, and cells of them: 16 MiB for
-each class."""
+"""How many pairs are counted at most for a release to choose among, and how many cells they may
+have: 16 MiB for each class."""
 
 
 def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]]:
@@ -107,9 +107,9 @@ def products_of_columns(schema: TableSchema, target: str | None) -> MomentFeatur
 
 
 def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[tuple[str, ...]]:
-    """All pairs of columns of whose products a release can say whether they go together.
+    """All pairs of columns that a release can choose among by their products.
 
-    If there are too many, those with the target, and then those with the fewest cells.
+    If there are too many, those with the target come first, and then those with the fewest cells.
     """
     columns = MarginalFeatures.of(schema).columns
     cells = {

@@ -30,7 +30,7 @@ _MOST_CATEGORIES: Final = 500
 MOST_LABELS: Final = 100
 _MANY: Final = 20
 _ROWS_OF_A_CLASS: Final = 100
-"""Where there are fewer in the mean, rare classes of a label are hidden by noise."""
+"""With fewer rows for each class of a label, in the mean, noise hides the rare ones."""
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """How texts begin that look like numbers and are written as no program writes numbers."""
 _PADDED: Final = r"^\s*0[0-9]+\s*$"
@@ -41,7 +41,7 @@ _WITH_SIGNS: Final = re.compile(
 )
 """Texts that a person would read as numbers: digits in groups, amounts of money, percentages."""
 _BESIDE_TEXTS: Final = 50
-"""So many different numbers are measurements and no codes, whatever texts stand beside them."""
+"""This many different numbers are measurements, not codes, whatever texts stand beside them."""
 
 
 @dataclass(repr=False)
@@ -54,7 +54,7 @@ class SeenColumn(RedactedRepr):
         form: how a CSV file is written.
         numeric: whether all values may be numbers.
         missing: whether values are missing.
-        lacking: in how many rows.
+        lacking: in how many rows they are missing.
         stand_ins: the texts of a CSV file that stood for missing values.
         order: the categories of an ordered type, such as an ordered categorical of pandas, also
             those that no row has; none if parts of the table disagree.

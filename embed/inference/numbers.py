@@ -20,13 +20,13 @@ _NINES: Final = re.compile(r"9+")
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
 _CHANCE: Final = 100
-"""Numbers are said to be multiples of more than their last digit if those with that digit would all
-be so by chance less than one in so many times."""
+"""Numbers are taken for multiples of more than their last digit if chance alone would make all of
+them such multiples less than once in this many times."""
 _SPREAD: Final = 20
 _LARGE: Final = 20
-"""Values up to here and beyond, with a mean below a 20th of the range, are looked at on a
-logarithmic scale; and so are whole numbers, counts most often, where not each has a cell. Of
-numbers with both signs it is the mean of absolute values."""
+"""Columns that reach this value and have a mean below a 20th of the range are put on a logarithmic
+scale; so are whole numbers, which are counts most often, if not each of them has a cell. For
+numbers of both signs it is the mean of absolute values."""
 
 
 @dataclass(repr=False)
@@ -37,8 +37,8 @@ class SeenNumbers(RedactedRepr):
         whole: whether all are whole numbers.
         lower: the smallest.
         upper: the largest.
-        ends: the two smallest and the two largest different ones, sorted, float64; fewer if there
-            are not so many.
+        ends: the two smallest and the two largest different ones, sorted, float64; fewer if
+            there are fewer.
         total: their sum.
         magnitude: the sum of their absolute values.
         count: how many there are.

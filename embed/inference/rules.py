@@ -21,9 +21,10 @@ from ...common.schema.rules.condition import is_missing
 from ...common.schema.rules.language import KEYWORDS, LONGEST, parse_condition
 
 _FIRST: Final = 1 << 14
-"""So many rows are looked at for rules."""
+"""How many rows are looked at to propose rules."""
 _BROKEN: Final = 20
-"""So many of these have to break a rule once columns are shuffled, or it says nothing."""
+"""How many of these rows have to break a rule once columns are shuffled. A rule that fewer of them
+break says nothing."""
 _MOST: Final = 40
 _MOST_NUMBERS: Final = 40
 """Of more columns, not all sums of three are formed."""

@@ -10,7 +10,7 @@ from typing import Final
 DEFAULT_PAUSE: Final = 30.0
 """Seconds between checkpoints, unless they are so large that this would cost too much."""
 _LARGEST_SHARE_OF_TIME: Final = 1 / 50
-"""Of the time, that writing checkpoints may take where the user has not said how often."""
+"""Share of the time that writing checkpoints may take, unless the user has said how often."""
 
 
 class Pause:

@@ -114,7 +114,7 @@ class ClassSums:
 
     @property
     def sums(self) -> NDArray[np.int64]:
-        """S, int64 (d, c), in grid units.
+        """The sums S, int64 (d, c), in grid units.
 
         Raises:
             DataError: a feature that was added is not finite, or longer than the map's bound.

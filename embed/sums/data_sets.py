@@ -1,10 +1,10 @@
 """Which embeddings are of the same records, and what was released from each of them.
 
 Every embedding has a ledger of its own, but whoever embeds the same records twice spends on them
-twice. So the owner can say of which data set an embedding is. What is said is kept in the user's
-configuration folder, in a file that nobody else can read (0600): an embedding is known there by a
-digest of its exact sums, whatever its name is and however often it was copied, and that digest is
-in no release. A merged embedding is of the data sets of its parts.
+twice. So the owner can name the data set that an embedding is of. The names are kept in a registry
+in the user's configuration folder, which nobody else can read (0600). It knows an embedding by a
+digest of its exact sums, whatever its file is called and however often it was copied; that digest
+is in no release. A merged embedding is of the data sets of its parts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Registry = dict[str, dict[str, Member]]
 
 
 def registry_path() -> Path:
-    """Where it is kept what the owner has said."""
+    """Where the registry is kept."""
     return config_folder() / "data_sets" / "registry.json"
 
 

@@ -29,7 +29,7 @@ _FEWEST: Final = 20
 _MOST: Final = 5_000
 _MOST_SYNTHETIC: Final = 30_000
 _MOST_VALUES: Final = 1 << 27
-"""In the points of a table: a GiB."""
+"""Largest number of values in the points of a table: a GiB."""
 
 METHODS: Final = {
     CLOSEST: f"{_PERCENTILE}th percentile, over synthetic rows, of the Euclidean distance to the "
@@ -120,8 +120,8 @@ def _near_end(points: Points, records: Points) -> float:
 def points_of(table: Table) -> Points:
     """Rows as points, float64 (n, d), whose squared distance adds up that of their columns.
 
-    It is that of numbers over their declared range, and 1 of two categories; a missing number is
-    at least 1 from any that is there.
+    Numbers are divided by their declared range. Two categories are at distance 1, and a missing
+    number is at least 1 from any other.
     """
     parts: list[NDArray[np.float64]] = []
     for column in table.schema.columns:

@@ -24,7 +24,7 @@ def independent_columns(table: Table, seed: int) -> Table:
 
 
 def some_rows(table: Table, most: int, seed: int) -> Table:
-    """At most so many rows, drawn at random without replacement."""
+    """Some rows, or all if they are fewer, drawn at random without replacement."""
     if len(table) <= most:
         return table
     return rows_of(table, np.random.default_rng(seed).choice(len(table), most, replace=False))

@@ -29,7 +29,7 @@ _DIGITS: Final = {metric.name: metric.digits for metric in METRICS}
 _NOTEWORTHY: Final = 0.02
 """Independent columns that are off by less have nothing to lose."""
 _BY_CHANCE: Final = 1.5
-"""So many standard errors of a correlation have they nothing to lose, either."""
+"""Nor have those that are off by less than this many standard errors of a correlation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +147,11 @@ def notes(rows: Sequence[Row], task: Task, test_records: int) -> list[str]:
 
 
 def _lost_dependence(rows: Sequence[Row], test_records: int) -> list[str]:
-    """Which training sets are nearer to independent columns than to the real ones, and by what.
+    """Which training sets are nearer to independent columns than to real ones, and by how much.
 
-    Real rows are off as well, by what chance makes of so few records to compare with, and that much
-    nothing else is to blame for. Where real columns have nothing to do with each other, independent
-    ones are off by no more.
+    Real training rows are off as well, by chance, if there are few records to compare with:
+    synthetic rows are not to blame for that much. If real columns do not depend on each other,
+    independent columns are off by no more than chance, and nothing can be lost.
     """
     records = min((run.records for row in rows for run in row.runs if run.records), default=1)
     least = max(_NOTEWORTHY, _BY_CHANCE * (1 / test_records + 1 / records) ** 0.5)

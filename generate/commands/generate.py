@@ -65,7 +65,7 @@ from ..synthetic import (
 from ..tables.export import SavedTableGenerator
 
 _ENOUGH_IMAGES = 10_000
-"""From more than so many, classifiers learn hardly more."""
+"""Classifiers learn hardly anything more from more images than these."""
 _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()
 
@@ -235,7 +235,7 @@ class _Wanted:
     Attributes:
         output: the folder.
         count: how many records; None for as many as usual.
-        points: in place of records, so many points; None for records.
+        points: how many points to write in place of records; None for records.
         where: a condition that rows fulfil; empty for none.
         safe_csv: whether texts are kept from being formulas.
         pictures: whether each image has a file, too.
@@ -359,7 +359,7 @@ def _repaired(made: Synthetic) -> str:
 
 
 def _look_at(output: Path, classes: int | None) -> str:
-    """Where records can be looked at: a table, or a picture of so many classes, maybe not all."""
+    """Where records can be looked at: a table, or a picture, which shows the first classes."""
     if classes is None:
         return f"look at {output / CSV}"
     first = f", of the first {PREVIEW_CLASSES} of {classes:,} classes"

@@ -46,7 +46,7 @@ class TrainingSettings(BriefRepr):
         return asdict(self)
 
     def rate(self, step: int) -> float:
-        """The learning rate after so many steps, relative to that at the start: down a cosine."""
+        """The learning rate after some steps, relative to the first: it falls along a cosine."""
         return 0.5 * (1 + math.cos(math.pi * step / self.steps))
 
 

@@ -21,18 +21,18 @@ from scipy.special import erfcx, log_ndtr
 
 _EXACT: Final = 1e-9
 _FAR: Final = -30.0
-"""So many standard deviations below 0, the mean above 0 is as good as one over the distance."""
+"""This many standard deviations below 0, the mean above 0 is as good as one over the distance."""
 _FACTOR: Final = 4.0
 """Between one order of magnitude and the next."""
 _LEAST: Final = 0.25
-"""The smallest of them, in standard deviations of the noise."""
+"""The smallest order of magnitude, in standard deviations of the noise."""
 _FAINTEST: Final = 2.0**-10
-"""That in a table of several columns."""
+"""The smallest order of magnitude in a table of several columns, likewise."""
 _ORDERS_OFF_LAW: Final = 1
-"""By so many factors a cell's share may be off what a law of the table says."""
+"""By how many factors a cell's share may be off what a law of the table says."""
 _EM_STEPS: Final = 100
 _NEXT: Final = 0.25
-"""How likely a cell has the next order of magnitude to the last cell's, as against that one."""
+"""How likely a cell's order of magnitude is one off that of the last cell, as against the same."""
 _JUMP: Final = 0.02
 """How likely it has any other: numbers may have spikes, as round ones do."""
 _STILL_EMPTY: Final = 0.8
@@ -43,11 +43,11 @@ cells there are like others: what lies beyond a bound counts as the bound."""
 _LONG: Final = 1024
 """Cells after which it does not matter how a chain began."""
 _EMPTY: Final = 0.3
-"""A cell that is empty with so much probability is taken to be."""
+"""A cell that is empty with more than this probability is taken to be empty."""
 _OFF: Final = 0.3
 """How likely a category's share in a class is off by a factor more from that in all classes."""
 _ORDERS: Final = 3
-"""By so many factors it may be."""
+"""By how many factors it may be off."""
 _STEPS: Final = 20
 
 Shares = NDArray[np.float64]

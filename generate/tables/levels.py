@@ -1,14 +1,14 @@
-"""Where within its cell a number lies: how likely each level is, and values that many have.
+"""Where within its cell a number lies: how likely each level is, and which values are frequent.
 
-Rows are put together by the cells of numbers, of which there are 64. If no more is known, a density
-goes from cell to cell without a jump, and what the first or the last one has far beyond that lies
-on the bound (`SmoothCells`).
+Rows are put together by the cells of numbers, 64 for each column. If nothing else is known, the
+density goes from cell to cell without a jump, and what the first or the last cell has far beyond
+that lies on the bound itself (`SmoothCells`).
 
-A release with little noise says of each of 256 levels how often it is, too: in all classes together
-that shows the shape within a cell, and values that stand out. The first and the last level are the
-bounds themselves, where zeros are and whatever lay beyond. Of others a level leaves open which
-value it is that stands out; people round, so it is taken to be the roundest number there. Where
-nothing stands out, values lie in a level as densely as those before and behind it let expect.
+A release with little noise also says how frequent each of 256 levels is. Taken over all classes,
+this shows the shape within a cell, and values that stand out. The first and the last level are the
+bounds themselves: zeros, and whatever lay beyond. Any other level leaves open which of its values
+stands out; since people round, it is taken to be the roundest one. Where nothing stands out, the
+density within a level follows from the levels before and after it.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ from ...common.schema.table import LEVELS
 from .denoising import table_shares
 
 _SPIKE: Final = 3.0
-"""A level with more than so many times what is usual around it has a value that stands out."""
+"""A level with more than this many times what is usual around it has a value that stands out."""
 _SEEN: Final = 2.0
-"""A value stands out by at least so many standard deviations of the noise."""
+"""A value that stands out does so by at least this many standard deviations of the noise."""
 _STEEP: Final = 3.0
-"""The logarithm of a density rises or falls at most so far within a level."""
+"""How far the logarithm of a density may rise or fall within a level."""
 _FLAT: Final = 1e-6
 _STEEPEST: Final = 4.0
-"""Without any, shares rise or fall by at most this factor from one level, or cell, to the next."""
+"""Where no value stands out, shares change by at most this factor from level to level, or cell."""
 _FAR_BEYOND: Final = 2.0
-"""So many times what is usual: by chance a few hundred rows have half as much again in a cell."""
+"""This many times what is usual is not chance. Half as much again may well be, in a few hundred
+rows."""
 _AROUND: Final = 3
-"""So many levels on either side are what is around one."""
+"""How many levels on either side count as being around one."""
 _NEVER: Final = 1e-9
 _WITHIN: Final = 0.499
-"""Nearer to its middle than so many cells, a number is in a cell whatever is rounded."""
+"""A number this near to the middle of a cell, in cells, is in it however numbers are rounded."""
 _BELOW: Final = np.concatenate([[0.0, 0.0], np.arange(1.5, LEVELS - 1), [LEVELS]]) / LEVELS
 """Where levels begin, 0..1; the first and the last one are the bounds themselves."""
 _ABOVE: Final = np.concatenate([[0.0], np.arange(1.5, LEVELS - 1), [LEVELS, LEVELS]]) / LEVELS
@@ -61,7 +62,7 @@ class Levels:
         block: the column and its place in a record.
         cells: how many cells it has in a generator's rows, those of missing values aside.
         shares: likely share of each level among records that have a number, float64 (256,).
-        spikes: which part of it is the level's roundest number, float64 (256,).
+        spikes: which part of each share is the level's roundest number, float64 (256,).
     """
 
     block: Block
@@ -132,10 +133,10 @@ class Levels:
 
 
 class SmoothCells:
-    """The cells of a numeric column, if nothing else is known of it.
+    """The cells of a numeric column of which nothing else is known.
 
-    The first and the last cell are half as wide as others. If there is far more in them than those
-    beside them let expect, the rest is the bound itself: zeros, or whatever lay beyond.
+    The first and the last cell are half as wide as the others. If they hold far more than the cells
+    beside them suggest, the rest lies on the bound itself: zeros, or whatever lay beyond.
 
     Args:
         shares: of the cells, float64 (k,), k > 2.

@@ -27,9 +27,9 @@ _LEVELS: Final = ".levels"
 _WRONG: Final = "its classes and weights contradict each other"
 _EXACT: Final = 1e-9
 _FEW: Final = 2
-"""So few cells have no shape."""
+"""With this many cells or fewer, a column has no shape."""
 _LARGEST: Final = 1e30
-"""Of noise and noisy shares: far more than any release holds, and its square is a number."""
+"""Largest noise or noisy share: far more than any release holds, and its square is finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ class ColumnMarginal:
     def posterior_mean(self) -> NDArray[np.float64]:
         """What the shares are likely to be, float64 (classes, cells).
 
-        Classes help one another. A number is left out only if each class by itself would; and of
-        categories, those in all classes together, where each counts by its precision, say about
-        what they are in one: noise may hide one there.
+        Classes help one another. A number is left out only if every class by itself would leave it
+        out. What categories are in a class, where noise may hide some, is about what they are in
+        all classes together, each class weighed by its precision.
         """
         if self.known:
             return self.shares
@@ -74,9 +74,9 @@ class ColumnMarginal:
         return np.stack([category_shares(*one, common) for one in of])
 
     def _possible(self, of: Sequence[tuple[NDArray[np.float64], float]]) -> NDArray[np.bool_]:
-        """Cells of a numeric column that some class leaves a number in, bool (cells,).
+        """Cells of a numeric column that are not empty in every class, bool (cells,).
 
-        A class that leaves none out says nothing of that if its noise would hide them all.
+        A class in which no cell seems empty has no say if its noise would hide that all are.
         """
         left = [number_shares(*one, self.points) > 0 for one in of]
         heard = [
@@ -112,8 +112,8 @@ class ColumnMarginal:
     def in_record(self) -> NDArray[np.float64]:
         """The mean of the column's `Block.shares` in a record, (classes, values).
 
-        A numeric column's cells lie at points between which and the soft bins the encoding says how
-        they overlap.
+        The cells of a numeric column lie at single points; the encoding says how these overlap with
+        the soft bins.
         """
         encoding = self.block.encoding
         if not isinstance(encoding, NumericEncoding):

@@ -54,10 +54,10 @@ _ENOUGH: Final = 100
 """Rows are at least `_LEAST_ROWS`, and up to `_USUAL_ROWS`: as many as it takes for chance to move
 their mean feature, squared, by a hundredth of what noise has moved the released one by."""
 _RARE: Final = 10.0
-"""A class is rare if its mean feature has so many times as much noise as that of all classes."""
+"""A class is rare if its mean feature has this many times as much noise as that of all classes."""
 _MOST_ROWS: Final = 8_000
-"""So many rows are refined from the beginning; where more are wanted, they are doubled until there
-are enough, and every time refined a little further."""
+"""At most this many rows are refined from the beginning. If more are wanted, the rows are doubled
+until there are enough, and refined a little further each time."""
 
 
 def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -265,13 +265,13 @@ class Refinement:
         Args:
             label: the class.
             count: how many.
-            rows: with the marginals that the rows are to have; or, of a low-signal class,
-                to have as far as nothing else is known. What goes with what in them does not
-                matter.
+            rows: makes rows with the marginals that the result is to have, or, for a low-signal
+                class, is to have as far as nothing else is known. How their columns go together
+                does not matter.
             random: of the draw.
             advance: is told how far it is, and at the end how many rows there are.
-            departures: of all classes, by their labels; of this one alone what is known is, if
-                there are none.
+            departures: how columns go together in each class, by its label; if there are none, only
+                what is known of this class counts.
 
         Returns:
             float32 (count, record size), in random order.

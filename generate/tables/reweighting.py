@@ -284,6 +284,6 @@ class RowFeatures:
 
 
 def rows_that_fit(feature_map: FeatureMap, wanted: int) -> int:
-    """So many rows as are wanted, or as few as a gigabyte has room for the features of."""
+    """As many rows as are wanted, or as many as have features that fit into a gigabyte."""
     one = RowFeatures(feature_map, np.zeros((1, feature_map.record_size), dtype=np.float32))
     return max(1, min(wanted, _MOST_NUMBERS // one.numbers()))

@@ -27,10 +27,10 @@ from .ranges import require_possible_figures
 
 _TOLERANCE: Final = 1e-6
 _OVERSTATED: Final = 1e-7
-"""So much more than the tiniest epsilon follows from noise that was rounded up, where delta is
-large."""
+"""By how much a tiny epsilon may exceed what follows from the noise, which was rounded up. It
+matters where delta is large."""
 _LEAST_NOISE: Final = 1e-6
-"""Multipliers below it hide nothing, and their squares are no numbers any more."""
+"""Smaller multipliers hide nothing, and their squares underflow."""
 
 
 def log_delta(multiplier: float, epsilon: float) -> float:

@@ -1,9 +1,9 @@
 """What could be learnt of a table from a release that has not been made, by simulation.
 
-Rows are made up from the schema alone: columns go together by a few common factors, and the classes
-by the same. The release that such rows would have is read as plainly as it can be, by correlations
-and by a linear classifier from its products of columns. Where it shows little of made-up rows, it
-will show little of real ones; how well a generator does with real ones only these can tell.
+Rows are made up from the schema alone: a few common factors make columns go together, and tell the
+classes apart. The release that such rows would have is read in the plainest way, by correlations
+and by a linear classifier from its products of columns. If it shows little of made-up rows, it will
+show little of real ones. How well a generator does with real rows, only those can tell.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .plan import Plan
 
 _RUNS: Final = 6
 _MOST_ROWS: Final = 2_000
-"""More show nothing else: what more rows are good for is less noise, and that is known."""
+"""More rows would only mean less noise, and how much less is known."""
 _FACTORS: Final = 3
 """How many factors made-up columns have in common."""
 _SHARED: Final = 0.6
 """Share of a made-up column's variance that is due to common factors."""
 _OF_CLASS: Final = 0.85
-"""Share of what makes a class that is due to common factors."""
+"""Share of what tells classes apart that is due to common factors."""
 _SPREAD: Final = (0.06, 0.2)
-"""Standard deviations of numbers, the way from bound to bound being 1: least and largest."""
+"""Least and largest standard deviation of numbers, the distance of their bounds being 1."""
 _SEED: Final = 0
 
 Floats = NDArray[np.float64]
@@ -113,7 +113,7 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
 
     Args:
         schema: of the table.
-        plans: of releases of so many rows with different epsilons.
+        plans: of releases with different epsilons, from as many rows each.
 
     Returns:
         None if there are no products of columns in such releases, by which to tell.
@@ -250,7 +250,7 @@ class _MadeUp:
 
 
 def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:
-    """Some noisy numbers, held back by as much as the noise in them asks for (James and Stein)."""
+    """Noisy numbers, shrunk by as much as their noise asks for (James and Stein)."""
     where = np.broadcast_to(where, noisy.shape)
     if not where.any():
         return noisy
@@ -261,7 +261,7 @@ def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floa
 def _made_up_rows(
     schema: TableSchema, rows: int, random: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Encoded rows of a table that there never was, and their classes.
+    """Encoded rows of a made-up table, and their classes.
 
     Classes are equally frequent; of categories those that are named first are the more frequent.
     """

@@ -1,15 +1,15 @@
 """What could be learnt of images from a release that has not been made, by simulation.
 
 The images are the handwritten digits that scikit-learn brings along, in the declared size. The
-release that so many images would have is read as plainly as it can be: one is of the class whose
-mean feature its own is most like. Noise hides other images about where it hides digits, because it
-depends on numbers of records and classes alone; what a generator learns from images that noise
-leaves in sight only these can tell.
+release of as many images is read in the plainest way: an image is taken to be of the class whose
+mean feature is most like its own. Noise hides other images at about the same epsilon as digits,
+because it depends only on how many records and classes there are. What a generator learns from
+images that noise does not hide, only those can tell.
 
-Releases with much noise are of pixels, others of network features, from which generators learn more
-where there is as little noise (docs/ablations.md). Of digits, which differ so plainly, a nearest
-mean of pixels tells no less. So where a release is of network features the better reading of the
-two counts, with the noise of that release: more epsilon does not show less.
+Releases with much noise hold pixels, others network features, from which generators learn more if
+there is that little noise (docs/ablations.md). Digits differ so plainly that the nearest mean of
+pixels does no worse. So if a release holds network features, the better of the two readings counts,
+with the noise of that release: a larger epsilon then never shows less.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts 
 
     Args:
         schema: of the images.
-        plans: of releases of so many images, from the smallest epsilon on.
+        plans: of releases from as many images each, from the smallest epsilon on.
 
     Returns:
         None if there is one class, if there are more classes than digits, or if the features are
@@ -84,7 +84,7 @@ def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts 
 
 
 def _map_of(feature_map: FeatureMap) -> tuple[str, tuple[float, ...]] | None:
-    """What a release is of, and how it may be read: how long the pixels are in a feature.
+    """What a release holds, and how it may be read: how long the pixels are in a feature.
 
     Returns:
         None if it is not of a random network or of pixels.
@@ -101,7 +101,7 @@ def _map_of(feature_map: FeatureMap) -> tuple[str, tuple[float, ...]] | None:
 
 @dataclass(frozen=True, eq=False)
 class _Likeness:
-    """How like digits are to the mean features of classes, by the network and by the pixels.
+    """How similar digits are to the mean features of classes, by the network and by the pixels.
 
     Attributes:
         signal: inner products (2, n, c) of parts of length 1.
@@ -134,7 +134,7 @@ def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness
         side: height and width of an image.
         channels: of an image.
         classes: how many kinds of digits there are.
-        records: how many digits the means are of, or fewer if there are not so many.
+        records: of how many digits to take means; of all if there are fewer.
     """
     digits, labels = _digits(side, channels, classes)
     numbers = np.random.default_rng(_SEED)

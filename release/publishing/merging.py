@@ -1,9 +1,10 @@
-"""Which cells a number has in a pair of columns: about as many records in each.
+"""Which cells a column of numbers has in a pair: cells that hold about as many records each.
 
-Between wide bounds, or where numbers are skewed, as money is, most records lie in a few of equally
-spaced cells, and a pair says next to nothing of how they go together. What is released of each
-column by itself says where records lie, so neighbouring cells are merged by that: into many for the
-few pairs that a release chooses, and into few, which have less noise in all, for all others.
+If bounds are wide, or numbers are skewed as money is, most records lie in a few of the equally
+spaced cells, and a pair with such cells says next to nothing of how its columns go together. The
+released marginals of single columns say where records lie, so neighbouring cells are merged by
+them: into many for the few pairs that a release chooses, and into few, which have less noise in
+all, for all other pairs.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from ...common.features.marginals.map import MarginalFeatures
 from ...common.numerics.simplex import to_simplex
 
 MOST: Final = 16
-"""A merged cell has at most one in so many records, unless it is one cell."""
+"""A merged cell holds at most one in this many records, unless it is a single cell."""
 
 
 def possible_sums(marginals: MarginalFeatures, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many records each cell has, as near to noisy sums as those of records can be.
+    """How many records each cell has: the possible sums that are nearest to noisy ones.
 
-    No cell has fewer than none, and each column's together have all records. If what noise leaves
-    below 0 were set to 0 alone, what it leaves above would count: of a skewed number between wide
-    bounds more than the records do, so that halves were cut where noise has its middle.
+    No cell has fewer than 0 records, and the cells of a column together have all of them. If
+    negative sums were only set to 0, the positive noise would stay. For a skewed column between
+    wide bounds it can exceed the records, and halves would be cut at the middle of the noise.
 
     Guarantee:
         A function of its arguments, of which `noisy` has its noise already.
@@ -64,10 +65,10 @@ def merged_cells(
 
     Args:
         marginals: of an embedding's map.
-        noisy: sums over all classes of the cells of its columns with noise, int64 (cells,), or
-            more, of which the others are behind.
-        parts: how many cells there are to be, at most; if None, as few as can be of which none has
-            more than one in `MOST` records.
+        noisy: noisy sums over all classes of the cells of its columns, int64 (cells,); more may
+            follow, and are ignored.
+        parts: how many cells a column is to have at most; if None, as few as there can be with no
+            more than one in `MOST` records each.
     """
     return {
         column: _merged(column, noisy[place][: column.cells].clip(0).astype(np.float64), parts)

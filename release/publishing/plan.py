@@ -46,12 +46,12 @@ class Plan:
 
     @property
     def delta(self) -> float:
-        """That the release would promise."""
+        """The delta that the release would promise."""
         return self.parameters.delta_for(self.records)
 
     @property
     def dimension(self) -> int:
-        """D, the length of a feature."""
+        """The length d of a feature."""
         return self.feature_map.dimension
 
     @property

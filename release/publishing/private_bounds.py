@@ -27,12 +27,12 @@ from .parameters import PrivacyParameters, noise_for
 from .pipeline import enter_release
 
 _BY_CHANCE: Final = 1e-3
-"""Probability, at most, that any cell of any column which is empty counts as not empty."""
+"""Largest probability that any empty cell, of any column, counts as not empty."""
 _NO_FILE: Final = "'dpntk embed DATA --private-bounds' makes one"
 
 
 def standing_out(columns: int) -> float:
-    """How many standard deviations of the noise a cell holds that counts as not empty.
+    """How many standard deviations of the noise a cell has to hold to count as not empty.
 
     Guarantee:
         Of the cells of all columns, were they all empty, one holds as much with probability at most
@@ -46,7 +46,7 @@ def standing_out(columns: int) -> float:
 
 
 def rows_to_stand_out(feature_map: MarginalFeatures, sigma: float) -> float:
-    """How many rows of one magnitude are seen whatever the noise is, nearly.
+    """How many rows of one magnitude are seen through nearly any noise.
 
     Args:
         feature_map: that counts magnitudes.

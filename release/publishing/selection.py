@@ -1,9 +1,9 @@
-"""Which pairs of columns get a measurement of their own: those that the rest points to.
+"""Which pairs of columns get a measurement of their own: those that a release's rest points to.
 
-Products of columns (`dpntk.common.features.moments`) show of every pair how much it departs from
-independent columns, with noise; and where noise is small, so do tables of few cells for all pairs
-of numbers, be these skewed or far within their bounds. What is to be chosen follows from what is
-noisy already, so it costs nothing; and the noise on what is then measured does not depend on it.
+Products of columns (`dpntk.common.features.moments`) show how far each pair is from independence,
+with noise. Where the noise is small, so do tables of few cells for all pairs of numbers, even if
+numbers are skewed or lie far within their bounds. The choice follows from what has its noise
+already, so it costs nothing, and the noise on the chosen pairs does not depend on it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 
 _KNOWN: Final = 20.0
-"""A class counts if the square of the constant, over all its records, is so many times the noise on
-a product; or if it is the largest one, since nothing is known better."""
+"""A class counts if the square of the constant, over all its records, is this many times the noise
+on a product. The largest class always counts, since nothing is known better."""
 _USUAL_DISTANCE: Final = 0.8
 """Of a number from its mean, in standard deviations."""
 _BY_CHANCE: Final = 0.25
-"""Of the pairs that are chosen, such a part would be out by chance if nothing went together."""
+"""If no columns went together, this part of the chosen pairs would pass for such by chance."""
 _LEAST_SHARE: Final = 0.25
-"""Of a cell, if columns were independent, as a part of what it had if all were equally frequent."""
+"""Least share of a cell under independence, as a part of its share if all cells were equally
+frequent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How far two columns are from independent ones in each class.
+    """How far two columns are from independence in each class.
 
     Attributes:
         squares: an estimate of the sum of (share - expected share)^2 / expected share over the
@@ -60,15 +61,15 @@ def dependences(
     noise: float,
     first_part: Mapping[MarginalColumn, float] = MappingProxyType({}),
 ) -> Iterator[Dependence]:
-    """That of pairs of columns, from tables of them.
+    """How far pairs of columns are from independence, by tables of few cells.
 
     Args:
         tables: of two columns each.
         cells: sums over the records of each class with noise, of the cells of all tables, int64
             (cells, c), in any unit.
         noise: standard deviation of that on each, in this unit; 0 if there is none.
-        first_part: of the columns of folded tables, which share of the records is in the first of
-            two cells, those that lack a value aside.
+        first_part: for each column of a folded table, the share of the records with a value that is
+            in the first of its two cells.
     """
     sizes = np.cumsum([table.dimension for table in tables])
     for table, sums in zip(tables, np.split(cells, sizes[:-1]), strict=True):
@@ -114,13 +115,13 @@ def select_pairs(
     count: int,
     together: Mapping[int, Dependence] | None = None,
 ) -> list[int]:
-    """The pairs whose columns depart most from independent ones, class by class.
+    """The pairs of columns that are farthest from independence, class by class.
 
-    How far shares of cells are from products of shares is a sum over cells, the total variation:
-    at most, and usually about, the root of the number of cells times the sum of squares. Of
-    categories these follow from products; of numbers they are what a linear dependence would make.
-    What noise alone makes of them is taken off, and so many standard deviations of that as few
-    pairs reach by chance.
+    The distance is the total variation between the shares of cells and the products of shares. It
+    is at most, and usually about, the root of the number of cells times the sum of squares. For
+    categories the squares follow from the products of columns; for numbers they are those of a
+    linear dependence. What noise alone adds to them is taken off, and so are as many of its
+    standard deviations as few pairs exceed by chance.
 
     Guarantee:
         A function of its arguments, of which `products` and what `together` is an estimate from

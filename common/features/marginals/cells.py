@@ -1,4 +1,4 @@
-"""In which cell of a column, or of two or three of them together, a record lies.
+"""In which cell of a column, or of two or three columns together, a record lies.
 
 What marginals (`dpntk.common.features.marginals`) are made of: where a cell is read off in an
 encoded record, in whole numbers, so that it is the same on every machine.
@@ -21,13 +21,13 @@ from ...schema.table import LEVELS
 
 CELLS: Final = 64
 MOST_CELLS: Final = 128
-"""Integers that are no more have a cell each."""
+"""Columns of no more integers than this have a cell for each."""
 
 Whole = TypeVar("Whole", Tensor, NDArray[np.int64])
 
 
 def nearest_cell(level: Whole, cells: int) -> Whole:
-    """The cell of numbers at some levels, of so many that are equally spaced; int64 both."""
+    """The nearest of `cells` equally spaced cells to numbers at some levels; int64 both."""
     return (2 * level * (cells - 1) + LEVELS) // (2 * LEVELS)
 
 

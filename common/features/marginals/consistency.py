@@ -1,4 +1,4 @@
-"""Whether marginals that somebody describes can be read off in a record, and are there once."""
+"""Whether the marginals that a spec describes can be read off a record, and none is there twice."""
 
 from __future__ import annotations
 

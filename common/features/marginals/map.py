@@ -40,7 +40,7 @@ class GroupChoice:
         numbers: which, in the order of the embedding's map.
         length: of their part of the feature, above 0 and below 1.
         merging: sides with merged cells in place of others.
-        folded: whether of two numbers only that is there, whether both are in the same part.
+        folded: whether a pair of numbers only counts whether both are in the same part.
     """
 
     numbers: Sequence[int]
@@ -65,12 +65,12 @@ class MarginalFeatures:
             columns and groups have the same number.
         undecided: whether a release of this embedding is to choose among the groups.
         coarse: pairs of numbers in few cells, most of them merged, whether or not they are among
-            the groups; in the feature between columns and groups.
-        coarse_length: of the part of the feature that is theirs; None if there are none.
-        by_level: columns of numbers whose levels have a cell each here, beside their own cells; in
-            the feature behind the columns.
-        by_level_length: of the part of the feature that is theirs in a release; None if there are
-            none, or in an embedding, where they have the same number as columns.
+            the groups. In the feature they stand between columns and groups.
+        coarse_length: of their part of the feature; None if there are none.
+        by_level: columns of numbers that have a cell for each level here, beside their own cells.
+            In the feature they stand behind the columns.
+        by_level_length: of their part of the feature in a release; None if there are none, and in
+            an embedding, where they have the same number as columns.
 
     Guarantee:
         norm_bound: one entry for each column and group, whatever the record is, and their squares
@@ -188,7 +188,7 @@ class MarginalFeatures:
 
     @property
     def _of_several(self) -> float:
-        """Which part of the feature's square is that of all but columns, where they have one."""
+        """The part of the feature's square that is not columns', where other parts have lengths."""
         lengths = (self.group_length, self.coarse_length, self.by_level_length)
         return sum((length or 0.0) ** 2 for length in lengths)
 
@@ -236,7 +236,7 @@ class MarginalFeatures:
 
         Args:
             chosen: which; None for none.
-            coarse: which are there in few cells, too; None for none.
+            coarse: which pairs of numbers to have in few cells as well; None for none.
             by_level: length of the part of numbers by their levels; None leaves them out.
         """
         groups, group_length = self._chosen(chosen)
@@ -265,13 +265,13 @@ class MarginalFeatures:
         return [number for number, group in enumerate(self.groups) if group.of_numbers]
 
     def noise_on_correlations(self, noise: float) -> float:
-        """About how far noise moves correlations that pairs in few cells tell, if these are small.
+        """About how far noise moves small correlations, as pairs of numbers in few cells show them.
 
         With correlation r Gaussian numbers have a share p_i p_j + r a_i a_j of cell (i, j), a_i
         being the mean of a standard normal number there, times p_i.
 
         Args:
-            noise: standard deviation of that on an entry of the feature.
+            noise: standard deviation of the noise on an entry of the feature.
 
         Returns:
             Infinity if there are no such pairs.

@@ -79,7 +79,7 @@ _KINDS: Final = (
 
 
 def require_size(size: int, where: str) -> None:
-    """Refuse an encoded image before so much is read into memory.
+    """Refuse an encoded image that is too large, before it is read into memory.
 
     Raises:
         DataError: it is larger than any image that dpntk reads.

@@ -21,7 +21,7 @@ MOST_PIXELS: Final = 1 << 26
 
 @dataclass(frozen=True)
 class Form:
-    """What the records of a source are: squares of so many channels, and who says so.
+    """What the records of a source are: squares of some channels, and who says so.
 
     Attributes:
         side: height and width.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS: Final = 1 << 14
-"""So many at a time."""
+"""How many rows are read at a time."""
 _DATES: Final = (datetime.date, np.datetime64)
 """Of days, or of times on some day."""
 _TIMES: Final = (*_DATES, datetime.time, datetime.timedelta, np.timedelta64)

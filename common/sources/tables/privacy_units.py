@@ -1,11 +1,11 @@
-"""Tables in which a person may have several rows: so many of them count, and the rest are left out.
+"""Tables in which a person may have several rows: the first few count, and the rest are left out.
 
 Guarantee:
     Which rows of a person count depends on nothing but the order of that person's own rows: the
-    first ones do. So all rows of a person, added or taken away, change which rows of others count
-    not at all, and the sums by as many records as count, at most. That the order of others stays is
-    up to whoever made the table: a shuffle with a fixed seed changes it. (docs/privacy/proofs.md,
-    statement 21.)
+    first ones do. So adding or removing all rows of a person does not change which rows of others
+    count, and changes the sums by at most as many records as count. That others' rows keep their
+    order is up to whoever made the table: a shuffle with a fixed seed changes it.
+    (docs/privacy/proofs.md, statement 21.)
 """
 
 from __future__ import annotations

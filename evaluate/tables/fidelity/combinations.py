@@ -13,7 +13,7 @@ MOST_TRIPLES: Final = 1_000
 
 
 def some_combinations(columns: int, size: int, most: int) -> list[tuple[int, ...]]:
-    """Combinations of columns, by their numbers: all, or so many that are drawn at random.
+    """Combinations of columns, by their numbers: all, or some that are drawn at random.
 
     The draw is always the same.
 

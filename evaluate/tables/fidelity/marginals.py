@@ -27,7 +27,7 @@ _OVER: Final = {
 
 
 def marginal_distance(table: Table, other: Table, ways: int, bins: int = BINS) -> float | None:
-    """Mean total variation distance of the marginals of so many columns.
+    """Mean total variation distance of the marginals of some columns.
 
     Args:
         table: rows under a schema.

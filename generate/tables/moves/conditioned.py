@@ -1,12 +1,13 @@
 """Rows that are held to a condition, and exchange values with rows that are not.
 
 The rows of a class follow a law P in which two of them exchange their values of a column with
-probability min(1, exp(gain)): see `swap`. Held to a condition they are to follow P given the
-condition. So a row x that fulfils it is put beside a row z that was drawn from P, and both exchange
-values as rows of a class do, but for exchanges after which x would not fulfil it any more. That
-leaves the law of the two as it is, P given the condition times P (Metropolis et al. 1953). z is
-then put back as it was, and the next one drawn. What a row takes it takes as often as it goes with
-what the condition asks for: by the released pairs and products of columns, and the mean feature.
+probability min(1, exp(gain)): see `swap`. Rows that are held to a condition
+should follow P given the condition. So a row x that fulfils it is put beside a row z that was drawn
+from P, and the two exchange values as rows of a class do, except that no exchange may make x break
+the condition. This leaves their joint law, P given the condition times P, as it is (Metropolis et
+al. 1953). Then z is put back as it was, and the next z is drawn. So x takes a value as often as it
+goes with what the condition asks for, by the released pairs and products of columns and by the mean
+feature.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from ..rows.values import records_of, values_of
 from .energy import Energy
 
 _LOOKS: Final = 10
-"""So often the rows of a class move on, and those that fulfil the condition are looked for."""
+"""How often the rows of a class move on and those that fulfil the condition are collected."""
 _TURNS: Final = 8
-"""So often the rows of the class move on, and then lend values to rows under the condition."""
+"""How often the rows of the class move on and then lend values to rows under the condition."""
 _LOANS: Final = 8
-"""So many rounds of lending follow on one another."""
+"""How many rounds of lending follow on one another."""
 
 
 class Moves(Protocol):

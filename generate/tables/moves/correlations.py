@@ -1,10 +1,10 @@
 """How the columns of a class go together, as released, for rows that exchange values.
 
-When rows exchange values of a column, its own law stays, and what is left to be matched is what
-goes with what. Among laws with these columns, those of an energy that is a quadratic form in the
-standardised numbers and indicators of categories are looked for, beside the energy that the other
-features ask for. Each of its coefficients is held back by a ridge (`pooling`): so what the noise
-leaves nothing of is what the other features make it.
+When rows exchange values of a column, the column's own law stays. What is left to be matched is how
+columns go together. Beside the energy that the other features ask for, the rows' law gets one that
+is a quadratic form in the standardised numbers and the indicators of categories. Each of its
+coefficients is held back by a ridge (`pooling`), so that products of which the noise leaves nothing
+are left to the other features.
 """
 
 from __future__ import annotations

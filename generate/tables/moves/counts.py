@@ -1,18 +1,18 @@
 """Marginals of several columns of a class, as released, for rows that exchange values.
 
 A release with marginals of pairs or triples of columns (`dpntk.common.features.marginals`) says how
-often each of their cells is, with noise. Among laws with the columns that rows have, those are
-looked for whose logarithm has a coefficient for each cell, beside what other features ask for (a
-log-linear model, or Markov random field). A coefficient is held back by a ridge: the variance of
-the noise over that of how cells of its table differ from independent columns, which is what the
-released shares leave when noise is taken off (empirical Bayes). Of a table in which nothing goes
-together, so, the law takes nothing, and of cells that hardly any row has, little. Tables of two
-numbers are denoised by more: neighbouring cells are alike, as far as the two go together as
-Gaussian ones would (`copula`), and so they are held back less.
+frequent each of their cells is, with noise. Beside what other features ask for, the logarithm of
+the rows' law gets a coefficient for each cell (a log-linear model, or Markov random field). The
+coefficient is held back by a ridge: the variance of the noise, over that of how cells of its table
+differ from independent columns, which is estimated from the released shares less the noise
+(empirical Bayes). So a table in which nothing goes together has no effect on the law, and a cell
+that hardly any row has little. Tables of two numbers can be denoised better, because neighbouring
+cells are alike as far as the two go together as Gaussian numbers would (`copula`). They are held
+back less.
 
-Columns that determine one another hardly get together by chance, exchange by exchange: rows begin
-as the pairs along a tree say (Chow and Liu 1968, "Approximating Discrete Probability Distributions
-with Dependence Trees"), the pairs that say most, and so do the coefficients.
+Columns that determine one another would hardly get together by chance, exchange by exchange. So
+rows begin as the pairs along a tree say, those that say most (Chow and Liu 1968, "Approximating
+Discrete Probability Distributions with Dependence Trees"), and so do the coefficients.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BATCH: Final = 2_000
 _EXACT: Final = 1e-9
 """Shares of cells, and variances of what goes together, are at least that."""
 _SMOOTH: Final = 0.1
-"""So many times as much as others tables of two numbers are held back."""
+"""How much of the ridge of other tables counts for tables of two numbers."""
 
 
 class Counts:

@@ -1,8 +1,8 @@
-"""What is released of how columns of a class go together, beside rows of independent columns.
+"""How columns of a class go together by a release, compared with rows of independent columns.
 
 A release with products of columns (`dpntk.common.features.moments`) holds E z z^T / |z|^2 of each
-class with noise. Rows whose columns have the right values, and are independent, have other such
-products: what they lack is how columns go together.
+class, with noise. Rows with the right columns that are independent of one another have other such
+products. What they lack is how columns go together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ....common.features.moments import (
 
 EXACT: Final = 1e-12
 _SURE: Final = 2.0
-"""So many standard deviations of the noise are more than that explains."""
+"""More standard deviations of the noise than this are not explained by noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class ReleasedMoments:
         return found
 
     def factors(self, records: Tensor) -> Tensor:
-        """Z of rows (n, record size) of values 0..1, as they would be read back, (n, k).
+        """The vectors z of rows (n, record size), values 0..1, as they would be read back, (n, k).
 
         Of each column of categories, rows have one.
         """
@@ -94,7 +94,7 @@ class ReleasedMoments:
 
 @dataclass(frozen=True, eq=False)
 class Departure:
-    """By how much the columns of a class go together more than independent ones.
+    """By how much columns of a class go together more than independent ones would.
 
     Attributes:
         mean: of z in rows of independent columns, float64 (k,); 0 of the constant.
@@ -103,7 +103,8 @@ class Departure:
         lacking: products of standardised numbers and indicators, as released, less those of these
             rows, (k, k).
         noise: variance of the noise on each of these, (k, k).
-        taken_off: so many times as much it would be if nothing had been taken off, (k, k).
+        taken_off: how many times as large that variance would be if the part that products cannot
+            have had not been taken off, (k, k).
         free: which products rows can change by exchanging values, bool (k, k).
     """
 

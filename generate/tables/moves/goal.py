@@ -16,16 +16,15 @@ from .relu_features import ReluFeatures
 from .table_departures import ReleasedCounts, TableDeparture, shares_among
 
 STRENGTH: Final = 0.01
-"""How much of the variance of rows with independent columns what goes with what makes up, as far as
-nothing is known: on tables of people it is about that (docs/design/table-generator.md)."""
+"""Prior mean of how much of the variance of rows with independent columns is due to how columns go
+together: on tables of people it is about this much (docs/design/table-generator.md)."""
 _DEVIATION: Final = 0.005
-"""So far from that it usually is."""
+"""How far from that it usually is."""
 _LEAST_STRENGTH: Final = 1e-5
 _LEAST_VARIANCE: Final = 0.05
-"""Of the variance of rows with independent columns, as much is always left to what goes with what.
-"""
+"""The part of that variance which single columns are never taken to explain."""
 _ROWS: Final = 1_000
-"""How many of these rows are looked at, to tell what single columns explain."""
+"""How many of these rows are looked at to tell what single columns explain."""
 _COLUMNS_A_ROUND: Final = 0.3
 _LEAST_COLUMNS: Final = 3
 
@@ -83,16 +82,16 @@ class Goal:
         return self.noise**2 * len(self.mean)
 
     def ridge(self, independent: Tensor, each: Each = map) -> float:
-        """What a theta is to be held back by that says what goes with what.
+        """The ridge on theta, which says how columns go together.
 
-        If rows P are independent ones P_0 weighed anew, with weights of variance s before anything
-        is seen, then the most likely P is P_0 tilted by theta = (mu - E_P phi) / ridge: minus the
-        logarithm of its probability is, but for constants and to the second order,
-        || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s. And s follows from how far mu is from
-        E_{P_0} phi (`strength`), as against the variance of features under P_0 that single columns
-        do not explain, since weights leave these as they are. What they do explain is estimated by
-        rows that share one column and no other (Sobol 1993). But s is at most what is usual: where
-        more goes with more, products and tables of pairs have energies that ask for it.
+        Let rows P be the independent ones P_0 with random weights, of variance s a priori. The most
+        likely P is then P_0 tilted by theta = (mu - E_P phi) / ridge, because minus the logarithm
+        of its probability is || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s, up to constants
+        and to the second order. And s follows from how far mu is from E_{P_0} phi (`strength`), in
+        relation to the variance of features under P_0 that single columns do not explain: weights
+        leave single columns as they are. What these do explain is estimated by rows that share one
+        column and no other (Sobol 1993). But s is at most the usual strength: where columns go
+        together more than that, the energies of products and of tables of pairs ask for it.
 
         Args:
             independent: rows of P_0, (n, record size), values 0..1.
@@ -114,7 +113,7 @@ class Goal:
 
 
 def strength(square: float, variance: float, noise: float, dimension: int) -> float:
-    """How strongly columns go together: what is left says so, and before that `STRENGTH`.
+    """How strongly columns go together: between what is seen and `STRENGTH`, the prior mean.
 
     Args:
         square: squared length of what is left of a mean feature that independent rows do not have.

@@ -1,12 +1,13 @@
 """How columns of a class go together, by what is released of all classes.
 
-Columns that go together in one class mostly do in the others, and of a class with few records
-little is known but that. Before anything is seen, how two columns of a class go together is g + d:
-what classes have in common, and what is its own, Gaussian both. Their variances are what released
-products leave when the noise is taken off, each weighing as it is known (empirical Bayes): squares
-that of g + d, and products of two classes that of g. The largest classes are known best; where one
-by itself varies more than that, and more than the noise explains, it does. A pair of columns has
-variances of its own, as far as it has many products; for the rest, those of all pairs.
+Columns that go together in one class mostly do so in the others, and little else is known of a
+class with few records. A priori, how two columns of a class go together is g + d: a part g that all
+classes have in common and a part d of its own, both Gaussian. Their variances are estimated from
+the released products less the noise, weighed by precision (empirical Bayes): squares estimate the
+variance of g + d, and products of two classes that of g. The largest classes are known best; a
+class that by itself varies more than that, and more than the noise explains, gets the larger
+variance. A pair of columns has variances of its own as far as it has many products, and otherwise
+those of all pairs.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from torch import Tensor
 from .departures import EXACT, Departure
 
 _LIKE_OTHERS: Final = 8.0
-"""Pairs of columns with so many products are half like all pairs, half like themselves."""
+"""With this many products, a pair of columns is judged half by itself, half by all pairs."""
 _SURE: Final = 2.0
-"""So many standard deviations of the noise are more than that explains."""
+"""More standard deviations of the noise than this are not explained by noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class PooledProducts:
-    """How the columns of a class go together, as if one look had shown what all classes do.
+    """How columns of a class go together, as one noisy look that stands for those of all classes.
 
     Attributes:
         lacking: products of standardised numbers and indicators, less those of independent columns,
             float64 (k, k).
-        ridge: the variance of the noise on each over that of what goes together, (k, k): with
-            nothing left of the latter, no product is to be believed.
+        ridge: the variance of the noise on each over that of how columns go together, (k, k): if
+            nothing is left of the latter, no product is to be believed.
     """
 
     lacking: Tensor

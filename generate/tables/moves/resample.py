@@ -5,20 +5,21 @@ Of such a class the noise hides every single column, but not its mean feature as
 
     P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
-P_0 has columns that are those of all classes, moved and widened as the mean feature says
-(`columns.tilts`). They go together in it as tables of columns of all classes say (`counts`), if
-there are any, along a tree: those of a low-signal class by itself are lost in noise.
-A row of it may be far out in many columns at once, where what hundreds of pairs say, each of them
-little and seen where rows are frequent, would add up. The mean feature of all has no part in P_0:
-with that, little would be left of what is particular to the class. Nor have products of numbers,
-which say the more the farther out a row is, as noise on them does. theta is where <theta, mu> - log
-E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, mu being the released mean feature. To
-choose among rows that were drawn from P_0 beforehand is not enough: a rare class lies where P_0 has
-next to nothing, and of rows with a few of its traits there are many more than of rows with all. So
-rows move: a row's value of a column is replaced by that of some other row with probability min(1,
-exp(gain)), the gain being by how much <theta, phi(x)> and the energy of P_0 grow (Metropolis et al.
-1953, "Equation of state calculations by fast computing machines"), and theta is found on the way,
-as in `swap`.
+P_0 has the columns of all classes, moved and widened as the mean feature of the class says
+(`columns.tilts`). They go together along a tree, as tables of columns of all classes say
+(`counts`), if there are any: those of a low-signal class by itself are lost in noise. Only a tree,
+because a row of the class may be far out in many columns at once, where what hundreds of pairs say
+would add up, each of them little and learnt where rows are frequent. The mean feature of all
+classes has no part in P_0: it would leave little of what is particular to the class. Nor have
+products of numbers: the farther out a row is, the more they say, and so does the noise on them.
+
+theta is where <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, with mu
+the released mean feature. Choosing among rows that were drawn from P_0 beforehand is not enough: a
+rare class lies where P_0 has next to nothing, and rows with a few of its traits are far more
+frequent than rows with all of them. So rows move: a row's value of a column is replaced by that of
+some other row with probability min(1, exp(gain)), where the gain is by how much <theta, phi(x)> and
+the energy of P_0 grow (Metropolis et al. 1953, "Equation of state calculations by fast computing
+machines"), and theta is found on the way, as in `swap`.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ CAUTION: Final = 0.07
 """The ridge is so many standard deviations of the noise on an entry of mu. Chosen on held-out rows
 (docs/design/table-generator.md)."""
 _HIDES_ALL: Final = 0.5
-"""From about this noise on the ridge grows with its square: mu has length 1 at most, so that where
-a single entry has as much noise, next to nothing of it is a signal."""
+"""Above about this noise the ridge grows with its square: mu has length 1 at most, so next to
+nothing of it is signal if a single entry has that much noise."""
 _RATE: Final = 6.0
 _ROUNDS: Final = 150
 _LATER_ROUNDS: Final = 30
-"""With each doubling of the rows."""
+"""How many rounds follow each doubling of the rows."""
 _WINDOW: Final = 10
 
 

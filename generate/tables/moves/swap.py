@@ -35,15 +35,15 @@ from .energy import Energy
 from .goal import Departures, Goal
 
 _WINDOW: Final = 10
-"""Rounds after which it is seen whether the distance of the mean features still falls."""
+"""How often it is checked, in rounds, whether the distance of the mean features still falls."""
 _FALLS: Final = 0.99
-"""To this part of what it was, or less. Otherwise the steps were too long, and are halved."""
+"""It has to fall to this part of what it was. Otherwise the steps were too long, and are halved."""
 _RATE: Final = 200.0
 _LEAST_RATE: Final = 5.0
 _MOMENTUM: Final = 0.8
 _MOST_ROUNDS: Final = 300
 _LATER_ROUNDS: Final = 8
-"""With each doubling of the rows."""
+"""How many rounds follow each doubling of the rows."""
 
 
 class SwapMoves:

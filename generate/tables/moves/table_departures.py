@@ -1,8 +1,8 @@
-"""What is released of tables of columns of a class, beside those of independent columns.
+"""Tables of columns of a class by a release, compared with those of independent columns.
 
 A release with marginals of pairs or triples of columns (`dpntk.common.features.marginals`) says how
-often each of their cells is, with noise. Of independent columns these would be products of shares;
-what they are beyond that is how columns go together.
+frequent each of their cells is, with noise. If columns were independent, these shares would be
+products. How they differ from products is how columns go together.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How tables of columns of a class differ from independent columns, by what is released of all.
+"""How tables of a class differ from independent columns, by what is released of all classes.
 
-As products of columns (`pooling`), tables of one class differ as those of the others do, more or
-less: before anything is seen, by g + d, of which classes have g in common. Each table has variances
-of its own, which its cells tell (empirical Bayes), less what noise alone would make of them one
-time in six.
+As with products of columns (`pooling`), tables of one class differ from independence much as those
+of other classes do: a priori by g + d, where g is common to the classes. Each table has its own
+variances of g and d. They are estimated from its cells (empirical Bayes), less what noise alone
+would add to them one time in six.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _NO_NOISE: Final = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class PooledTables:
-    """How tables of a class differ from independent columns, as if one look had shown it.
+    """How tables of a class differ from independent columns, as one noisy look that stands for all.
 
     Attributes:
         lacking: see `TableDeparture`, float64 (cells,).
         noise: variance of that on each, (cells,).
-        ridge: this over the variance of what goes together, (cells,).
+        ridge: the variance of the noise over that of the difference, (cells,).
     """
 
     lacking: Tensor

@@ -1,10 +1,10 @@
-"""Tables of columns as they are likely to be, by noisy ones.
+"""Tables of columns as they are likely to be, given noisy ones.
 
-Between the cells of a table of categories there is no tie but how frequent each order of magnitude
+The cells of a table of categories have nothing in common but how frequent each order of magnitude
 is (`denoising.table_shares`). Numbers that go together mostly do so as Gaussian ones would
-(`copula`), which all tables of two tell together. In few cells that is all but lost again, if rows
-are held to no more than these: so what rows are to have is a table of more cells, each as frequent
-among those of its part as that law has it.
+(`copula`), which all tables of two numbers show together. Rows that were held to a few cells only
+would lose most of that again. So rows are held to a table of more cells, which divide the share of
+each coarse cell as the Gaussian law has it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _EXACT: Final = 1e-9
 _TINY: Final = 1e-300
 _FITTING_STEPS: Final = 20
 _ROUGH: Final = 3
-"""In so many parts of a number, what goes with what within them is a good part of all."""
+"""If numbers are cut into this many parts or fewer, much of how they go together lies within."""
 _PARTS: Final = 8
-"""Into so many parts, or a few more, numbers are cut of which a table has few cells."""
+"""Numbers of which a table has few cells are cut into this many parts, or a few more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,12 @@ class Look:
 
     @property
     def is_rough(self) -> bool:
-        """Whether it says so little of two numbers that what is within its cells matters."""
+        """Whether its cells are so few that how the numbers go together within them matters."""
         return self.coarse and max(side.known for side in self.table.sides) <= _ROUGH
 
     @property
     def has_low_signal(self) -> bool:
-        """Whether there is more noise on a cell than it has, so that none says anything."""
+        """Whether the noise on cells exceeds their shares, so that none says anything by itself."""
         return self.noise * len(self.shares) > 1
 
     @property
