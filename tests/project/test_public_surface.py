@@ -141,7 +141,8 @@ def test_a_mistake_gets_one_line_that_says_what_to_write(mistake: str, images: P
 
 def test_a_table_asks_for_its_schema(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("age,pay\n1,2\n")
-    with pytest.raises(errors.SchemaError, match="schema='schema.toml' in SourceOptions or Synth"):
+    wanted = "give schema='schema.toml' in SourceOptions or Synthesizer"
+    with pytest.raises(errors.SchemaError, match=re.escape(wanted)):
         embed.embed(tmp_path / "a.csv")
 
 
