@@ -20,6 +20,21 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """What adds an option to the function of a command."""
 
 
+def all_of(*options: Decorator) -> Decorator:
+    """Several options as one decorator.
+
+    Args:
+        options: in the order in which --help lists them.
+    """
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options
+
+
 class LocalPath(click.Path):
     """A path of this machine; an address of object storage would be taken for one."""
 
@@ -224,18 +239,17 @@ def unit_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add --unit and --rows-per-unit."""
     from ..schema.privacy_unit import MOST_ROWS  # --help does without schemas, and thus NumPy
 
-    for option in (
-        click.option(
-            "--rows-per-unit", type=click.IntRange(1, MOST_ROWS), metavar="K",
-            help="How many rows of one --unit count: the first ones. Further rows are left out; "
-            "the noise is K times as large.",
-        ),
+    options = all_of(
         click.option(
             "--unit", metavar="COLUMN",
             help="Protect all rows of a table that have the same value in this column together, "
             "such as all visits of one patient. The column itself is not embedded. Needs "
             "--rows-per-unit.",
         ),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+        click.option(
+            "--rows-per-unit", type=click.IntRange(1, MOST_ROWS), metavar="K",
+            help="How many rows of one --unit count: the first ones. Further rows are left out; "
+            "the noise is K times as large.",
+        ),
+    )  # fmt: skip
+    return options(command)

@@ -56,12 +56,12 @@ class Lines:
         """Whether somebody is looking."""
         return self.terminal.is_terminal
 
-    def print(self, *lines: str, style: str = "") -> None:
+    def print(self, *lines: str) -> None:
         """Print each text as a line of its own; one that is longer than a terminal is not cut."""
         if self.hushed:
             return
         for line in lines:
-            self.terminal.print(Text(shown(line), style), soft_wrap=True)
+            self.terminal.print(Text(shown(line)), soft_wrap=True)
 
 
 console: Final = Lines(stderr=True)

@@ -166,23 +166,22 @@ def collect_stale(path: Path) -> None:
                 os.close(descriptor)
 
 
-def open_plain(path: Path, flags: int, mode: int = SENSITIVE_MODE) -> int:
+def open_plain(path: Path, flags: int) -> int:
     """The descriptor of a file of ours, in a folder where others may have put something else.
 
     A symbolic link is not followed, for it may lead to where nothing of ours should be made or
     locked; a pipe or a device is not waited for.
 
     Args:
-        path: the file.
+        path: the file; if it is made, it is its owner's alone.
         flags: as of `os.open`.
-        mode: its permissions if it is made.
 
     Raises:
         OutputError: it is no plain file.
         OSError: it cannot be opened.
     """
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, SENSITIVE_MODE)
     except OSError as error:
         if path.is_symlink():
             raise OutputError(f"{path} is a link to another place: remove it") from error

@@ -12,6 +12,7 @@ import click
 
 from ...common.cli.options import (
     DataPath,
+    all_of,
     label_columns_option,
     names_in,
     schema_option,
@@ -41,7 +42,7 @@ def _range(
     return low, high
 
 
-_OPTIONS: Final = (
+_OPTIONS: Final = all_of(
     click.option(
         "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
         help="Which part to read, if the data have both.",
@@ -122,10 +123,7 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
         )  # fmt: skip
         command(source=source, **given)
 
-    whole: Callable[..., None] = with_options
-    for option in reversed(_OPTIONS):
-        whole = option(whole)
-    return whole
+    return _OPTIONS(with_options)
 
 
 def with_schema(

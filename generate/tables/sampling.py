@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 4000
 _AT_ONCE: Final = 200_000
-"""At most so many rows are refined together: what that takes is held in memory."""
+"""How many rows are refined together at most: all of them are held in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,8 @@ def _values_under(
     """Rows that are held to a condition while they are put together.
 
     Returns:
-        Of at most so many rows, in random order: fewer where a class has no value that fulfils it.
+        The values of at most `count` rows, in random order; fewer if a class has no value that
+        fulfils the condition.
     """
     random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
     schema, refinement = model.schema, model.refinement
@@ -239,21 +240,18 @@ def corrected_rows(
     return rows
 
 
-def to_table(
-    schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64], seed: int = 0
-) -> Drawn:
+def to_table(schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]) -> Drawn:
     """Turn encoded rows into a table: types as in the source, and all constraints kept.
 
     Args:
         schema: of the table.
         records: float32 (n, record size), values 0..1.
         labels: int64 (n,).
-        seed: of the repair.
 
     Raises:
         GeneratorError: the constraints contradict each other.
     """
     values = values_of(schema, records, labels)
-    repaired = repair(values, schema, seed)
+    repaired = repair(values, schema, seed=0)
     share = float(repaired.mean()) if schema.constraints else None
     return Drawn(table_of(schema, values), share)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import click
 
+from ...common.cli.options import all_of
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT
 from ..publishing.parameters import ClassCounts
 
-_OPTIONS: Final = (
+class_count_options: Final = all_of(
     click.option(
         "--class-counts", type=click.Choice([c.value for c in ClassCounts]),
         default=ClassCounts.NOISY.value, show_default=True,
@@ -23,10 +23,4 @@ _OPTIONS: Final = (
         help="Weight of the class counts: more makes them more exact and the rest noisier.",
     ),
 )  # fmt: skip
-
-
-def class_count_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --class-counts and --count-weight; the command gets `class_counts`, `count_weight`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""Add --class-counts and --count-weight; the command gets `class_counts`, `count_weight`."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from ...common.adjacency import Adjacency
-from ...common.cli.options import PATH, Decorator
+from ...common.cli.options import PATH, Decorator, all_of
 from ...common.display.console import notice
 from ...common.errors import OutputError
 from ...common.ledger import DEFAULT_DELTA, default_delta
@@ -48,7 +48,7 @@ def promise_options(
         adjacency: help for --adjacency.
         default: adjacency if none is given.
     """
-    options = (
+    return all_of(
         click.option(
             "--eps", "epsilon", type=float, required=True, metavar="EPSILON", help=epsilon
         ),
@@ -60,13 +60,6 @@ def promise_options(
             show_default=True, callback=_parsed, help=adjacency,
         ),
     )  # fmt: skip
-
-    def with_promise(command: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return with_promise
 
 
 def _parsed(context: click.Context, parameter: click.Parameter, value: str) -> Adjacency:
