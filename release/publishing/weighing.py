@@ -231,11 +231,13 @@ def with_pairs(
     numbers = [*kept, *(border + number for number in several)]
     rows, factors = [np.arange(before.split)], [after.main_weight / before.main_weight]
     into = [rows[0]]
+    tables, places, entries = marginals.tables, marginals.places, marginals.entries
+    first = before.marginal_place.start
     for number, table, new in zip(numbers, left.tables, left.entries, strict=True):
-        place, entry = marginals.places[number], marginals.entries[number]
+        place, entry = places[number], entries[number]
         cells = np.arange(place.stop - place.start)
-        rows.append(before.marginal_place.start + place.start + cells)
-        group = marginals.tables[number]
+        rows.append(first + place.start + cells)
+        group = tables[number]
         if isinstance(group, MarginalGroup) and isinstance(table, MarginalGroup):
             cells = _merged(group, table)
         into.append(cells)
