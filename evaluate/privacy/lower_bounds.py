@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from ...release.mechanism.accountant import epsilon_for
+from ...release.mechanism.accountant import SMALLEST_EPSILON, epsilon_for
 
 Scores = NDArray[np.float64]
 
@@ -85,4 +85,5 @@ def epsilon_from_gdp(first: Scores, second: Scores, delta: float, confidence: fl
     if excess(0.0) >= 0:
         return 0.0
     lowest = optimize.brentq(excess, 0.0, statistic)
-    return epsilon_for(1 / (lowest * unit), delta)
+    found = epsilon_for(1 / (lowest * unit), delta)
+    return found if found > SMALLEST_EPSILON else 0.0  # which it is rounded up to

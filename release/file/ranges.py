@@ -19,6 +19,7 @@ from ...common.numerics.unit import LARGEST_SHIFT, LARGEST_SUM, SMALLEST_SHIFT, 
 from ..mechanism.accountant import (
     LARGEST_EPSILON,
     LARGEST_MULTIPLIER,
+    SMALLEST_DELTA,
     SMALLEST_EPSILON,
     SMALLEST_MULTIPLIER,
 )
@@ -52,7 +53,7 @@ def require_possible_figures(guarantee: EmbeddingGuarantee, levels: int) -> None
         {
             "the number of records": g.records >= 1,
             **possible_promise(g),
-            "delta": 0 < g.delta < (1 / max(g.records, 1) if n_is_public else 1),
+            "delta": SMALLEST_DELTA <= g.delta < (1 / max(g.records, 1) if n_is_public else 1),
             "the noise multiplier": multiplier == 0 or SMALLEST_MULTIPLIER <= multiplier <= largest,
             "the grid": units > 0,
             "sigma": g.sigma <= LARGEST_SIGMA * g.grid,
@@ -66,7 +67,7 @@ def possible_promise(guarantee: Guarantee) -> dict[str, bool]:
     total = guarantee.total_epsilon
     return {
         "epsilon": guarantee.epsilon >= SMALLEST_EPSILON,
-        "delta": 0 < guarantee.delta < 1,
+        "delta": SMALLEST_DELTA <= guarantee.delta < 1,
         "the total epsilon": total <= LARGEST_EPSILON or total == math.inf,
         "the number of releases": 1 <= guarantee.total_releases <= _MOST_RELEASES,
     }

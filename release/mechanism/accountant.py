@@ -27,6 +27,8 @@ _RELATIVE_MARGIN: Final = 1e-9
 SMALLEST_EPSILON: Final = 1e-4
 """Below about 1e-5 the two terms of delta are so nearly equal that float64 cannot tell them apart
 well enough, and noise would be off by more than the margin, to either side."""
+SMALLEST_DELTA: Final = 1e-100
+"""For less, however small epsilon is, float64 cannot tell the two terms apart either."""
 LARGEST_EPSILON: Final = 1e9
 LARGEST_MULTIPLIER: Final = 1e9
 SMALLEST_MULTIPLIER: Final = 1e-3
@@ -79,6 +81,8 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
 def epsilon_for(multiplier: float, delta: float) -> float:
     """The epsilon that noise of this size at sensitivity 1 gives, rounded up; infinite for none.
 
+    It is 0 where delta alone is enough, and otherwise 1e-4 at least, the least that is told apart.
+
     Guarantee:
         At the returned epsilon the exact delta is at most `delta`.
 
@@ -89,9 +93,11 @@ def epsilon_for(multiplier: float, delta: float) -> float:
     if multiplier == 0:
         return math.inf
     target = math.log(delta)
-    if log_delta(multiplier, 0.0) <= target:
+    if math.erf(1 / (math.sqrt(8) * multiplier)) * (1 + _RELATIVE_MARGIN) <= delta:
         return 0.0
-    low, high = 0.0, 1.0
+    if log_delta(multiplier, SMALLEST_EPSILON) <= target:
+        return SMALLEST_EPSILON
+    low, high = SMALLEST_EPSILON, 1.0
     while log_delta(multiplier, high) > target:
         low, high = high, 2 * high
         if high > LARGEST_EPSILON:
@@ -110,7 +116,7 @@ def require_budget(epsilon: float, delta: float) -> None:
 
     Raises:
         BudgetError: epsilon is not a positive finite number or below 1e-4, or delta not between 0
-            and 1.
+            and 1 or below 1e-100.
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BudgetError(f"epsilon {epsilon:g}: it must be a positive number, such as 1")
@@ -118,6 +124,8 @@ def require_budget(epsilon: float, delta: float) -> None:
         raise BudgetError(f"epsilon {epsilon:g}: {SMALLEST_EPSILON:g} is the least there is")
     if not 0 < delta < 1:
         raise BudgetError(f"delta {delta:g}: it must lie between 0 and 1, such as 1e-5")
+    if delta < SMALLEST_DELTA:
+        raise BudgetError(f"delta {delta:g}: {SMALLEST_DELTA:g} is the least there is")
 
 
 def accountant_version() -> str:

@@ -26,7 +26,7 @@ from ...common.adjacency import Adjacency
 from ...common.display.text import rounded_up
 from ...common.errors import BudgetError
 from ...common.ledger import Ledger
-from .accountant import epsilon_for, noise_multiplier
+from .accountant import SMALLEST_EPSILON, epsilon_for, noise_multiplier
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,8 @@ def remaining(ledger: Ledger) -> float:
     if ledger.ceiling is None or left <= 0:
         return 0.0
     # Rounded down, so that a release of this size is really accepted.
-    return epsilon_for(1 / math.sqrt(left), ledger.ceiling.delta) * (1 - 1e-6)
+    largest = epsilon_for(1 / math.sqrt(left), ledger.ceiling.delta) * (1 - 1e-6)
+    return largest if largest >= SMALLEST_EPSILON else 0.0
 
 
 def _gdp_mu_squared_left(ledger: Ledger) -> float:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import dp_accounting
+import mpmath
 import pytest
 
 from dpntk.common.errors import BudgetError
@@ -48,6 +49,48 @@ def test_an_epsilon_that_float64_cannot_tell_from_nothing_is_refused() -> None:
 def test_delta_must_be_a_probability(delta: float) -> None:
     with pytest.raises(BudgetError, match=r"delta .*: it must lie between 0 and 1"):
         noise_multiplier(1, delta)
+
+
+def test_a_delta_that_float64_cannot_tell_from_nothing_is_refused() -> None:
+    """Here delta came out too large by 3e-6 of itself."""
+    for of_budget in (noise_multiplier, epsilon_for):
+        with pytest.raises(BudgetError, match=r"delta 9\.99989e-321: 1e-100 is the least"):
+            of_budget(0.00010954403565126312, 1e-320)
+
+
+def exact_log_delta(multiplier: float, epsilon: float) -> mpmath.mpf:
+    """With as many digits as it takes (Balle and Wang 2018, theorem 8)."""
+    with mpmath.workdps(80):
+        z, e = mpmath.mpf(multiplier), mpmath.mpf(epsilon)
+        larger, smaller = (mpmath.erfc((e * z - s / (2 * z)) / mpmath.sqrt(2)) for s in (1, -1))
+        return mpmath.log((larger - mpmath.exp(e) * smaller) / 2)
+
+
+SMALL = list(itertools.product((1e-4, 1.3e-4, 1e-3), (1e-100, 3e-77, 1e-30, 1e-9, 1e-3)))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), SMALL)
+def test_the_smallest_epsilons_and_deltas_are_kept_exactly(epsilon: float, delta: float) -> None:
+    multiplier = noise_multiplier(epsilon, delta)
+    assert exact_log_delta(multiplier, epsilon) <= mpmath.log(delta)
+    assert exact_log_delta(multiplier, epsilon_for(multiplier, delta)) <= mpmath.log(delta)
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "delta"),
+    [(759691.2, 4e-94), (489942.66692046646, 1.9e-99), (354.1440536941023, 0.0011), (1e9, 1e-15)],
+)
+def test_less_than_the_least_epsilon_is_rounded_up_to_it(multiplier: float, delta: float) -> None:
+    """Where it was worked out, delta came out too large by up to 5e-7 of itself."""
+    assert epsilon_for(multiplier, delta) == 1e-4
+    assert exact_log_delta(multiplier, 1e-4) <= mpmath.log(delta)
+
+
+@pytest.mark.parametrize("multiplier", [1.0, 3e5, 1e9])
+def test_delta_alone_is_enough_from_what_the_noise_gives_on(multiplier: float) -> None:
+    enough = float(mpmath.erf(1 / (mpmath.sqrt(8) * multiplier)))
+    assert epsilon_for(multiplier, enough * (1 + 1e-8)) == 0.0
+    assert epsilon_for(multiplier, enough * (1 - 1e-8)) > 0.0
 
 
 @pytest.mark.parametrize("multiplier", [0.05, 0.5, 3.73, 50, 2000])
