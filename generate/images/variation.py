@@ -8,7 +8,8 @@ factors, of the spectrum that differences of images have, as large as that cosin
 Classifiers that learn from images too much alike trust in detail that only noise tells apart.
 
 Images are cut to 0..1, so that what varies more would be greyer in the mean. Templates make up for
-that: where a mean pixel is nearly black, the template is far below it.
+that: where a mean pixel is nearly black, the template is far below it. They make up for what is
+added alone: what a template may be was part of what a release was read with.
 """
 
 from __future__ import annotations
@@ -82,19 +83,21 @@ def varied(
     """A generator whose images are as unlike each other as a release says records are.
 
     Args:
-        generator: whose mean images stay as they are; on the CPU.
+        generator: as it was trained, on the CPU.
         release: of features of length 1, a matrix for each batch.
         doubts: further factors, (classes, k, pixels): of what a template may be.
-        variation: those that are made as large as needed, and added to them; likewise.
+        variation: those that are made as large as needed, and added to them; likewise. Mean images
+            stay as they are without.
         contrast: by how much a pixel differs from class to class.
         seed: of the images by which that is found.
     """
     kernel = kernel_of(release.feature_map, torch.device("cpu"))
     shares = torch.as_tensor(release.class_weights).square()
     every_class = torch.arange(generator.spec.classes)
+    doubtful = generator.with_factors(doubts)
 
     def of_size(size: float) -> ConditionalGenerator:
-        return with_mean_kept(generator, doubts + size * variation)
+        return with_mean_of(doubtful, generator.with_factors(doubts + size * variation))
 
     @torch.inference_mode()
     def cosine(made: ConditionalGenerator) -> float:
@@ -107,10 +110,10 @@ def varied(
         return float((shares * of_class).sum() / shares.sum())
 
     least, most = 0.0, _LARGEST * contrast
-    without = cosine(of_size(least))
+    without = cosine(doubtful)
     asked = likely_cosine(*released_cosine(release), without)
     if without <= asked:
-        return of_size(least)
+        return doubtful
     for _ in range(_HALVINGS):
         size = (least + most) / 2
         least, most = (size, most) if cosine(of_size(size)) > asked else (least, size)
@@ -118,18 +121,19 @@ def varied(
 
 
 @torch.no_grad()
-def with_mean_kept(generator: ConditionalGenerator, more: Tensor) -> ConditionalGenerator:
-    """A generator with further factors, whose pixels have the same mean, once they are cut.
+def with_mean_of(
+    narrower: ConditionalGenerator, wider: ConditionalGenerator
+) -> ConditionalGenerator:
+    """A generator whose pixels have the same mean as those of another one, once they are cut.
 
     Args:
-        generator: as it is without.
-        more: (classes, k, pixels).
+        narrower: with the mean that is wanted.
+        wider: with more, or larger, factors.
     """
-    wider = generator.with_factors(more)
     before, after = (
-        each.factors.square().sum(dim=1, keepdim=True).sqrt() for each in (generator, wider)
+        each.factors.square().sum(dim=1, keepdim=True).sqrt() for each in (narrower, wider)
     )
-    mean = _cut_mean(generator.template, before).clamp(_DARKEST, 1 - _DARKEST)
+    mean = _cut_mean(narrower.template, before).clamp(_DARKEST, 1 - _DARKEST)
     low, high = -_FARTHEST * after, 1 + _FARTHEST * after
     for _ in range(_TEMPLATE_HALVINGS):
         middle = (low + high) / 2

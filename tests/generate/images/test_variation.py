@@ -14,7 +14,12 @@ from dpntk.common.features.pixels import PixelFeatures
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.sampling import sample
 from dpntk.generate.images.training import train
-from dpntk.generate.images.variation import likely_cosine, released_cosine, with_mean_kept
+from dpntk.generate.images.variation import (
+    likely_cosine,
+    released_cosine,
+    varied,
+    with_mean_of,
+)
 from dpntk.release import Release
 from tests.generate.images.test_prior import DIGITS, digits
 
@@ -69,11 +74,24 @@ def test_noise_alone_asks_for_no_variation() -> None:
     assert likely_cosine(0.6, 0.24, without=0.8) == pytest.approx(0.7)  # half of it is believed
 
 
-def test_what_is_negative_by_noise_does_not_make_images_noise() -> None:
+def without_variation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generators with what templates may be, and nothing further."""
+    monkeypatch.setattr(
+        "dpntk.generate.images.training.varied",
+        lambda generator, release, doubts, *rest, **named: generator.with_factors(doubts),
+    )
+
+
+def test_what_is_negative_by_noise_does_not_make_images_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are hardly less alike than what is in doubt makes them."""
     release = digits(0.05, PIXELS)
     minus = replace(release, embedding=np.zeros_like(release.embedding))
     assert released_cosine(minus)[0] < -1
-    assert mean_cosine(*drawn(minus)) > 0.7
+    found = mean_cosine(*drawn(minus))
+    without_variation(monkeypatch)
+    assert found == pytest.approx(mean_cosine(*drawn(minus)), abs=0.03)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -84,12 +102,22 @@ def test_generated_images_are_as_unlike_as_the_release_says(seed: int) -> None:
 
 
 def test_without_variation_they_would_be_too_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "dpntk.generate.images.training.varied",
-        lambda generator, release, doubts, *rest, **named: generator.with_factors(doubts),
-    )
+    without_variation(monkeypatch)
     release = digits(1.0, PIXELS)
     assert mean_cosine(*drawn(release)) > released_cosine(release)[0] + 0.06
+
+
+def test_doubts_alone_move_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where records are not known to vary by more, images are those that were trained."""
+    monkeypatch.setattr(
+        "dpntk.generate.images.variation.released_cosine", lambda release: (1.0, 0.0)
+    )
+    generator = ConditionalGenerator(GeneratorSpec(8, 10, factors=2, flows=1))
+    random = torch.Generator().manual_seed(0)
+    doubts, variation = 0.2 * torch.randn((2, 10, 9, 64), generator=random)
+    made = varied(generator, digits(1.0, PIXELS), doubts, variation, contrast=0.1, seed=0)
+    assert torch.equal(made.template, generator.template)
+    assert torch.equal(made.factors, generator.with_factors(doubts).factors)
 
 
 @torch.no_grad()
@@ -107,6 +135,7 @@ def test_mean_images_stay_as_they_are_where_pixels_are_cut() -> None:
         return found
 
     asked = generator.template.flatten()
-    kept, mutant = mean(with_mean_kept(generator, more)), mean(generator.with_factors(more))
+    wider = generator.with_factors(more)
+    kept, mutant = mean(with_mean_of(generator, wider)), mean(wider)
     assert (kept - asked).abs().max() < 0.015
     assert (mutant - asked).abs().max() > 0.1
