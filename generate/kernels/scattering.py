@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -14,6 +14,9 @@ from ...common.features.ntk.scattering import GAIN, POOL, Front, Pixels, Scatter
 
 _SMOOTHING = 1e-6
 """Keeps the root's slope finite where there is nothing to see."""
+_AT_ONCE: Final = 20_000
+"""A processor looks at so many windows at a time, all those of 400 images of 28x28 pixels: what
+comes of more is fetched from memory anew at every link of the chain, and asked of the system."""
 
 
 class SmoothFront:
@@ -46,8 +49,17 @@ class SmoothFront:
         if isinstance(front, Pixels):
             return records
         images = records.reshape(-1, front.side, front.side)
-        local: Tensor = _LocalMeans.apply(images, self._filters)  # type: ignore[no-untyped-call]
+        local = torch.cat([self._local_means(part) for part in images.split(self._at_once(images))])
         return torch.cat([records, local.reshape(*records.shape[:-1], -1)], dim=-1)
+
+    def _at_once(self, images: Tensor) -> int:
+        """How many images to look at together: a card has room for all."""
+        few = max(1, _AT_ONCE // self._filters.means**2)
+        return few if images.device.type == "cpu" else max(1, len(images))
+
+    def _local_means(self, images: Tensor) -> Tensor:
+        found: Tensor = _LocalMeans.apply(images, self._filters)  # type: ignore[no-untyped-call]
+        return found
 
 
 class _Filters(Responses):
