@@ -66,6 +66,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
 
     Attributes:
         released_: the generator that `fit` has trained, with nothing but the release.
+        classes_: of images, the names of the classes, by the numbers that `sample` gives.
         n_features_in_: number of columns of the table, or of values of an image.
         feature_names_in_: names of the table's columns; not there for images.
     """
@@ -77,7 +78,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         schema: TableSchema | Path | str | None = None,
         folder: Location = "work",
         *,
-        classes: int | tuple[str, ...] | None = None,
+        classes: int | tuple[str, ...] | list[str] | None = None,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         budget: PrivacyBudget | None = None,
         features: FeatureOptions | None = None,
@@ -233,23 +234,24 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
 
     def _remember(self, schema: Any) -> None:  # noqa: ANN401 - of two kinds
         """Set the attributes by which scikit-learn's tools know what an estimator has seen."""
+        for of_one_kind in ("classes_", "feature_names_in_"):
+            self.__dict__.pop(of_one_kind, None)  # what was fitted before may be of the other
         if isinstance(schema, TableSchema):
             names = [column.name for column in schema.columns]
             self.feature_names_in_ = np.array(names, dtype=object)
             self.n_features_in_ = len(names)
         else:
             self.n_features_in_ = schema.record_size
-            if hasattr(self, "feature_names_in_"):  # of a table that was fitted before
-                del self.feature_names_in_
+            self.classes_ = np.array(schema.classes)
 
     def _data(self, X: Any, y: Any) -> tuple[Any, SourceOptions]:  # noqa: ANN401
         """What is to be embedded, and what is known of it."""
         if self.schema is not None and y is not None:
             raise SchemaError("y: a table's label is one of its columns: the schema names it")
-        if isinstance(self.classes, int):
-            source = SourceOptions(self.schema, classes=self.classes)
+        if isinstance(self.classes, tuple | list):
+            source = SourceOptions(self.schema, class_names=tuple(self.classes))
         else:
-            source = SourceOptions(self.schema, class_names=self.classes)
+            source = SourceOptions(self.schema, classes=self.classes)
         return (X if y is None else (X, y)), source
 
     def _releases(self, embedding: Path) -> int:

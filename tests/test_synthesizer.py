@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
@@ -86,8 +87,34 @@ def test_images_are_fitted_with_their_labels(folder: Path) -> None:
     images, labels = model.sample(9)
     assert (images.shape, images.dtype) == ((9, *IMAGES.shape[1:]), np.uint8)
     assert set(labels) <= {0, 1, 2}
+    assert model.classes_.tolist() == ["0", "1", "2"]
     schema = open_release(model.release_path).release.schema
     assert (schema.classes, schema.from_data) == (("0", "1", "2"), ())
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "names"),
+    [
+        (LABELS.max() + 1, LABELS, ("0", "1", "2")),
+        (["zero", "one", "two"], np.array(["zero", "one", "two"])[LABELS], ("zero", "one", "two")),
+        (("two", "one", "zero"), np.array(["zero", "one", "two"])[LABELS], ("two", "one", "zero")),
+    ],
+)
+def test_classes_are_declared_as_programs_with_arrays_have_them(
+    folder: Path,
+    classes: int | tuple[str, ...] | list[str],
+    labels: NDArray[Any],
+    names: tuple[str, ...],
+) -> None:
+    brief: dict[str, Any] = {
+        "features": TangentOptions(width="5"),
+        "settings": TrainingSettings(2, 6),
+    }
+    model = Synthesizer(20.0, 1e-2, folder=folder, classes=classes, **brief).fit(IMAGES, labels)
+    schema = open_release(model.release_path).release.schema
+    assert (schema.classes, schema.from_data) == (names, ())
+    assert tuple(model.classes_) == names
+    assert set(model.classes_[model.sample(9)[1]]) <= set(names)
 
 
 def test_a_second_fit_is_refused_by_the_ledger_before_a_record_is_read(
@@ -285,6 +312,7 @@ def test_mistakes_get_one_line_and_cost_nothing(tmp_path: Path) -> None:
         (lambda: Synthesizer(schema=PEOPLE, folder=folder).fit(ROWS, ROWS["ill"]), "y: a table's"),
         (lambda: Synthesizer(folder=folder).fit(ROWS), r"schema=\.\.\. in .*Synthesizer"),
         (lambda: Synthesizer(folder=folder).fit(IMAGES), "a pair of arrays"),
+        (lambda: Synthesizer(folder=folder, classes="ab").fit(IMAGES, LABELS), "such as 10, not"),  # type: ignore[arg-type]
         (lambda: Synthesizer(0, schema=PEOPLE, folder=folder).fit(ROWS), "a positive number"),
         (lambda: Synthesizer(schema=PEOPLE, folder=a_file).fit(ROWS), "file: "),
         (lambda: Synthesizer(schema=PEOPLE, folder=None).fit(ROWS), "folder must be the path"),  # type: ignore[arg-type]

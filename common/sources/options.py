@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 
+import numpy as np
+
 from ..arguments import argument, require_kind
 from ..display.text import counted
 from ..errors import SchemaError
@@ -41,6 +43,8 @@ class SourceOptions:
             address in object storage.
         label_columns: the names of its two columns, of files and of labels; found if None.
 
+    Lists become tuples, and whole numbers of NumPy plain ones.
+
     Raises:
         SchemaError: one of them is of another type than it has to be.
     """
@@ -58,6 +62,7 @@ class SourceOptions:
     label_columns: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
+        vars(self).update({name: _plain(value) for name, value in vars(self).items()})
         for name, value, kind, wanted in (
             ("schema", self.schema, (TableSchema, Path, str, type(None)), A_SCHEMA),
             ("image_size", self.image_size, (int, type(None)), "a number of pixels, such as 28"),
@@ -134,6 +139,13 @@ class SourceOptions:
         if isinstance(self.schema, TableSchema):
             return self.schema
         return read_schema(Path(self.schema))
+
+
+def _plain(value: object) -> object:
+    """What programs have at hand, such as `labels.max() + 1` or a list of names, as it is kept."""
+    if isinstance(value, list):
+        return tuple(value)
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def _is_range(value: object) -> bool:
