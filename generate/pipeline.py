@@ -132,7 +132,7 @@ def _as_it_is(opened: OpenedDistilled, folder: Path, *, where: str, safe_csv: bo
     schema = opened.release.schema
     table = schema if isinstance(schema, TableSchema) else None
     require_csv(safe_csv, is_table=table is not None)
-    require_no_condition(where)
+    require_no_condition(where, distilled=True)
     require_replaceable(folder)
     export_points(opened, folder, safe_csv=safe_csv)
     return Synthetic(folder, schema=table)

@@ -240,15 +240,23 @@ def require_pictures(wanted: bool, *, is_table: bool) -> None:
         raise GeneratorError(f"{said}: the release is of a table: they are made of images")
 
 
-def require_no_condition(where: str) -> None:
+def require_no_condition(where: str, *, distilled: bool = False) -> None:
     """Refuse a condition on what has no columns.
+
+    Args:
+        where: the condition.
+        distilled: whether it is a distilled set that is asked for, and not images.
 
     Raises:
         GeneratorError: there is one.
     """
     if where:
-        said = argument("where")
-        raise GeneratorError(f"{said}: a condition is on the columns of a table, made from a model")
+        why = (
+            "a distilled set is written as it is"
+            if distilled
+            else "images have no columns: keep those of a class by their labels"
+        )
+        raise GeneratorError(f"{argument('where')}: {why}")
 
 
 def no_points_of_tables() -> GeneratorError:

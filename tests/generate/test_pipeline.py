@@ -177,6 +177,7 @@ REFUSED: dict[str, list[tuple[dict[str, object], str]]] = {
         ({"points": 3}, "points: PointSettings are wanted, not int"),
         ({"points": PointSettings(1), "count": 3}, "either a count of records or points"),
         ({"safe_csv": True}, "of images, of which no CSV is written"),
+        ({"where": "class = 2"}, "where: images have no columns: keep those of a class by"),
         ({"count": 0}, "count 0: a whole number from 1 "),
         ({"count": "ten"}, "count 'ten': a whole number from 1 "),
         ({"module": 3}, "module must be the path .* not of type int"),
@@ -191,6 +192,7 @@ REFUSED: dict[str, list[tuple[dict[str, object], str]]] = {
         ({"count": 3}, "count: .* nothing to train"),
         ({"points": PointSettings(1)}, "points: .* nothing to train"),
         ({"module": "m.pt"}, "module: .* nothing to train"),
+        ({"where": "age > 3"}, "where: a distilled set is written as it is"),
     ],
 }
 
