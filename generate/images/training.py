@@ -148,7 +148,7 @@ def train(
         release,
         doubts,
         variation,
-        contrast=prior.contrast,
+        known=math.sqrt(max(prior.contrast**2 - prior.doubt**2, 0.0)),
         seed=settings.seed,
     )
     return replace(made, generator=whole.eval())

@@ -27,9 +27,10 @@ from .generator import ConditionalGenerator
 
 _LOOKED_AT: Final = 100
 """Records of each class, whose cosines are measured."""
-_LARGEST: Final = 5.0
-"""Standard deviation of a pixel before it is cut, at most, over what classes differ by: what tells
-them apart would drown in more. With 3,000 of MNIST's records at epsilon 1 it is about that."""
+_LARGEST: Final = 6.0
+"""Standard deviation of a pixel before it is cut, at most, over what classes are known to differ
+by: what tells them apart would drown in more. With 3,000 of MNIST's records at epsilon 1 it is
+about that; with 1,000, of which more is in doubt than is known, nothing is added."""
 _SPREAD: Final = 1.2
 """How much less alike records may be, before a release is read: a standard deviation, over how far
 the cosine of images is from 1. MNIST's records are farther by 1.2 of that."""
@@ -77,7 +78,7 @@ def varied(
     doubts: Tensor,
     variation: Tensor,
     *,
-    contrast: float,
+    known: float,
     seed: int,
 ) -> ConditionalGenerator:
     """A generator whose images are as unlike each other as a release says records are.
@@ -88,7 +89,7 @@ def varied(
         doubts: further factors, (classes, k, pixels): of what a template may be.
         variation: those that are made as large as needed, and added to them; likewise. Mean images
             stay as they are without.
-        contrast: by how much a pixel differs from class to class.
+        known: by how much a pixel differs from class to class, beyond what is in doubt.
         seed: of the images by which that is found.
     """
     kernel = kernel_of(release.feature_map, torch.device("cpu"))
@@ -109,10 +110,10 @@ def varied(
         of_class = (features.values.sum(dim=1).square().sum(dim=1) - _LOOKED_AT) / others
         return float((shares * of_class).sum() / shares.sum())
 
-    least, most = 0.0, _LARGEST * contrast
+    least, most = 0.0, _LARGEST * known
     without = cosine(doubtful)
     asked = likely_cosine(*released_cosine(release), without)
-    if without <= asked:
+    if without <= asked or not known:
         return doubtful
     for _ in range(_HALVINGS):
         size = (least + most) / 2

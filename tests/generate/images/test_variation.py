@@ -107,17 +107,37 @@ def test_without_variation_they_would_be_too_alike(monkeypatch: pytest.MonkeyPat
     assert mean_cosine(*drawn(release)) > released_cosine(release)[0] + 0.06
 
 
-def test_doubts_alone_move_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where records are not known to vary by more, images are those that were trained."""
+@pytest.mark.parametrize(("cosine", "known"), [(1.0, 0.1), (0.0, 0.0)])
+def test_doubts_alone_move_no_template(
+    cosine: float, known: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where records are not known to vary by more, or classes to differ, nothing is added."""
     monkeypatch.setattr(
-        "dpntk.generate.images.variation.released_cosine", lambda release: (1.0, 0.0)
+        "dpntk.generate.images.variation.released_cosine", lambda release: (cosine, 0.0)
     )
     generator = ConditionalGenerator(GeneratorSpec(8, 10, factors=2, flows=1))
     random = torch.Generator().manual_seed(0)
     doubts, variation = 0.2 * torch.randn((2, 10, 9, 64), generator=random)
-    made = varied(generator, digits(1.0, PIXELS), doubts, variation, contrast=0.1, seed=0)
+    made = varied(generator, digits(1.0, PIXELS), doubts, variation, known=known, seed=0)
     assert torch.equal(made.template, generator.template)
     assert torch.equal(made.factors, generator.with_factors(doubts).factors)
+
+
+def test_what_drowns_what_is_known_of_classes_is_not_added(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pixel's standard deviation is six times what classes are known to differ by, at most."""
+    monkeypatch.setattr(
+        "dpntk.generate.images.variation.released_cosine", lambda release: (0.0, 0.0)
+    )
+    generator = ConditionalGenerator(GeneratorSpec(8, 10, factors=2, flows=1))
+    random = torch.Generator().manual_seed(0)
+    variation = torch.randn((10, 9, 64), generator=random)
+    nothing = torch.zeros_like(variation)
+    for known in (0.01, 0.05):
+        made = varied(generator, digits(1.0, PIXELS), nothing, variation, known=known, seed=0)
+        added = made.factors[:, -9:].detach()
+        torch.testing.assert_close(added, 6 * known * variation, rtol=0.01, atol=0)
 
 
 @torch.no_grad()
