@@ -22,15 +22,17 @@ shorter, and is left out altogether if pairs of numbers in few cells would show 
 FAINTEST: Final = 0.0075
 """The largest blur, over the root of the number of classes, at which pairs are measured at all."""
 _LENGTH: Final = 0.3
-"""Length of the part of the chosen pairs up to `FAINT`. Above it, pairs of numbers in few cells
-show more, and this is the least length of their part."""
+"""Length of the part of the chosen pairs up to `FAINT`."""
 _FAINT_LENGTH: Final = 0.1
-"""Length of the part of the chosen pairs above `FAINT`."""
+"""Length of the part of the chosen pairs above `FAINT`: pairs of numbers in few cells show more."""
 _SHORT_LENGTH: Final = 0.15
-"""Least length of the part of all pairs of numbers up to `FAINT`."""
+"""Least length of the part of all pairs of numbers."""
+_LONG_LENGTH: Final = 0.45
+"""Up to this length the part of all pairs of numbers grows for their sake: until the noise on the
+share of a cell is `_CLEAR`."""
+_CLEAR: Final = 0.01
 _MOST_LENGTH: Final = 0.6
-"""Largest length of the part of all pairs of numbers, which grows with the number of such columns
-and with the noise."""
+"""Up to this length it grows for halves to be told from noise at all (`_FOLDED_CLEARLY`)."""
 FOLDED: Final = 2
 """Columns of numbers that are cut into this many parts are folded: a table of two only counts
 whether both are in the same part. How the two go together shows through 0.7 times the noise that
@@ -42,7 +44,7 @@ _FEW_PARTS: Final = 3
 _ABOVE_NOISE: Final = 10.0
 """Columns of numbers are cut into as many parts as leave the share of a cell at least this many
 times its noise, if all cells of a pair are equally frequent."""
-_FEW_ABOVE_NOISE: Final = 5.0
+_FEW_ABOVE_NOISE: Final = 4.0
 """The same for `_FEW_PARTS`: what so few cells say adds up over the cells of a table."""
 _FOLDED_ABOVE_NOISE: Final = 3.0
 """The same for folded tables, where the share is a quarter of all records."""
@@ -97,8 +99,8 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
     """How pairs of columns are measured at a blur.
 
     The less noise there is, the more parts columns of numbers are cut into: more parts show more of
-    how two columns go together, and have more noise in all. Where there is so much noise that even
-    halves say little, the part of such pairs is made longer.
+    how two columns go together, and have more noise in all. The more noise there is, the longer the
+    part of such pairs is made.
 
     Args:
         marginals: of an embedding's map, which leaves pairs undecided.
@@ -110,9 +112,10 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
     """
     if not marginals.groups or blur > _faintest(classes):
         return None
-    fine, coarse = (_LENGTH, _SHORT_LENGTH) if blur <= FAINT else (_FAINT_LENGTH, _LENGTH)
+    fine = _LENGTH if blur <= FAINT else _FAINT_LENGTH
     noise = _noise_of_pairs(marginals, blur, classes)
-    coarse = max(coarse, min(_LENGTH_OVER_NOISE * noise, _MOST_LENGTH))
+    clear, told = min(noise / _CLEAR, _LONG_LENGTH), min(_LENGTH_OVER_NOISE * noise, _MOST_LENGTH)
+    coarse = max(_SHORT_LENGTH, clear, told)
     parts = _parts_of_numbers(noise / coarse) if marginals.pairs_of_numbers else 0
     return PairLengths(fine, coarse, parts) if parts or blur <= FAINT else None
 

@@ -32,7 +32,7 @@ from dpntk.release.mechanism.gaussian import (
     add_noise,
     noisy_counts,
 )
-from dpntk.release.publishing import measurement
+from dpntk.release.publishing import lengths, measurement
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.weighing import weigh_embedding, with_pairs
@@ -115,8 +115,9 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
     """Of three data sets that differ in many ways, and the same noisy sums: the same pairs.
 
     Under add-remove they differ in how many rows they have, too. With little epsilon the pair of
-    numbers is folded.
+    numbers is folded, if three parts are held to what more parts are.
     """
+    monkeypatch.setattr(lengths, "_FEW_ABOVE_NOISE", lengths._ABOVE_NOISE)
     parameters = replace(CLEAR, adjacency=adjacency, epsilon=epsilon)
     embedding = embedded(tmp_path)
     monkeypatch.setattr(measurement, "CHOSEN", 1)

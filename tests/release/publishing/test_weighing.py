@@ -189,7 +189,8 @@ def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> No
 def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None:
     """Each of their cells has ten times the noise on it, at least, and no more parts would.
 
-    Few parts need less: what they say adds up. A longer part makes it four times of halves.
+    Few parts need less: what they say adds up. The part is as long as makes the noise on a cell a
+    hundredth, if it need not be longer than .45 for that.
     """
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
     words = MarginalColumn(6, 3, 0, -1)
@@ -203,23 +204,22 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
         assert each is not None
         seen.add(each.parts)
         noise = blur * 15**0.5 / each.coarse
-        fine, usual = (0.3, 0.15) if blur <= FAINT else (0.1, 0.3)
-        assert each.fine == fine
-        assert each.coarse == pytest.approx(max(usual, min(16 * blur * 15**0.5, 0.6)))
-        lengths.add(each.coarse > usual)
+        assert each.fine == (0.3 if blur <= FAINT else 0.1)
+        assert each.coarse == pytest.approx(min(max(0.15, 100 * blur * 15**0.5), 0.45))
+        lengths.add(each.coarse)
         if each.parts == 3:
-            assert 5 * noise <= 1 / 9
+            assert 4 * noise <= 1 / 9
             assert 10 * noise > 1 / 16
         elif each.parts > 2:
             assert 10 * noise <= each.parts**-2
             assert each.parts == 8 or (each.parts + 1) ** -2 < 10 * noise
         else:
             assert 4 * noise <= 1.000001 / 4
-            assert 5 * noise > 1 / 9
+            assert 4 * noise > 1 / 9
     assert seen == {2, 3, 4, 5, 6, 7, 8}
-    assert lengths == {False, True}
+    assert {0.15, 0.45} < lengths
     few = replace(marginals, groups=tuple(pairs[:3]))
-    assert lengths_of_pairs(few, 0.99 * FAINTEST, 1) == PairLengths(0.1, 0.3, 2)
+    assert lengths_of_pairs(few, 0.99 * FAINTEST, 1) == PairLengths(0.1, 0.45, 2)
     assert lengths_of_pairs(few, 1.01 * FAINTEST, 1) is None
     assert lengths_of_pairs(marginals, 0.0, 1) == PairLengths(0.3, 0.15, 8)
     without = replace(marginals, groups=tuple(words_too))
@@ -228,7 +228,10 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
 
 
 def test_many_numbers_of_few_records_are_halved_in_a_longer_part() -> None:
-    """Until halves would have less than three times their noise in a part of length .6."""
+    """Until halves would have less than three times their noise in a part of length .6.
+
+    A longer part makes it four times the noise.
+    """
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(20))
     pairs = [MarginalGroup((columns[a], columns[b])) for a in range(20) for b in range(a)]
     marginals = MarginalFeatures(columns, 20, tuple(pairs), undecided=True)
@@ -238,7 +241,10 @@ def test_many_numbers_of_few_records_are_halved_in_a_longer_part() -> None:
     assert lengths_of_pairs(marginals, 1.01 * most, 1) is None
     less = lengths_of_pairs(marginals, FAINT / 2, 1)
     assert less is not None
-    assert less.coarse == pytest.approx(16 * FAINT / 2 * 190**0.5)
+    assert less.coarse == 0.45
+    more = lengths_of_pairs(marginals, 0.0025, 1)
+    assert more is not None
+    assert more.coarse == pytest.approx(16 * 0.0025 * 190**0.5)
     assert less.fine**2 + less.coarse**2 < 1
 
 
@@ -273,5 +279,5 @@ def test_classes_tell_together_how_numbers_go_together() -> None:
     of_four = lengths_of_pairs(marginals, 0.012, 4)
     assert of_four is not None
     assert (of_four.fine, of_four.parts) == (0.1, 2)
-    assert of_four.coarse == pytest.approx(16 * 0.006 * 15**0.5)
+    assert of_four.coarse == 0.45
     assert lengths_of_pairs(marginals, 0.012, 1) is None
