@@ -16,6 +16,7 @@ from ..display.text import typed
 from ..errors import OutputError
 from ..storage.atomic import write_atomically, write_failures
 from .options import output_option
+from .usual_names import EMBEDDING
 
 _ROWS: Final = {"train": 4_000, "test": 1_000}
 _EVERY: Final = 5
@@ -92,7 +93,7 @@ def command(table: bool, output: Path) -> None:
         for part, content in _digits().items():
             write_atomically(output / f"{part}.npz", content)
         data, options = output / "train.npz", " --classes 10"
-    embedding = typed(output / "embedding.h5")
+    embedding = typed(output / EMBEDDING)
     console.print(
         f"wrote {output}: data that are nobody's",
         f"next: dpntk embed {typed(data)}{options} -o {embedding}",

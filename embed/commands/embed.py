@@ -22,6 +22,7 @@ from ...common.cli.options import (
     seed_option,
     unit_options,
 )
+from ...common.cli.usual_names import EMBEDDING, MAGNITUDES, RELEASE
 from ...common.display.console import console, notice, warning
 from ...common.display.text import counted, typed
 from ...common.errors import BudgetError, SchemaError
@@ -145,7 +146,7 @@ def command(
     """
     account = _Account(budget_eps, budget_delta, data_set)
     account.require_possible()
-    output = followed(output or Path("magnitudes.h5" if private_bounds else "embedding.h5"))
+    output = followed(output or Path(MAGNITUDES if private_bounds else EMBEDDING))
     options = features(seed=feature_seed, module=module, module_is_public=module_is_public)
     protected = declared_unit(unit, rows_per_unit)
     bounds_of = source.schema if private_bounds and isinstance(source.schema, Path) else None
@@ -290,6 +291,6 @@ def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | Non
     else:
         console.print(
             f"next: dpntk release {typed(output)} --eps 1{adjacency}"
-            f"{elsewhere('release.h5', f'{output.stem}-release.h5')}",
+            f"{elsewhere(RELEASE, f'{output.stem}-release.h5')}",
             f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}",
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option
+from ...common.cli.usual_names import EMBEDDING, RELEASE
 from ...common.display.console import console, notice, warning
 from ...common.display.text import counted, typed
 from ...common.storage.atomic import followed
@@ -15,7 +16,7 @@ from ..merge import merge_files
 
 @click.command("merge")
 @click.argument("embeddings", nargs=-1, required=True, type=PATH)
-@output_option("Where to write the sum. It is as SENSITIVE as its parts.", "embedding.h5")
+@output_option("Where to write the sum. It is as SENSITIVE as its parts.", EMBEDDING)
 @overwrite_option(
     "Replace an embedding that is already there, if nothing has been released from it."
 )
@@ -40,5 +41,5 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     console.print(
         "from now on release from the sum only: the parts' ledgers do not hear of it",
         f"next: dpntk release {typed(output)} --eps 1"
-        f"{elsewhere('release.h5', f'{output.stem}-release.h5')}",
+        f"{elsewhere(RELEASE, f'{output.stem}-release.h5')}",
     )

@@ -16,6 +16,7 @@ from ...common.cli.options import (
     unit_options,
 )
 from ...common.cli.prompts import is_terminal
+from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import console, warning
 from ...common.display.text import counted, typed
 from ...common.schema.csv_format import COMMA, POINT, CsvFormat
@@ -116,7 +117,7 @@ def command(
             "values that one record may have decided: replace them by what is publicly known, and "
             "remove 'confirmed = false' from each"
         )
-    other = elsewhere("embedding.h5", f"{_stem_of(data)}.h5")
+    other = elsewhere(EMBEDDING, f"{_stem_of(data)}.h5")
     console.print(f"next: dpntk embed {typed(data)} --schema {typed(output)}{other}")
 
 

@@ -8,6 +8,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, FiniteRange, count_from, module_option
+from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import TextTable, out, show
 from ...common.errors import AuditError
 from ...release.commands.options import promise_options
@@ -15,7 +16,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
 
 
 @click.command("audit")
-@click.argument("embedding", type=PATH, default="embedding.h5")
+@click.argument("embedding", type=PATH, default=EMBEDDING)
 @promise_options(
     epsilon="Epsilon of the guarantee to be tested.",
     delta="Delta of the guarantee.",

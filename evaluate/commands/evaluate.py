@@ -19,6 +19,7 @@ from ...common.cli.options import (
     schema_option,
     seed_option,
 )
+from ...common.cli.usual_names import SYNTHETIC
 from ...common.display.console import console, show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
@@ -129,7 +130,7 @@ def command(
     of its own that no epsilon covers.
     """
     require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
-    synthetic = synthetic or (Path("synthetic"),)
+    synthetic = synthetic or (Path(SYNTHETIC),)
     tables: TableOptions | None = TableOptions(
         schema,
         positive,

@@ -12,6 +12,7 @@ from ...common.cli.options import (
     output_option,
     quiet_values_option,
 )
+from ...common.cli.usual_names import RELEASE, SYNTHETIC
 from ...common.display.console import console
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance
@@ -20,8 +21,8 @@ from .options import test_labels_option
 
 
 @click.command("report")
-@click.argument("release", type=PATH, default="release.h5")
-@click.argument("synthetic", type=PATH, default="synthetic")
+@click.argument("release", type=PATH, default=RELEASE)
+@click.argument("synthetic", type=PATH, default=SYNTHETIC)
 @click.option(
     "--test", type=PATH, metavar="DATA",
     help="Real records that were not embedded, to compare with; their test part, if they have "

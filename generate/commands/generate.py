@@ -20,6 +20,7 @@ from ...common.cli.options import (
     output_option,
     seed_option,
 )
+from ...common.cli.usual_names import RELEASE, SYNTHETIC
 from ...common.display.console import console, notice
 from ...common.display.text import counted, typed
 from ...common.schema.table import TableSchema
@@ -161,7 +162,7 @@ _FOR_TABLES = TableSettings()
 @acceptance_options
 @device_option
 @output_option(
-    "Folder to write; an earlier result there is replaced, if nothing else is in it.", "synthetic"
+    "Folder to write; an earlier result there is replaced, if nothing else is in it.", SYNTHETIC
 )
 def command(
     release: Path | None,
@@ -224,7 +225,7 @@ def command(
     if generator is not None:
         _sample_again(generator, wanted, seed)
     else:
-        opened = open_any(release or Path("release.h5"), acceptance)
+        opened = open_any(release or Path(RELEASE), acceptance)
         _train(opened, wanted, chosen, seed=first, module=module, device=device)
 
 

@@ -8,6 +8,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option, schema_option
+from ...common.cli.usual_names import EMBEDDING, MAGNITUDES
 from ...common.display.console import console, warning
 from ...common.display.text import promised, typed
 from ...common.schema.draft import SCHEMA_BEGINS
@@ -21,7 +22,7 @@ _COST = "is a schema that was paid for"
 
 
 @click.command("bounds")
-@click.argument("magnitudes", type=PATH, default="magnitudes.h5")
+@click.argument("magnitudes", type=PATH, default=MAGNITUDES)
 @schema_option('Schema in which these columns have bounds = "private".', required=True)
 @promise_options(
     epsilon="Privacy loss to spend on bounds: a small part of the whole, such as 0.1.",
@@ -74,5 +75,5 @@ def command(
             f"--compose -o {bounded} --overwrite'"
         )
     else:
-        other = elsewhere("embedding.h5", f"{output.stem}.h5")
+        other = elsewhere(EMBEDDING, f"{output.stem}.h5")
         console.print(f"next: dpntk embed DATA --schema {bounded}{other}")

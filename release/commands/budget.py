@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from ...common.cli.options import PATH, FiniteRange, json_option
+from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import TextTable, out, show, show_json
 from ...common.display.text import counted, promised, rounded_up
 from ...common.errors import BudgetError
@@ -35,7 +36,7 @@ _NO_CEILING: Final = "no ceiling was set; 'dpntk embed --budget-eps' sets one"
 
 @click.command("budget")
 @click.argument("spent_on", metavar="[EMBEDDING|DATA]", type=PATH,
-                default="embedding.h5")  # fmt: skip
+                default=EMBEDDING)  # fmt: skip
 @click.option(
     "--delta", type=FiniteRange(0, 1, min_open=True, max_open=True), metavar="DELTA",
     help="Delta at which the total epsilon is computed [default: the ceiling's, or else what the "

@@ -17,6 +17,7 @@ from ...common.cli.options import (
     quiet_values_option,
     seed_option,
 )
+from ...common.cli.usual_names import RELEASE
 from ...common.display.console import console, warning
 from ...common.display.text import promised, rounded_up, typed
 from ...common.errors import BudgetError
@@ -82,7 +83,7 @@ _DEFAULTS = Settings()
     help="Together with --eps inf: exact gradients, without clipping or noise (KIP). For research "
     "on data that are not sensitive.",
 )  # fmt: skip
-@output_option("Where to write the release. It may be given to anybody.", "release.h5")
+@output_option("Where to write the release. It may be given to anybody.", RELEASE)
 @click.option(
     "--ledger", type=PATH, metavar="FILE",
     help="What has been spent on these records [default: DATA.ledger.json, beside DATA, "

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import PATH, json_option
+from ...common.cli.usual_names import RELEASE
 from ...common.display.console import console, out, show_label, warning
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ..file.reader import open_any
@@ -18,7 +19,7 @@ from .options import acceptance_options
 
 
 @click.command("inspect")
-@click.argument("release", type=PATH, default="release.h5")
+@click.argument("release", type=PATH, default=RELEASE)
 @json_option("Everything but the matrix, as JSON.")
 @click.option(
     "--registry", is_flag=True,

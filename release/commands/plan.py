@@ -11,6 +11,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, json_option, schema_option, unit_options
+from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import TextTable, out, show, show_json
 from ...common.display.text import counted, rounded_up
 from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
@@ -41,7 +42,6 @@ from .class_counts import class_count_options
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
 
-_USUAL: Final = Path("embedding.h5")
 _OF_THE_EMBEDDING: Final = (
     "classes", "image_size", "colour", "schema", "unit", "rows_per_unit", *OF_THE_MAP,
 )  # fmt: skip
@@ -98,8 +98,8 @@ def command(
     embed' that differ from its defaults; or an EMBEDDING, of which only plan and ledger are read.
     Without --classes and --schema it is embedding.h5, where there is one.
     """
-    if embedding is None and classes is None and schema is None and _USUAL.exists():
-        embedding = _USUAL
+    if embedding is None and classes is None and schema is None and Path(EMBEDDING).exists():
+        embedding = Path(EMBEDDING)
     parameters = PrivacyParameters(
         epsilon, delta, adjacency, ClassCounts(class_counts), count_weight
     )

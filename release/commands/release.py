@@ -8,6 +8,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, output_option, overwrite_option
+from ...common.cli.usual_names import EMBEDDING, RELEASE
 from ...common.display.console import console, warning
 from ...common.display.text import promised, rounded_up, typed
 from ...common.storage.atomic import require_absent
@@ -22,13 +23,13 @@ from .options import key_option, promise_options, signing_key
 
 
 @click.command("release")
-@click.argument("embedding", type=PATH, default="embedding.h5")
+@click.argument("embedding", type=PATH, default=EMBEDDING)
 @promise_options(
     adjacency="What is hidden: exchanging one record (their number is public), or adding or "
     "removing one (their number gets noise too).",
 )
 @class_count_options
-@output_option("Where to write the release. It may be given to anybody.", "release.h5")
+@output_option("Where to write the release. It may be given to anybody.", RELEASE)
 @key_option
 @click.option(
     "--not-private", is_flag=True,

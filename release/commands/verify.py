@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ...common.cli.options import PATH
+from ...common.cli.usual_names import RELEASE
 from ...common.display.console import out, warning
 from ...common.display.text import typed
 from ...common.errors import ReleaseError, UntrustedSigner
@@ -21,7 +22,7 @@ from ..signing.trust import Signer, allowed_path, find, load_public_key, own_pat
 
 
 @click.command("verify")
-@click.argument("release", type=PATH, default="release.h5")
+@click.argument("release", type=PATH, default=RELEASE)
 @click.option("--signer", metavar="NAME", help="Demand the signature of this trusted signer.")
 @click.option(
     "--key", "key_path", type=PATH, metavar="FILE.pub",

@@ -1,0 +1,12 @@
+"""What commands read and write where no path is given."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EMBEDDING: Final = "embedding.h5"
+MAGNITUDES: Final = "magnitudes.h5"
+"""The embedding that `dpntk embed --private-bounds` writes."""
+RELEASE: Final = "release.h5"
+SYNTHETIC: Final = "synthetic"
+"""A folder."""
