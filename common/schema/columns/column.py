@@ -32,6 +32,9 @@ from .granule import Granule, granule_of
 from .kinds import ColumnKind, Missing, Transform
 
 MOST_DECIMALS: Final = 15
+_FIRST: Final = seconds_of("0001-01-01")
+_LAST: Final = seconds_of("9999-12-31T23:59:59")
+_LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
 
 
 @dataclass(frozen=True, repr=False)
@@ -561,8 +564,3 @@ def _in_json(bound: Any, kind: ColumnKind) -> Any:  # noqa: ANN401 - whatever so
     if kind is ColumnKind.CONTINUOUS and isinstance(bound, Real):
         return float(bound)
     return int(bound) if isinstance(bound, Integral) else bound
-
-
-_FIRST: Final = seconds_of("0001-01-01")
-_LAST: Final = seconds_of("9999-12-31T23:59:59")
-_LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")

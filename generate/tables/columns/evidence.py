@@ -7,6 +7,7 @@ of the noise and of what goes with what. See `likely`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,10 +36,15 @@ _MOST_NUMBERS: Final = 1 << 27
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the mean tangent feature of a class says of shares of choices, but for a constant.
+    """What the mean tangent feature of a class says of shares of choices.
 
-    Minus its logarithm is <x, curvature x> / 2 - <slope, x> where x is how far they are from those
-    of the rows.
+    Minus its logarithm is <x, curvature x> / 2 - <slope, x> but for a constant, where x is how far
+    they are from those of the rows (`against`).
+
+    Attributes:
+        curvature: symmetric, float64 (choices, choices); or (classes, choices, choices) if it is
+            that of several classes.
+        slope: (choices,), or (classes, choices).
     """
 
     curvature: Tensor
@@ -50,6 +56,21 @@ class Evidence:
         count = columns.overlap.shape[1]
         zero = torch.zeros(count, count, dtype=torch.float64)
         return cls(zero, zero[0])
+
+    @classmethod
+    def together(cls, several: Sequence[Evidence]) -> Evidence:
+        """That of several classes, class by class."""
+        curvatures, slopes = [one.curvature for one in several], [one.slope for one in several]
+        return cls(torch.stack(curvatures), torch.stack(slopes))
+
+    def against(self, off: Tensor) -> Tensor:
+        """Minus the logarithm of what it says of such shares, of all its classes together.
+
+        Args:
+            off: how far they are from those of the rows, like `slope`.
+        """
+        towards = torch.einsum("...i,...ij->...j", off, self.curvature) / 2 - self.slope
+        return (towards * off).sum()
 
 
 @dataclass(frozen=True, eq=False)

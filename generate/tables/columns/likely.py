@@ -23,7 +23,6 @@ cannot move it; and where there is next to none (`PLAIN`), not at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -100,7 +99,8 @@ def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
             for label in asked.tolist():
                 evidence[label] = witness.asked(label, shares[label])
                 advance(1, "")
-            shares, start = _most_likely(columns, noisy, possible, shares, evidence, start)
+            together = Evidence.together(evidence)
+            shares, start = _most_likely(columns, noisy, possible, shares, together, start)
         shares[plain] = exact
         shares[~own] = release.class_weights @ shares
         noise = noise_on_all(noisy[0].noise)
@@ -115,7 +115,7 @@ def _most_likely(
     noisy: tuple[ColumnMarginal, ...],
     possible: NDArray[np.bool_],
     shares: Shares,
-    evidence: Sequence[Evidence],
+    evidence: Evidence,
     start: Tensor,
 ) -> tuple[Shares, Tensor]:
     """Most likely shares, (classes, cells), 0 in cells that are not possible; and u and d."""
@@ -123,8 +123,6 @@ def _most_likely(
     seen = torch.from_numpy(np.concatenate([marginal.shares for marginal in noisy], axis=1))
     precision = torch.from_numpy(noisy[0].noise ** -2.0)
     overlap, around = torch.from_numpy(columns.overlap), torch.from_numpy(shares)
-    curvature = torch.stack([one.curvature for one in evidence])
-    slope = torch.stack([one.slope for one in evidence])
 
     def shares_by(logits: Tensor) -> Tensor:
         parts = (logits[0] + logits[1:] + never).split(columns.sizes, dim=1)
@@ -132,9 +130,8 @@ def _most_likely(
 
     def loss(logits: Tensor) -> Tensor:
         now = shares_by(logits)
-        off = (now - around) @ overlap
-        towards = torch.einsum("ci,cij->cj", off, curvature) / 2 - slope
-        total = (towards * off).sum() + (precision * (seen - now).square().sum(dim=1)).sum() / 2
+        total = evidence.against((now - around) @ overlap)
+        total = total + (precision * (seen - now).square().sum(dim=1)).sum() / 2
         for marginal, part in zip(noisy, logits.split(columns.sizes, dim=1), strict=True):
             total = total + _prior(marginal, part)
         return total

@@ -116,8 +116,7 @@ class _Family:
 
         def loss(tilts: Tensor) -> Tensor:
             off = (self.shares(tilts) - at) @ overlap
-            total = (evidence.curvature @ off / 2 - evidence.slope) @ off
-            return total + tilts.square().sum() / 2
+            return evidence.against(off) + tilts.square().sum() / 2
 
         return least(loss, start, _STEPS)
 

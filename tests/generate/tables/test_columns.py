@@ -16,6 +16,7 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
+from dpntk.generate.tables.columns.evidence import Evidence
 from dpntk.generate.tables.columns.likely import likely_columns
 from dpntk.generate.tables.marginal_matching import independent_rows
 from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
@@ -33,6 +34,19 @@ SKEWED = TableSchema(
     ),
     None,
 )
+
+
+def test_evidence_of_classes_together_is_the_sum_of_what_each_says() -> None:
+    random = np.random.default_rng(0)
+    roots, slopes = random.normal(size=(3, 5, 5)), random.normal(size=(3, 5))
+    curvatures, off = roots @ roots.transpose(0, 2, 1), random.normal(size=(3, 5))
+    each = [Evidence(*map(torch.from_numpy, pair)) for pair in zip(curvatures, slopes, strict=True)]
+    said = [x @ curvature @ x / 2 - slope @ x
+            for x, curvature, slope in zip(off, curvatures, slopes, strict=True)]  # fmt: skip
+    places = torch.from_numpy(off)
+    alone = [float(one.against(place)) for one, place in zip(each, places, strict=True)]
+    assert alone == pytest.approx(said)
+    assert float(Evidence.together(each).against(places)) == pytest.approx(sum(said))
 
 
 def released(path: Path, schema: TableSchema, epsilon: float, width: int = 50) -> Release:
