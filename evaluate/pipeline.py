@@ -7,7 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from ..common.arguments import MOST_SEED, Location, argument, path_from, require_kind, whole
 from ..common.display.console import notice, warning
@@ -17,7 +17,7 @@ from ..common.schema.toml import A_SCHEMA
 from ..common.sources.tables.frames import Frame
 from ..release.file.citation import is_private
 from ..release.file.statement import NOT_PRIVATE
-from ..release.signing.policy import Acceptance
+from ..release.signing.policy import TRUSTED, Acceptance
 from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
 from .images.distilled import classifiers_of
 from .images.frechet import FeatureMetric
@@ -25,9 +25,9 @@ from .images.records import LabelFiles, LabelledImages, read_real, read_syntheti
 from .images.report import ImageEvaluation
 from .images.utility import LINEAR, measure
 from .provenance import confirmed, described
-from .report import Evaluation
+from .report import REAL, Evaluation
 from .tables.attacks import Attackers
-from .tables.baselines import INDEPENDENT, REAL, independent_columns
+from .tables.baselines import INDEPENDENT, independent_columns
 from .tables.options import TableOptions
 from .tables.points import regression_rows
 from .tables.report import TableEvaluation
@@ -43,8 +43,6 @@ from .tables.utility import evaluate_tables
 
 AnyRecords = TypeVar("AnyRecords", LabelledImages, Table)
 
-_TRUSTED: Final = Acceptance()
-
 
 def evaluate(
     synthetic: Frame | Location | Sequence[Frame | Location],
@@ -53,7 +51,7 @@ def evaluate(
     baseline: Frame | Location | None = None,
     tables: TableOptions | None = None,
     release: Location | None = None,
-    acceptance: Acceptance = _TRUSTED,
+    acceptance: Acceptance = TRUSTED,
     seed: int = 0,
     metric_module: Location | None = None,
     test_labels: Location | None = None,
@@ -203,9 +201,7 @@ def _of_images(
     held_out = read_real(test, "test", records, labels.test, labels.columns)
     training_sets = {described(records.provenance): records}
     if baseline is not None:
-        training_sets["real"] = read_real(
-            baseline, "train", records, labels.baseline, labels.columns
-        )
+        training_sets[REAL] = read_real(baseline, "train", records, labels.baseline, labels.columns)
     metric = None
     if module is not None:
         metric = FeatureMetric.of_module(module, records.shape)

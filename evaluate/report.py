@@ -14,6 +14,8 @@ from ..common.storage.atomic import SENSITIVE_MODE, write_atomically
 
 REPORT_BEGINS: Final = b'{\n  "measure": '
 """Beginning of `evaluation.json`, of images and of tables alike."""
+REAL: Final = "real"
+"""What the figures are called that are about real records."""
 
 
 class Evaluation(ABC):

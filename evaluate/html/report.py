@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from ...common.arguments import Location, argument, path_from
 from ...common.errors import DataError, OutputError, ReleaseError, SchemaError
 from ...common.sources.tables.frames import Frame
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
+from ...release.file.distilled import AnyOpened
 from ...release.file.reader import open_any
 from ...release.file.statement import NOT_PRIVATE
 from ...release.label.kinds import label_of
-from ...release.signing.policy import Acceptance
+from ...release.signing.policy import TRUSTED, Acceptance
 from ..images.records import LabelFiles, read_real, read_synthetic
-from ..provenance import confirmed_by
+from ..provenance import confirmed_by, is_distilled
 from ..report import Evaluation
 from ..tables.table import is_table, path_or_frame, read_real_table, read_synthetic_table
 from .figures import Figures, figures_of, read_figures
-from .images import view_images
+from .images import Strip, view_images
 from .page import BEGINS, rendered
-from .tables import view_tables
-
-_TRUSTED: Final = Acceptance()
-_KERNEL: Final = "kernel"
-"""What the provenance of points has, and of records has not."""
+from .tables import TableView, view_tables
 
 
 def write_report(
@@ -35,7 +32,7 @@ def write_report(
     test: Frame | Location | None = None,
     evaluation: Evaluation | Location | None = None,
     public: bool = False,
-    acceptance: Acceptance = _TRUSTED,
+    acceptance: Acceptance = TRUSTED,
     test_labels: Location | None = None,
     label_columns: tuple[str, str] | None = None,
 ) -> None:
@@ -101,36 +98,61 @@ def _report(
         raise ReleaseError(f"{release} is {NOT_PRIVATE}: a report of it cannot be public")
     figures = None if evaluation is None else _figures(evaluation, opened.digest)
     held_out = None if test is None else path_or_frame("test", test)
-    tables, strips, real_records = None, None, 0
     if is_table(synthetic):
-        table = read_synthetic_table(synthetic)
-        confirmed_by(opened, table.provenance, table.class_names)
-        if table.schema != opened.release.schema:
-            raise SchemaError(f"{synthetic}: its schema is not that of {release}")
-        real = [] if held_out is None else [read_real_table(held_out, "test", table.schema)]
-        tables = view_tables([table, *real])
-        records, real_records = len(table), sum(map(len, real))
-        provenance = table.provenance
+        found = _table(opened, synthetic, held_out)
     else:
-        images = read_synthetic(synthetic)
-        confirmed_by(opened, images.provenance, images.class_names)
-        if not isinstance(held_out, Path | None):
-            raise DataError(f"{synthetic}: of images, and the real records are a table in memory")
-        others = None
-        if held_out is not None:
-            others = read_real(held_out, "test", images, labels.test, labels.columns)
-        strips = view_images(images, others)
-        records, real_records = len(images), 0 if others is None else len(others)
-        provenance = images.provenance
-    return rendered(
-        label=label_of(opened),
-        public=public,
-        records=records,
-        real_records=real_records,
-        points=_KERNEL in provenance,
-        tables=tables,
-        strips=strips,
-        figures=figures,
+        found = _images(opened, synthetic, held_out, labels)
+    return rendered(label=label_of(opened), public=public, figures=figures, **vars(found))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What there is to see of records, by the names that the page has for it.
+
+    Attributes:
+        records: how many synthetic ones there are.
+        real_records: how many real ones they are compared with.
+        points: whether the synthetic ones are points for kernel regression.
+        tables: of tables.
+        strips: of images.
+    """
+
+    records: int
+    real_records: int
+    points: bool
+    tables: TableView | None = None
+    strips: list[Strip] | None = None
+
+
+def _table(opened: AnyOpened, synthetic: Path, test: Path | Frame | None) -> _Found:
+    table = read_synthetic_table(synthetic)
+    confirmed_by(opened, table.provenance, table.class_names)
+    if table.schema != opened.release.schema:
+        raise SchemaError(f"{synthetic}: its schema is not that of {opened.path}")
+    real = [] if test is None else [read_real_table(test, "test", table.schema)]
+    return _Found(
+        records=len(table),
+        real_records=sum(map(len, real)),
+        points=is_distilled(table.provenance),
+        tables=view_tables([table, *real]),
+    )
+
+
+def _images(
+    opened: AnyOpened, synthetic: Path, test: Path | Frame | None, labels: LabelFiles
+) -> _Found:
+    images = read_synthetic(synthetic)
+    confirmed_by(opened, images.provenance, images.class_names)
+    if not isinstance(test, Path | None):
+        raise DataError(f"{synthetic}: of images, and the real records are a table in memory")
+    real = None
+    if test is not None:
+        real = read_real(test, "test", images, labels.test, labels.columns)
+    return _Found(
+        records=len(images),
+        real_records=0 if real is None else len(real),
+        points=is_distilled(images.provenance),
+        strips=view_images(images, real),
     )
 
 

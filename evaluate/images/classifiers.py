@@ -136,7 +136,7 @@ def linear_on_features(
 def in_words(classifiers: Mapping[str, Callable[..., float]]) -> dict[str, str]:
     """What classifiers are: the first line of what they say of themselves."""
     plain = {name: getattr(score, "func", score) for name, score in classifiers.items()}
-    return {name: (score.__doc__ or "").strip() for name, score in plain.items()}
+    return {name: (score.__doc__ or "").partition("\n")[0] for name, score in plain.items()}
 
 
 def score_network(

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from .table import Table
 
-REAL: Final = "real"
-"""What the row of figures is called that is about real rows."""
 INDEPENDENT: Final = "independent columns of"
 """How rows of figures begin that are about `independent_columns`."""
 

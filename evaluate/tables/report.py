@@ -10,9 +10,9 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from ...common.display.console import TextTable
-from ..report import Evaluation
+from ..report import REAL, Evaluation
 from .attacks import CLOSEST, METHODS, SCOPE
-from .baselines import INDEPENDENT, REAL
+from .baselines import INDEPENDENT
 from .classifiers import CLASSIFIERS, PUBLISHED
 from .fidelity.associations import ASSOCIATIONS
 from .fidelity.correlations import CORRELATIONS

@@ -20,7 +20,7 @@ from ...common.schema import schema_from_json
 from ...common.storage import door
 from ...common.storage.container import EMBEDDING_MAGIC, USER_BLOCK
 from ...common.storage.plain import parse_json
-from ..signing.policy import Acceptance, accept
+from ..signing.policy import TRUSTED, Acceptance, accept
 from .distilled import AnyOpened, DistilledRelease, holds_points
 from .distilled_codec import understand_distilled
 from .model import EmbeddingGuarantee, Opened, OpenedRelease, Release
@@ -33,10 +33,9 @@ from .validation import require_consistent, require_fitting
 _LARGEST_FILE: Final = 1 << 34
 _NO_FILE: Final = "'dpntk release' makes one from an embedding"
 _WEIGHTS: Final = "feature_map/"
-_TRUSTED: Final = Acceptance()
 
 
-def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedRelease:
+def open_release(path: Path | str, acceptance: Acceptance = TRUSTED) -> OpenedRelease:
     """Read and check a release file, not one of a distilled set.
 
     Raises:
@@ -48,7 +47,7 @@ def open_release(path: Path | str, acceptance: Acceptance = _TRUSTED) -> OpenedR
     return opened
 
 
-def open_any(path: Path | str, acceptance: Acceptance = _TRUSTED) -> AnyOpened:
+def open_any(path: Path | str, acceptance: Acceptance = TRUSTED) -> AnyOpened:
     """Read and check a release file of any kind.
 
     Args:

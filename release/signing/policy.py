@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from ...common.arguments import argument
 from ...common.errors import SignatureError, UntrustedSigner
@@ -33,6 +34,10 @@ class Acceptance:
     signer: str | None = None
     allow_unsigned: bool = False
     ask: Callable[[PublicKey], bool] = lambda key: False
+
+
+TRUSTED: Final = Acceptance()
+"""What any trusted signer has signed, and nothing else: as where nobody says more."""
 
 
 @dataclass(frozen=True)

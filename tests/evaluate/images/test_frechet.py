@@ -131,6 +131,7 @@ def test_a_module_adds_the_distance_to_the_accuracies(dpntk: Command, tmp_path: 
         assert 0 < row.pop("linear on features") < 1
         assert row == same
     assert "on the metric module's features" in found["classifiers"]["linear on features"]
+    assert not any("\n" in said for said in found["classifiers"].values())
     assert len(found["metric"]["module"]) == 64
     write(tmp_path / "dark.npz", noise(60, 0, 20), y=np.arange(60) % 3)
     dark = dpntk("evaluate", "dark.npz", *arguments[2:], "--metric-module", "module.pt")

@@ -27,7 +27,7 @@ def digits(part: slice, labels_from: np.random.Generator | None = None) -> Label
 
 
 @pytest.fixture(scope="module")
-def test_part() -> LabelledImages:
+def held_out() -> LabelledImages:
     return digits(slice(1300, None))
 
 
@@ -38,11 +38,11 @@ def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classifiers, "_CNN_STEPS", 300)
 
 
-def test_real_records_score_high_and_permuted_labels_at_chance(test_part: LabelledImages) -> None:
+def test_real_records_score_high_and_permuted_labels_at_chance(held_out: LabelledImages) -> None:
     train = digits(slice(0, 1300))
     permuted = digits(slice(0, 1300), np.random.default_rng(0))
 
-    real, chance = measure({"real": train, "permuted": permuted}, test_part, seed=0)
+    real, chance = measure({"real": train, "permuted": permuted}, held_out, seed=0)
 
     assert set(real.accuracy) == set(chance.accuracy) == set(CLASSIFIERS)
     assert real.records == 1300
@@ -51,12 +51,12 @@ def test_real_records_score_high_and_permuted_labels_at_chance(test_part: Labell
 
 
 def test_same_seed_gives_the_same_figures(
-    test_part: LabelledImages, monkeypatch: pytest.MonkeyPatch
+    held_out: LabelledImages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(classifiers, "_MLP_STEPS", 50)
     monkeypatch.setattr(classifiers, "_CNN_STEPS", 50)
     train = digits(slice(0, 200))
-    first, second = (measure({"x": train}, test_part, seed=3)[0].accuracy for _ in range(2))
+    first, second = (measure({"x": train}, held_out, seed=3)[0].accuracy for _ in range(2))
     assert first == second
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpntk.evaluate.tables.baselines import INDEPENDENT, REAL, independent_columns
+from dpntk.evaluate.report import REAL
+from dpntk.evaluate.tables.baselines import INDEPENDENT, independent_columns
 from dpntk.evaluate.tables.fidelity.associations import ASSOCIATIONS
 from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
 from dpntk.evaluate.tables.report import notes
