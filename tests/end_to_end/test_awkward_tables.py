@@ -134,20 +134,14 @@ def test_a_column_whose_values_all_lack_in_one_file_is_not_of_another_type(
     go_through(dpntk, "parts")
 
 
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        ("x,x", "a.csv: two columns have the same name: rename one of them ('x')"),
-    ],
-)
-def test_columns_have_names_of_their_own(
-    dpntk: Command, tmp_path: Path, header: str, message: str
-) -> None:
-    (tmp_path / "a.csv").write_text(f"{header}\n1,2\n3,4\n5,6\n")
-    refused(dpntk("schema", "a.csv"), message)
-    names = header.split(",")
-    parquet.write_table(pa.table([[1, 2, 3]] * 2, names=names), tmp_path / "a.parquet")
-    refused(dpntk("schema", "a.parquet"), message.replace("csv", "parquet"))
+def test_columns_have_names_of_their_own(dpntk: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,x\n1,2\n3,4\n5,6\n")
+    parquet.write_table(pa.table([[1, 2, 3]] * 2, names=["x", "x"]), tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        refused(
+            dpntk("schema", name),
+            f"{name}: two columns have the same name: rename one of them ('x')",
+        )
 
 
 ID = """
