@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
@@ -18,7 +18,7 @@ from ..display.representations import RedactedRepr
 from ..errors import DataError, SchemaError
 from ..schema import Schema
 from .paths import AnyPath
-from .prefetch import decoding_workers, in_order
+from .prefetch import decoding_workers, in_order, read_ahead
 from .remote import RemotePath
 
 _PIECE_BYTES: Final = 1 << 24
@@ -185,6 +185,17 @@ def decoded(
     ahead = workers + math.ceil(size / piece_size)
     with contextlib.closing(in_order(decode, pieces, workers=workers, ahead=ahead)) as results:
         yield from regrouped(results, size)
+
+
+def read_in_batches(pieces: Generator[Batch, None, None], size: int) -> Iterator[Batch]:
+    """Read pieces in a thread, ahead of the caller, and join them to batches.
+
+    Args:
+        pieces: in their order; closed at the end.
+        size: records in a batch.
+    """
+    with contextlib.closing(read_ahead(pieces)) as ahead:
+        yield from regrouped(ahead, size)
 
 
 def regrouped(pieces: Iterable[Batch], size: int) -> Iterator[Batch]:

@@ -30,8 +30,8 @@ class SourceOptions:
             expect.
         class_names: declared names of all classes of images, also of classes without a record: the
             labels, if these are texts, or if all names are numbers; otherwise in the order of the
-            labels' numbers. Without `classes` or
-            `class_names` classes are looked up in the data, and every release says so.
+            labels' numbers. Without `classes` or `class_names` classes are looked up in the data,
+            and every release says so.
         channels: 1 reads every image as shades of grey, 3 every image as colours. If None, all
             images have to be like the first one.
         fit: how images become squares of `image_size`: "stretch", "crop" or "pad".

@@ -21,14 +21,13 @@ from ...schema.image import ImageSchema
 from ..base import (
     Batch,
     files_fingerprint,
+    read_in_batches,
     records_at_a_time,
     records_fingerprint,
-    regrouped,
     require_records,
 )
 from ..options import SourceOptions
 from ..paths import AnyPath
-from ..prefetch import read_ahead
 from .held import HeldArray
 from .labels import Classes, labelled_classes, no_labels, one_class
 from .layout import PixelLayout
@@ -146,8 +145,7 @@ class ArraySource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images in the order of the array."""
-        with contextlib.closing(read_ahead(self._pieces(size, start, stop))) as pieces:
-            yield from regrouped(pieces, size)
+        yield from read_in_batches(self._pieces(size, start, stop), size)
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times, and which arrays of them are read.

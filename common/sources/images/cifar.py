@@ -21,13 +21,12 @@ from ...schema.image import COLOUR, ImageSchema
 from ..base import (
     Batch,
     files_fingerprint,
+    read_in_batches,
     records_at_a_time,
-    regrouped,
     require_records,
 )
 from ..options import SourceOptions
 from ..paths import AnyPath, opened, size_of
-from ..prefetch import read_ahead
 from ..shards import overlaps
 from .labels import Classes, labelled_classes
 from .layout import PixelLayout
@@ -95,8 +94,7 @@ class CifarSource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images file by file."""
-        with contextlib.closing(read_ahead(self._pieces(size, start, stop))) as pieces:
-            yield from regrouped(pieces, size)
+        yield from read_in_batches(self._pieces(size, start, stop), size)
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times."""

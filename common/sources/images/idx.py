@@ -26,13 +26,12 @@ from ...schema.image import ImageSchema
 from ..base import (
     Batch,
     files_fingerprint,
+    read_in_batches,
     records_at_a_time,
-    regrouped,
     require_records,
 )
 from ..options import SourceOptions
 from ..paths import AnyPath, opened
-from ..prefetch import read_ahead
 from ..shards import overlaps, require_all
 from .labels import Classes, labelled_classes, no_labels, one_class
 from .layout import PixelLayout
@@ -172,8 +171,7 @@ class IdxSource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images in the order of the shards."""
-        with contextlib.closing(read_ahead(self._pieces(size, start, stop))) as pieces:
-            yield from regrouped(pieces, size)
+        yield from read_in_batches(self._pieces(size, start, stop), size)
 
     def fingerprint(self) -> str:
         """Of the files' names, sizes and times."""
