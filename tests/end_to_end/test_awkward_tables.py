@@ -10,10 +10,12 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
+from dpntk.release import open_release
 from tests.conftest import Command, refused
 from tests.end_to_end.test_tables import confirm
 
@@ -214,6 +216,9 @@ def test_a_table_of_categories_alone_is_released_with_every_map(
     confirm(tmp_path / "schema.toml")
     assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--features", "rff").code == 0
     assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
+    released = open_release("release.h5").release.feature_map
+    assert isinstance(released, MarginalFeatures)
+    assert [table.dimension for table in released.tables] == [2, 2]
 
 
 def test_a_schema_may_begin_with_a_mark_and_its_missing_texts_can_be_written(

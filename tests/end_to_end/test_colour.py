@@ -86,22 +86,29 @@ def test_red_stays_red_and_blue_stays_blue(dpntk: Command, data: Path) -> None:
     assert [shown[20 + 58 * row, 20].argmax() for row in (0, 1)] == [0, 2]
 
 
+def require_points(dpntk: Command) -> None:
+    """Assert that there are two points of each class, and that one can learn from them."""
+    with np.load("synthetic/images.npz") as synthetic:
+        assert synthetic["x"].shape == (4, 8, 8, 3)
+        assert sorted(synthetic["y"]) == [0, 0, 1, 1]
+    assert dpntk("evaluate", "synthetic", "--test", "test.npz").code == 0
+    (row,) = json.loads(Path("evaluation.json").read_text())["rows"]
+    assert row["records"] == 4
+    assert {"ResNet", "kernel regression", "ConvNet"} <= set(row)
+
+
 def test_points_of_colour_images(dpntk: Command, data: Path) -> None:
     dpntk("embed", data, "--classes", 2, "--width", 30)
     dpntk("release", "--eps", 100)
     assert dpntk("generate", "--steps", 20, "--batch", 20, "--points", 2).code == 0
-    with np.load("synthetic/images.npz") as synthetic:
-        assert synthetic["x"].shape == (4, 8, 8, 3)
-    assert dpntk("evaluate", "synthetic", "--test", "test.npz").code == 0
+    require_points(dpntk)
 
 
 def test_distillation_of_colour_images(dpntk: Command, data: Path) -> None:
     made = dpntk("distill", data, "--classes", 2, "--eps", 10, "--steps", 5, "--per-class", 2)
     assert made.code == 0, made.stderr
     assert dpntk("generate", "release.h5").code == 0
-    with np.load("synthetic/images.npz") as synthetic:
-        assert synthetic["x"].shape == (4, 8, 8, 3)
-    assert dpntk("evaluate", "synthetic", "--test", "test.npz").code == 0
+    require_points(dpntk)
 
 
 def test_plan_audit_and_merge(dpntk: Command, data: Path) -> None:
