@@ -8,12 +8,13 @@ bound on "rounding" would cover the sum of their jumps.
 
 Here a value is a function of its own record's bytes and of the weights. A float64 holds every
 integer up to 2^53, and a sum of integers below that has no rounding error in any order. So weights
-lie on a grid of 2^-24; records are whole numbers; values inside the network are rounded to
-so many binary digits of the record's largest one that their sums with the weights stay exact: at
-least 28, and 32 to 36 in networks of usual widths. What is added up otherwise is
-added by elementwise operations in one fixed order, which IEEE 754 defines to the last bit, as it
-does products, quotients and square roots (`dpntk.common.numerics.square_root`). Instead of dividing
-by a constant, values are multiplied by its reciprocal: CUDA does so whatever is asked for.
+lie on a grid, of 2^-24 in the first layer and of 2^-16 behind it; records are whole numbers; values
+inside the network are rounded to so few binary digits of the record's largest one that their sums
+with the weights stay exact: to 28 at least, and to 32 to 36 in networks of usual widths. What is
+added up otherwise is added by elementwise operations in one fixed order, which IEEE 754 defines to
+the last bit, as it does products, quotients and square roots
+(`dpntk.common.numerics.square_root`). Instead of dividing by a constant, values are multiplied by
+its reciprocal: CUDA does so whatever is asked for.
 
 Assumed: matrix products in float64 only multiply and add (no Strassen-like algorithm, and no
 emulation out of smaller numbers), as those of torch do on CPU and on CUDA. Convolutions are written

@@ -215,7 +215,7 @@ class ImageFolderSource:
         return sum(map(len, self.listings))
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Yield the images class by class."""
+        """Yield the images folder by folder."""
         wanted = self._pieces(range(len(self))[start:stop])
         yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
 

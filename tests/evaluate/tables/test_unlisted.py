@@ -16,7 +16,6 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, embed
 from dpntk.evaluate import TableOptions, evaluate
 from dpntk.evaluate.html.tables import view_tables
-from dpntk.evaluate.tables.classifiers import CLASSIFIERS
 from dpntk.evaluate.tables.fidelity.distances import distances
 from dpntk.evaluate.tables.fidelity.marginals import FINE_THREE_WAY, ONE_WAY
 from dpntk.evaluate.tables.table import Table, read_real_table
@@ -27,10 +26,7 @@ SCHEMA = TableSchema(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: CLASSIFIERS[name] for name in ("logistic regression", "decision tree")}
-    monkeypatch.setattr("dpntk.evaluate.tables.utility.installed", lambda _: few)
+pytestmark = pytest.mark.usefixtures("two_kinds")
 
 
 def rows(countries: list[str | None], jobs: str = "ab") -> pd.DataFrame:

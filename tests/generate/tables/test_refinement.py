@@ -361,11 +361,8 @@ def test_replaced_values_are_as_likely_as_others_and_theta_say(
 TRAITS = 12
 TRAITED = TableSchema(
     (
-        *(
-            Column(f"t{number}", ColumnKind.CATEGORICAL, "string", categories=("no", "yes"))
-            for number in range(TRAITS)
-        ),
-        Column("rare", ColumnKind.CATEGORICAL, "string", categories=("no", "yes")),
+        *(Column.categorical(f"t{number}", ["no", "yes"]) for number in range(TRAITS)),
+        Column.categorical("rare", ["no", "yes"]),
     ),
     "rare",
 )

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from dpntk.common.schema.columns.column import Column
-from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
@@ -28,15 +27,9 @@ from dpntk.release.publishing.pipeline import unrecorded_release
 NUMBERS, TRAITS = 6, 6
 SCHEMA = TableSchema(
     (
-        *(
-            Column(f"n{number}", ColumnKind.CONTINUOUS, "float64", 0.0, 100.0)
-            for number in range(NUMBERS)
-        ),
-        *(
-            Column(f"t{number}", ColumnKind.CATEGORICAL, "string", categories=("no", "yes"))
-            for number in range(TRAITS)
-        ),
-        Column("rare", ColumnKind.CATEGORICAL, "string", categories=("no", "yes")),
+        *(Column.continuous(f"n{number}", 0, 100) for number in range(NUMBERS)),
+        *(Column.categorical(f"t{number}", ["no", "yes"]) for number in range(TRAITS)),
+        Column.categorical("rare", ["no", "yes"]),
     ),
     "rare",
 )
