@@ -1,7 +1,8 @@
 """Stage two: the privacy barrier.
 
 `release` reads an embedding and so reaches the sensitive room; `open_release` does not. The first
-is therefore imported on first use, and stages three and four import `dpntk.release.file.reader`.
+is therefore imported on first use, and `generate` and `evaluate` import
+`dpntk.release.file.reader`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opening a release. This is the half of the room that stages three and four may use.
+"""Opening a release. This is the half of the room that `generate` and `evaluate` may use.
 
 In this order, and no further than the first thing that is wrong: read the bytes once; check the
 user block; verify the signature; decide whether the signer is trusted; parse the body through a

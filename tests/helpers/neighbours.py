@@ -253,100 +253,42 @@ class _Blank:
         return "blank"
 
 
+class _Clock:
+    """A clock that stands."""
+
+    @staticmethod
+    def now(zone: object) -> _Clock:
+        return _Clock()
+
+    def isoformat(self, timespec: str) -> str:
+        return _NOW
+
+
 class Held:
     """Noise, batches, clock and identifiers, all held: test doubles in place of the real ones."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.noised: list[tuple[Integers, int]] = []
+        self.adjacency = Adjacency.REPLACE_ONE
         self._counts = 0
         self._left = np.zeros(0, dtype=np.int64)
         self._records: distilling_descent.LabelledRecords | None = None
-        self.adjacency = Adjacency.REPLACE_ONE
         self.begin()
-        token, clipped_sum = secrets.token_hex, distilling_mechanism.clipped_sum
-        add_noise, noisy_counts = mechanism.add_noise, mechanism.noisy_counts
-        read = vars(distilling_descent)["_read"]
-
-        def held_token(size: int) -> str:
-            return f"{next(self._ids):032x}" if size == 16 else token(size)
-
-        def held_noise(size: int, sigma: int) -> Integers:
-            """What makes the noisy sums those that they are held at."""
-            wanted = np.random.default_rng(size).normal(0, 4 * sigma, size)
-            exact, self._left = self._left[:size], self._left[size:]
-            if self._counts and not len(self._left):  # these come last
-                wanted[-self._counts :] = np.abs(wanted[-self._counts :])
-            return np.rint(wanted).astype(np.int64) - exact
-
-        def watched_add(sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
-            weighted = np.zeros(0, np.int64) if counts is None else counts * scale.count_weight
-            self._counts, weighed = len(weighted), sums
-            if scale.factors is not None:
-                weighed = np.rint(sums * scale.factors[:, None]).astype(np.int64)
-            sigmas = scale.sigmas(len(sums))
-            alike = [np.flatnonzero(sigmas == sigma) for sigma in dict.fromkeys(sigmas.tolist())]
-            # Rows with the same noise get theirs together.
-            self._left = np.concatenate([sums[np.concatenate(alike)].ravel(), weighted])
-            noised = np.concatenate([weighed.ravel(), weighted])
-            if counts is None:  # all that is released is one vector with one bound
-                noised = np.concatenate([self.noised.pop()[0], noised])
-            self.noised.append((noised, scale.sensitivity))
-            return add_noise(sums, counts, scale)
-
-        def watched_counts(counts: Integers, scale: NoiseScale) -> Integers | None:
-            """These come first of all that a release is made of."""
-            weighted = counts * scale.count_weight if scale.count_weight else counts[:0]
-            self._counts, self._left = len(weighted), weighted
-            self.noised.append((weighted, scale.sensitivity))
-            return noisy_counts(counts, scale)
-
-        def watched_magnitudes(sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
-            """Sums that are counts, all of them."""
-            noisy = watched_add(sums, counts, scale)
-            return replace(noisy, sums=np.abs(noisy.sums))
-
-        def watched_sum(*arguments: Any, **options: Any) -> Integers:  # noqa: ANN401
-            self._counts = 0
-            sums = clipped_sum(*arguments, **options)
-            self._left = sums.ravel()
-            exchanged = self.adjacency is Adjacency.REPLACE_ONE
-            self.noised.append((sums.ravel(), distilling_mechanism.ONE * (1 + exchanged)))
-            return sums
-
-        def watched_read(source: Any) -> distilling_descent.LabelledRecords:  # noqa: ANN401
-            self._records = read(source)
-            return self._records
-
-        def held_batch(records: int, rate: float) -> Integers:
-            """A coin for each record that is a function of the record, wherever it stands."""
-            assert self._records is not None
-            step = len(self.noised)
-            coins = [
-                zlib.crc32(bytes([step, label]) + values.tobytes())
-                for values, label in zip(self._records.values, self._records.labels, strict=True)
-            ]
-            return np.flatnonzero(np.array(coins) < rate * 2**32)
-
-        class Clock:
-            @staticmethod
-            def now(zone: object) -> Clock:
-                return Clock()
-
-            def isoformat(self, timespec: str) -> str:
-                return _NOW
-
+        self._real_token, self._real_sum = secrets.token_hex, distilling_mechanism.clipped_sum
+        self._real_add, self._real_counts = mechanism.add_noise, mechanism.noisy_counts
+        self._real_read = vars(distilling_descent)["_read"]
         for module, name, held in (
-            (secrets, "token_hex", held_token),
-            (parameters, "datetime", Clock),
-            (mechanism, "discrete_gaussian", held_noise),
-            (measurement, "noisy_counts", watched_counts),
-            (measurement, "add_noise", watched_add),
-            (private_bounds, "add_noise", watched_magnitudes),
+            (secrets, "token_hex", self._token),
+            (parameters, "datetime", _Clock),
+            (mechanism, "discrete_gaussian", self._noise),
+            (measurement, "noisy_counts", self._noisy_counts),
+            (measurement, "add_noise", self._add),
+            (private_bounds, "add_noise", self._add_to_magnitudes),
             (distilling, "_now", lambda: _NOW),
-            (distilling_descent, "_read", watched_read),
-            (distilling_descent, "poisson_sample", held_batch),
-            (distilling_mechanism, "discrete_gaussian", held_noise),
-            (distilling_mechanism, "clipped_sum", watched_sum),
+            (distilling_descent, "_read", self._read),
+            (distilling_descent, "poisson_sample", self._batch),
+            (distilling_mechanism, "discrete_gaussian", self._noise),
+            (distilling_mechanism, "clipped_sum", self._clipped_sum),
         ):
             monkeypatch.setattr(module, name, held)
 
@@ -354,6 +296,67 @@ class Held:
         """Begin anew, with this identifier."""
         self.noised = []
         self._ids = itertools.count(first)
+
+    def _token(self, size: int) -> str:
+        return f"{next(self._ids):032x}" if size == 16 else self._real_token(size)
+
+    def _noise(self, size: int, sigma: int) -> Integers:
+        """What makes the noisy sums those that they are held at."""
+        wanted = np.random.default_rng(size).normal(0, 4 * sigma, size)
+        exact, self._left = self._left[:size], self._left[size:]
+        if self._counts and not len(self._left):  # these come last
+            wanted[-self._counts :] = np.abs(wanted[-self._counts :])
+        return np.rint(wanted).astype(np.int64) - exact
+
+    def _add(self, sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
+        weighted = np.zeros(0, np.int64) if counts is None else counts * scale.count_weight
+        self._counts, weighed = len(weighted), sums
+        if scale.factors is not None:
+            weighed = np.rint(sums * scale.factors[:, None]).astype(np.int64)
+        sigmas = scale.sigmas(len(sums))
+        alike = [np.flatnonzero(sigmas == sigma) for sigma in dict.fromkeys(sigmas.tolist())]
+        # Rows with the same noise get theirs together.
+        self._left = np.concatenate([sums[np.concatenate(alike)].ravel(), weighted])
+        noised = np.concatenate([weighed.ravel(), weighted])
+        if counts is None:  # all that is released is one vector with one bound
+            noised = np.concatenate([self.noised.pop()[0], noised])
+        self.noised.append((noised, scale.sensitivity))
+        return self._real_add(sums, counts, scale)
+
+    def _noisy_counts(self, counts: Integers, scale: NoiseScale) -> Integers | None:
+        """These come first of all that a release is made of."""
+        weighted = counts * scale.count_weight if scale.count_weight else counts[:0]
+        self._counts, self._left = len(weighted), weighted
+        self.noised.append((weighted, scale.sensitivity))
+        return self._real_counts(counts, scale)
+
+    def _add_to_magnitudes(self, sums: Integers, counts: Integers, scale: NoiseScale) -> NoisySums:
+        """Sums that are counts, all of them."""
+        noisy = self._add(sums, counts, scale)
+        return replace(noisy, sums=np.abs(noisy.sums))
+
+    def _clipped_sum(self, *arguments: Any, **options: Any) -> Integers:  # noqa: ANN401
+        self._counts = 0
+        sums = self._real_sum(*arguments, **options)
+        self._left = sums.ravel()
+        exchanged = self.adjacency is Adjacency.REPLACE_ONE
+        self.noised.append((sums.ravel(), distilling_mechanism.ONE * (1 + exchanged)))
+        return sums
+
+    def _read(self, source: Any) -> distilling_descent.LabelledRecords:  # noqa: ANN401
+        self._records = self._real_read(source)
+        assert self._records is not None
+        return self._records
+
+    def _batch(self, records: int, rate: float) -> Integers:
+        """A coin for each record that is a function of the record, wherever it stands."""
+        assert self._records is not None
+        step = len(self.noised)
+        coins = [
+            zlib.crc32(bytes([step, label]) + values.tobytes())
+            for values, label in zip(self._records.values, self._records.labels, strict=True)
+        ]
+        return np.flatnonzero(np.array(coins) < rate * 2**32)
 
 
 def _parse_here(parser: sandbox.Parser, content: bytes, argument: object) -> object:
