@@ -142,21 +142,9 @@ def _of_tables(
     acceptance: Acceptance,
     seed: int,
 ) -> TableEvaluation:
-    schema = options.schema
-    either = (TableSchema, str, PathLike, NoneType)
-    require_kind("schema", schema, either, A_SCHEMA, refusal=SchemaError)
-    if not isinstance(schema, TableSchema | None):
-        schema = path_from("schema", schema, refusal=SchemaError)
-    tables = [
-        _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
-        for path in folders
-    ]
-    if options.target is not None:
-        tables = [replace(one, schema=with_target(one.schema, options.target)) for one in tables]
+    tables = _synthetic_tables(folders, options, release, acceptance)
     training_sets: dict[str, list[Table]] = {}
-    for path, table in zip(folders, tables, strict=True):
-        if table.schema != tables[0].schema:
-            raise SchemaError(f"{_name(path)}: its schema is not that of {_name(folders[0])}")
+    for table in tables:
         training_sets.setdefault(described(table.provenance), []).append(table)
     kinds = len(training_sets)
     known = tables[0].schema
@@ -185,6 +173,30 @@ def _of_tables(
     rows[kinds:kinds] = by_kernel
     provenance = tuple(table.provenance for table in tables)
     return TableEvaluation(tuple(rows), len(held_out), task, seed, provenance)
+
+
+def _synthetic_tables(
+    folders: Sequence[Path | Frame],
+    options: TableOptions,
+    release: Path | None,
+    acceptance: Acceptance,
+) -> list[Table]:
+    """Tables under one schema, in which the target is the label if it can be."""
+    schema = options.schema
+    either = (TableSchema, str, PathLike, NoneType)
+    require_kind("schema", schema, either, A_SCHEMA, refusal=SchemaError)
+    if not isinstance(schema, TableSchema | None):
+        schema = path_from("schema", schema, refusal=SchemaError)
+    tables = [
+        _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
+        for path in folders
+    ]
+    if options.target is not None:
+        tables = [replace(one, schema=with_target(one.schema, options.target)) for one in tables]
+    for path, table in zip(folders, tables, strict=True):
+        if table.schema != tables[0].schema:
+            raise SchemaError(f"{_name(path)}: its schema is not that of {_name(folders[0])}")
+    return tables
 
 
 def _of_images(

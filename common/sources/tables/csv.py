@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -78,37 +78,17 @@ def read_csv(
             is damaged.
     """
     import pyarrow
-    import pyarrow.csv
 
-    # Others are bytes, which need not be in the encoding.
-    column_types = dict.fromkeys(header, pyarrow.binary())
-    column_types |= dict.fromkeys((*names, header[-1]), pyarrow.string())
     ragged: list[tuple[int | None, int]] = []
     several_lines = False
 
-    def note(row: pyarrow.csv.InvalidRow) -> str:
+    def note(row: pa.csv.InvalidRow) -> str:
         ragged.append((row.number, row.actual_columns))
         return "error"
 
     with _reading(path, form), _opened(path) as stream:
         try:
-            reader = pyarrow.csv.open_csv(
-                stream,
-                read_options=pyarrow.csv.ReadOptions(
-                    use_threads=False, block_size=_BLOCK_BYTES, encoding=form.encoding
-                ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=form.separator,
-                    newlines_in_values=True,
-                    # Of a single column, an empty line is a row: a value that is not there.
-                    ignore_empty_lines=len(header) > 1,
-                    invalid_row_handler=note,
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=column_types, strings_can_be_null=False
-                ),
-            )
-            for rows in reader:
+            for rows in _reader(stream, header, names, form, note):
                 # In any column: others than those of `names` may have swallowed rows.
                 several_lines = several_lines or any(map(_has_line_break, rows.columns))
                 yield rows.select(names)
@@ -125,6 +105,38 @@ def read_csv(
 
     if several_lines:  # as where a quote is not closed, or not where it should be
         _require_closed_quotes(path, form)
+
+
+def _reader(
+    stream: pa.NativeFile,
+    header: tuple[str, ...],
+    names: tuple[str, ...],
+    form: CsvFormat,
+    invalid_row_handler: Callable[[pa.csv.InvalidRow], str],
+) -> pa.csv.CSVStreamingReader:
+    """Arrow's, for texts in the columns of `names`."""
+    import pyarrow
+    import pyarrow.csv
+
+    # Others are bytes, which need not be in the encoding.
+    column_types = dict.fromkeys(header, pyarrow.binary())
+    column_types |= dict.fromkeys((*names, header[-1]), pyarrow.string())
+    return pyarrow.csv.open_csv(
+        stream,
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=_BLOCK_BYTES, encoding=form.encoding
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=form.separator,
+            newlines_in_values=True,
+            # Of a single column, an empty line is a row: a value that is not there.
+            ignore_empty_lines=len(header) > 1,
+            invalid_row_handler=invalid_row_handler,
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=column_types, strings_can_be_null=False
+        ),
+    )
 
 
 def _has_line_break(values: pa.Array) -> bool:
