@@ -20,9 +20,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dpntk.common.schema.columns.codes import MISSING
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
-from dpntk.common.schema.encoding import MISSING, NumericEncoding
+from dpntk.common.schema.encoding import NumericEncoding
 from dpntk.common.schema.table import TableSchema
 from dpntk.evaluate.tables.table import Table
 

@@ -24,16 +24,13 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .columns.codes import UNLISTED
 from .columns.column import Column
 from .columns.kinds import ColumnKind, Missing, Transform
 from .table import LEVELS, TableSchema
 
 Scalar = TypeVar("Scalar", np.float32, np.float64)
 
-MISSING: Final = -1
-"""The code of a category that is not there."""
-UNLISTED: Final = -2
-"""The code of one that the schema does not list, where records are only compared with others."""
 _DIGITS: Final = 40
 """Of logarithms, and as many more as there are zeros behind the point in the larger bound."""
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError
-from ...common.schema.encoding import UNLISTED
+from ...common.schema.columns.codes import UNLISTED
 from ...common.schema.table import TableSchema
 from ..privacy.closest_record import Points, distances_to_closest, share_nearer
 from ..privacy.membership import CONFIDENCE, attack

@@ -15,11 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns.codes import MISSING
 from ..columns.column import Column
 from ..columns.kinds import Missing
 
-MISSING: Final = -1
-"""The code of a category that is not there."""
 _EXACT: Final = 2.0**-40
 _EXACT_FLOAT32: Final = 2.0**-20
 """Sums of numbers are equal that differ by less, relative to the largest of their terms."""

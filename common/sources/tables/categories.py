@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SchemaError
+from ...schema.columns.codes import MISSING
 from ...schema.columns.column import Column
 from ...schema.columns.dtypes import NUMBER
 from ...schema.csv_format import CsvFormat
-from ...schema.encoding import MISSING
 from .decimals import with_points
 
 if TYPE_CHECKING:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from ...display.console import notice
 from ...display.text import counted
 from ...errors import DataError, SchemaError
+from ...schema.columns.codes import MISSING, UNLISTED
 from ...schema.columns.column import Column
 from ...schema.columns.dates import DAY, ISO_DATE, DateFormat
 from ...schema.columns.dtypes import PER_SECOND
 from ...schema.columns.durations import DurationFormat
 from ...schema.columns.kinds import ColumnKind, Missing
 from ...schema.csv_format import CsvFormat
-from ...schema.encoding import MISSING, UNLISTED, blocks_of
+from ...schema.encoding import blocks_of
 from ...schema.table import TableSchema
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead

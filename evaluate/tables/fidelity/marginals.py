@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ....common.schema.columns.codes import UNLISTED
 from ....common.schema.columns.column import Column
-from ....common.schema.encoding import UNLISTED
 from ..table import Table
 from .combinations import MOST_PAIRS, MOST_TRIPLES, some_combinations
 from .metric import Metric

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....common.errors import GeneratorError
+from ....common.schema.columns.codes import MISSING
 from ....common.schema.columns.column import Column
-from ....common.schema.encoding import MISSING
 from ....common.schema.rules.condition import (
     All,
     Among,

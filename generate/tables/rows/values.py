@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ....common.schema.columns.codes import MISSING
 from ....common.schema.columns.column import Column
 from ....common.schema.columns.kinds import ColumnKind, Transform
-from ....common.schema.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
+from ....common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ....common.schema.table import LEVELS, TableSchema
 
 if TYPE_CHECKING:

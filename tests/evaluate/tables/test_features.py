@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpntk.common.schema.encoding import MISSING
+from dpntk.common.schema.columns.codes import MISSING
 from dpntk.evaluate.tables.features import features_of
 from tests.helpers.rows import table
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from dpntk.common.errors import DataError
+from dpntk.common.schema.columns.codes import MISSING, UNLISTED
 from dpntk.common.schema.columns.column import Column
-from dpntk.common.schema.encoding import MISSING, UNLISTED
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, embed
 from dpntk.evaluate import TableOptions, evaluate

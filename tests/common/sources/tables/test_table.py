@@ -18,10 +18,11 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from dpntk.common.errors import DataError, DpntkError, SchemaError
+from dpntk.common.schema.columns.codes import MISSING
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.encoding import MISSING, CategoryEncoding, NumericEncoding, blocks_of
+from dpntk.common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions

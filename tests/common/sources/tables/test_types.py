@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from dpntk.common.errors import DataError, DpntkError, SchemaError
+from dpntk.common.schema.columns.codes import MISSING
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.dates import TimeUnit
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.encoding import MISSING
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpntk.common.schema.encoding import MISSING, UNLISTED
+from dpntk.common.schema.columns.codes import MISSING, UNLISTED
 from dpntk.evaluate.tables.fidelity import combinations
 from dpntk.evaluate.tables.fidelity.combinations import some_combinations
 from dpntk.evaluate.tables.fidelity.marginals import (
