@@ -106,7 +106,7 @@ def _report(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Seen:
     """What there is to see of records, by the names that the page has for it.
 
     Attributes:
@@ -124,13 +124,13 @@ class _Found:
     strips: list[Strip] | None = None
 
 
-def _table(opened: AnyOpened, synthetic: Path, test: Path | Frame | None) -> _Found:
+def _table(opened: AnyOpened, synthetic: Path, test: Path | Frame | None) -> _Seen:
     table = read_synthetic_table(synthetic)
     confirmed_by(opened, table.provenance, table.class_names)
     if table.schema != opened.release.schema:
         raise SchemaError(f"{synthetic}: its schema is not that of {opened.path}")
     real = [] if test is None else [read_real_table(test, "test", table.schema)]
-    return _Found(
+    return _Seen(
         records=len(table),
         real_records=sum(map(len, real)),
         points=is_distilled(table.provenance),
@@ -140,7 +140,7 @@ def _table(opened: AnyOpened, synthetic: Path, test: Path | Frame | None) -> _Fo
 
 def _images(
     opened: AnyOpened, synthetic: Path, test: Path | Frame | None, labels: LabelFiles
-) -> _Found:
+) -> _Seen:
     images = read_synthetic(synthetic)
     confirmed_by(opened, images.provenance, images.class_names)
     if not isinstance(test, Path | None):
@@ -148,7 +148,7 @@ def _images(
     real = None
     if test is not None:
         real = read_real(test, "test", images, labels.test, labels.columns)
-    return _Found(
+    return _Seen(
         records=len(images),
         real_records=0 if real is None else len(real),
         points=is_distilled(images.provenance),
