@@ -59,6 +59,9 @@ if they were. Noise that all records of a class shared would be what classifiers
 images there are fewer, so that a generator's file stays small."""
 _VARIED: Final = 400
 """Likewise where a release tells mean images alone: in these directions records vary, too."""
+_DOUBTED: Final = 1.75
+"""So many times what is in doubt, in squares, is taken off what classes seem to differ by: some
+more than there is of it, because how much that is, is a guess of its own."""
 _OF_SIZE: Final = 28 * 28
 _CERTAIN: Final = 0.01
 """A template that is known this well, pixel by pixel, is taken as it is."""
@@ -148,7 +151,7 @@ def train(
         release,
         doubts,
         variation,
-        known=math.sqrt(max(prior.contrast**2 - prior.doubt**2, 0.0)),
+        known=math.sqrt(max(prior.contrast**2 - _DOUBTED * prior.doubt**2, 0.0)),
         seed=settings.seed,
     )
     return replace(made, generator=whole.eval())

@@ -27,7 +27,7 @@ from .generator import ConditionalGenerator
 
 _LOOKED_AT: Final = 100
 """Records of each class, whose cosines are measured."""
-_LARGEST: Final = 6.0
+_LARGEST: Final = 8.0
 """Standard deviation of a pixel before it is cut, at most, over what classes are known to differ
 by: what tells them apart would drown in more. With 3,000 of MNIST's records at epsilon 1 it is
 about that; with 1,000, of which more is in doubt than is known, nothing is added."""
