@@ -126,7 +126,7 @@ def test_doubts_alone_move_no_template(
 def test_what_drowns_what_is_known_of_classes_is_not_added(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A pixel's standard deviation is six times what classes are known to differ by, at most."""
+    """A pixel's standard deviation is eight times what classes are known to differ by, at most."""
     monkeypatch.setattr(
         "dpntk.generate.images.variation.released_cosine", lambda release: (0.0, 0.0)
     )
@@ -137,7 +137,7 @@ def test_what_drowns_what_is_known_of_classes_is_not_added(
     for known in (0.01, 0.05):
         made = varied(generator, digits(1.0, PIXELS), nothing, variation, known=known, seed=0)
         added = made.factors[:, -9:].detach()
-        torch.testing.assert_close(added, 6 * known * variation, rtol=0.01, atol=0)
+        torch.testing.assert_close(added, 8 * known * variation, rtol=0.01, atol=0)
 
 
 @torch.no_grad()
