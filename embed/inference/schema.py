@@ -20,6 +20,7 @@ from ...common.schema.csv_format import CsvFormat
 from ...common.schema.draft import Draft
 from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.table import TableSchema
+from ...common.sources.arrow_types import type_name
 from ...common.sources.parquet import opened, read_rows, reading_parquet
 from ...common.sources.paths import AnyPath, located
 from ...common.sources.tables.csv import is_csv, read_csv, read_header
@@ -355,6 +356,5 @@ def _dtype(kind: pa.DataType) -> str:
         return "string"
     if types.is_decimal(kind):
         return "float64"
-    return {"double": "float64", "float": "float32", "date32[day]": "date32"}.get(
-        str(kind), str(kind)
-    )
+    name = type_name(kind)
+    return {"double": "float64", "float": "float32", "date32[day]": "date32"}.get(name, name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ...errors import DataError
+from ..arrow_types import type_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +86,8 @@ def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
             return name
         if not integers:
             raise DataError(
-                f"{where}: the column {name} is {kind}: store labels as whole numbers or texts"
+                f"{where}: the column {name} is {type_name(kind)}: store labels as whole numbers "
+                "or texts"
             )
     return _choose(integers, _LABEL_NAMES, "labels (whole numbers)", where) if integers else None
 

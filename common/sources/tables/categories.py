@@ -15,6 +15,7 @@ from ...schema.columns.codes import MISSING
 from ...schema.columns.column import Column
 from ...schema.columns.dtypes import NUMBER
 from ...schema.csv_format import CsvFormat
+from ..arrow_types import type_name
 from .decimals import with_points
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ class CategoryFinder:
             return self._codes_of_texts(values)
         if not (types.is_integer(kind) or types.is_floating(kind)
                 or types.is_decimal(kind) or types.is_boolean(kind)):  # fmt: skip
-            raise SchemaError(f"{where}: column {self._column.name!r} is {kind}, not categories")
+            raise SchemaError(
+                f"{where}: column {self._column.name!r} is {type_name(kind)}, not categories"
+            )
         rounds = types.is_floating(kind) and self._largest >= _MOST_EXACT[kind.bit_width]
         if rounds and self._floats is None:
             raise SchemaError(

@@ -26,6 +26,7 @@ from ...errors import DataError, SchemaError
 from ...schema.csv_format import CsvFormat
 from ...schema.privacy_unit import PrivacyUnit
 from ...schema.table import TableSchema
+from ..arrow_types import type_name
 from ..base import Batch, Source, regrouped
 from ..prefetch import read_ahead
 from .frames import FrameSource
@@ -170,8 +171,8 @@ def _kind(values: pa.Array, where: str, unit: PrivacyUnit) -> str:
     if types.is_integer(values.type):
         return _WHOLE_NUMBERS
     raise SchemaError(
-        f"{where}: column {unit.column!r} is {values.type}: whose a row is, texts or whole numbers "
-        "say"
+        f"{where}: column {unit.column!r} is {type_name(values.type)}: whose a row is, texts or "
+        "whole numbers say"
     )
 
 

@@ -23,6 +23,7 @@ from ...schema.columns.kinds import ColumnKind, Missing
 from ...schema.csv_format import CsvFormat
 from ...schema.encoding import blocks_of
 from ...schema.table import TableSchema
+from ..arrow_types import type_name
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead
 from .categories import CategoryFinder, for_each, is_among, numbers_among
@@ -187,7 +188,9 @@ class RowReader:
             # many digits the column has, and so on the digits of other rows.
             numbers = values.cast(pyarrow.string()).cast(pyarrow.float64())
         else:
-            raise SchemaError(f"{at.where}: column {at.column.name!r} is {kind}, not numbers")
+            raise SchemaError(
+                f"{at.where}: column {at.column.name!r} is {type_name(kind)}, not numbers"
+            )
         found: NDArray[np.float64] = numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False)
         found = np.where(absent, np.nan, found)
         if at.column.dtype == "float32":  # of which texts have fewer digits
@@ -220,7 +223,9 @@ class RowReader:
         else:
             zone = types.is_timestamp(kind)
             what = (
-                "has a time zone: store the times without one" if zone else f"is {kind}, no dates"
+                "has a time zone: store the times without one"
+                if zone
+                else f"is {type_name(kind)}, no dates"
             )
             raise SchemaError(f"{at.where}: column {column.name!r} {what}")
         absent |= self._stand_in(seconds, column.date_format, DateFormat(ISO_DATE))
@@ -241,7 +246,9 @@ class RowReader:
             whole = np.floor_divide(np.abs(parts), PER_SECOND[kind.unit])
             seconds = np.copysign(whole.astype(np.float64), parts)
         else:
-            raise SchemaError(f"{at.where}: column {column.name!r} is {kind}, no durations")
+            raise SchemaError(
+                f"{at.where}: column {column.name!r} is {type_name(kind)}, no durations"
+            )
         absent |= self._stand_in(seconds, column.duration_format)
         steps = np.copysign(np.floor_divide(np.abs(seconds), column.seconds), seconds)
         return np.where(absent, np.nan, steps + 0.0)

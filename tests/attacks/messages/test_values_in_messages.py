@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from PIL import Image
@@ -25,10 +26,13 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import read_draft
 from dpntk.common.sources import Batch, open_source
 from dpntk.common.sources.options import SourceOptions
+from dpntk.common.sources.tables.frames import FrameSource
+from dpntk.common.sources.tables.privacy_units import with_bounded_units
 from dpntk.embed import Embedding
 from dpntk.embed.inference.schema import draft_schema
 from dpntk.embed.run.checkpoint import Progress, Share
@@ -89,6 +93,13 @@ def label_in_parquet(folder: Path) -> Path:
     return path
 
 
+def dictionaries_in_parquet(folder: Path) -> Path:
+    """A program that writes them makes their keys, which may be anything, names of fields."""
+    path = folder / "data.parquet"
+    parquet.write_table(pa.table({name: [{DIAGNOSIS: 1}] for name in HEADER.split(",")}), path)
+    return path
+
+
 TABLES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a number that is none": (csv("2,41,", f"2,{DIAGNOSIS},"), DIAGNOSIS),
     "no whole number": (csv("2,41,", f"2,{NUMBER}.5,"), f"{NUMBER}.5"),
@@ -101,8 +112,9 @@ TABLES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a name twice": (name_twice, DIAGNOSIS),
     "another encoding": (bytes_of_another_encoding, "xfc"),
     "a column of texts": (label_in_parquet, DIAGNOSIS),
+    "dictionaries": (dictionaries_in_parquet, DIAGNOSIS),
 }
-SHOWN_TO_NOBODY = {"a value too many", "another encoding"}
+SHOWN_TO_NOBODY = {"a value too many", "another encoding", "dictionaries"}
 """Of these the place says enough."""
 
 
@@ -203,6 +215,53 @@ def test_a_draft_quotes_no_value(
     label = ("schema", path, "--label", "limit")
     assert "'inf'" in last_line(dpntk(*label))
     assert "'inf'" not in last_line(dpntk(*label, "--quiet-values"))
+
+
+def test_a_draft_quotes_no_key_of_dictionaries(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for number, key in enumerate((DIAGNOSIS, str(NUMBER))):
+        visits = pa.table({"visits": [{key: 1}, {key: 2}], "ward": ["a", "b"]})
+        parquet.write_table(visits, tmp_path / f"{number}.parquet")
+    assert draft_schema(tmp_path, None, CsvFormat()).stated.left_out == ("visits",)
+    said = capfd.readouterr().err
+    assert "visits" in said
+    assert DIAGNOSIS not in said
+
+
+KINDS_OF_COLUMNS = {
+    "of numbers": Column("x", ColumnKind.CONTINUOUS, "float64", 0.0, 1.0),
+    "of categories": Column("x", ColumnKind.CATEGORICAL, "string", categories=("a", "b")),
+    "of dates": Column("x", ColumnKind.DATE, "date32", 0, 366),
+    "of durations": Column("x", ColumnKind.DURATION, "duration[s]", 0, 366),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_COLUMNS)
+def test_keys_of_dictionaries_in_memory_are_not_quoted(kind: str) -> None:
+    frame = pd.DataFrame({"x": [{DIAGNOSIS: 1}]})
+    with pytest.raises(DpntkError) as caught:
+        FrameSource.open(frame, TableSchema((KINDS_OF_COLUMNS[kind],))).values()
+    require_silent(caught.value, DIAGNOSIS, "column 'x' is struct, n")
+
+
+def test_keys_of_dictionaries_that_say_whose_a_row_is_are_not_quoted() -> None:
+    column = KINDS_OF_COLUMNS["of numbers"]
+    schema = TableSchema((column,), left_out=("person",), privacy_unit=PrivacyUnit("person", 1))
+    frame = pd.DataFrame({"x": [0.5], "person": [{DIAGNOSIS: 1}]})
+    with pytest.raises(DpntkError) as caught:
+        with_bounded_units(FrameSource.open(frame, schema))
+    require_silent(caught.value, DIAGNOSIS, "column 'person' is struct")
+
+
+def test_keys_of_dictionaries_in_place_of_labels_are_not_quoted(tmp_path: Path) -> None:
+    labels = pa.array([{DIAGNOSIS: 1}] * len(IMAGES))
+    path = tmp_path / "data.parquet"
+    images = [encoded(image) for image in IMAGES]
+    parquet.write_table(pa.table({"image": images, "label": labels}), path)
+    with pytest.raises(DpntkError) as caught:
+        open_source(path, SourceOptions())
+    require_silent(caught.value, DIAGNOSIS, "the column label is struct")
 
 
 def test_a_schema_with_looked_up_values_quotes_none(dpntk: Command, tmp_path: Path) -> None:
