@@ -132,6 +132,9 @@ def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:
         # Up to this blur the part of all pairs of numbers only grows.
         of_blur = _noise_of_pairs(feature_map.marginals, 1.0, classes)
         found.append(min(_MOST_LENGTH / _LENGTH_OVER_NOISE / of_blur, _faintest(classes)))
+    if is_undecided(feature_map) and feature_map.marginals.by_level:
+        # From here on other parts have what levels leave them.
+        found.append(_faintest_of_levels(feature_map.marginals))
     return found
 
 
@@ -175,5 +178,10 @@ def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
     Returns:
         None if no value would stand out of the noise, or no number has more levels than cells.
     """
-    noise = blur * math.sqrt(len(marginals.by_level)) / _LEVELS_LENGTH
-    return _LEVELS_LENGTH if marginals.by_level and noise <= _STANDS_OUT else None
+    counted = marginals.by_level and blur <= _faintest_of_levels(marginals)
+    return _LEVELS_LENGTH if counted else None
+
+
+def _faintest_of_levels(marginals: MarginalFeatures) -> float:
+    """The largest blur at which levels of numbers are counted, if there are such columns."""
+    return _STANDS_OUT * _LEVELS_LENGTH / math.sqrt(len(marginals.by_level))

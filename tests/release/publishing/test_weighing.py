@@ -34,6 +34,7 @@ from dpntk.release.publishing.lengths import (
     FAINTEST,
     PairLengths,
     decisive_blurs,
+    length_of_levels,
     lengths_of_pairs,
 )
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
@@ -250,23 +251,25 @@ def test_many_numbers_of_few_records_are_halved_in_a_longer_part() -> None:
 
 @pytest.mark.parametrize("classes", [1, 4])
 @pytest.mark.parametrize("numbers", [2, 4, 9, 20])
+@pytest.mark.parametrize("by_level", [0, 1, 2])
 def test_at_no_blur_is_a_part_longer_or_shorter_than_at_decisive_ones(
-    numbers: int, classes: int
+    numbers: int, by_level: int, classes: int
 ) -> None:
-    columns = [Column.integer(f"n{n}", 0, 63) for n in range(numbers)]
+    columns = [Column.integer(f"n{n}", 0, 63) for n in range(numbers - by_level)]
+    columns += [Column.continuous(f"x{n}", 0.0, 1.0) for n in range(by_level)]
     feature_map = TangentOptions(width="3").draw(TableSchema(tuple(columns), None))
     assert isinstance(feature_map, JointFeatures)
 
-    def lengths(blur: float) -> PairLengths:
+    def lengths(blur: float) -> tuple[float, float, float]:
         found = lengths_of_pairs(feature_map.marginals, blur, classes)
-        return found or PairLengths(0.0, 0.0, 0)
+        levels = length_of_levels(feature_map.marginals, blur)
+        return (found.fine, found.coarse, levels or 0.0) if found else (0.0, 0.0, 0.0)
 
-    decisive = [lengths(blur) for blur in decisive_blurs(feature_map, classes)]
-    longest = max(each.fine**2 + each.coarse**2 for each in decisive)
-    for each in map(lengths, np.geomspace(1e-6, 0.1, 500)):
-        assert each.fine**2 + each.coarse**2 <= longest
-        assert each.coarse <= max(one.coarse for one in decisive)
-        assert each.fine in {one.fine for one in decisive}
+    decisive = np.array([lengths(blur) for blur in decisive_blurs(feature_map, classes)])
+    for each in np.array(list(map(lengths, np.geomspace(1e-6, 0.1, 500)))):
+        assert (each**2).sum() <= (decisive**2).sum(axis=1).max()
+        assert (each <= decisive.max(axis=0)).all()
+        assert each[0] in decisive[:, 0]
 
 
 def test_classes_tell_together_how_numbers_go_together() -> None:
