@@ -28,7 +28,9 @@ ROWS: Final = 1 << 14
 """How many rows are read at a time."""
 _DATES: Final = (datetime.date, np.datetime64)
 """Of days, or of times on some day."""
-_TIMES: Final = (*_DATES, datetime.time, datetime.timedelta, np.timedelta64)
+_DURATIONS: Final = (datetime.timedelta, np.timedelta64)
+_TIMES: Final = (*_DATES, *_DURATIONS, datetime.time)
+_TRUTHS: Final = frozenset({bool, np.bool_})
 
 
 @runtime_checkable
@@ -185,8 +187,9 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     """Check that Arrow will not read values of a column by what others are.
 
     A column of any Python objects gets one type from all of them: a whole number would make whole
-    numbers of short floats, a time days or microseconds of whole numbers, and a first date decides
-    whether a later time with a time zone is the day on its own clock or that of Greenwich.
+    numbers of short floats, a float numbers of truth values, a time days or microseconds of all
+    that can be a whole number, and a first date decides whether a later time with a time zone is
+    the day on its own clock or that of Greenwich.
 
     Guarantee:
         How a value is read does not depend on others. (docs/privacy/proofs.md, statement 3.)
@@ -200,12 +203,19 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         return
     values = column.dropna()
     kinds = set(map(type, values))
+    # Arrow crashes on such missing times where numbers of NumPy follow.
+    lacking = column[column.isna()]
+    kinds |= {type(one) for one in lacking if isinstance(one, np.datetime64 | np.timedelta64)}
     times = {kind for kind in kinds if issubclass(kind, _TIMES)}
     numbers = {kind for kind in kinds - times if issubclass(kind, Number | np.bool_)}
     if any(issubclass(kind, np.float16 | np.longdouble) for kind in numbers):
         raise TypeError("floats of 16 or 80 bits among Python objects")
-    if times and numbers:
-        raise TypeError("numbers beside dates, times or durations")
+    if kinds & _TRUTHS and numbers - _TRUTHS:
+        raise TypeError("truth values among numbers")
+    if times and kinds != times:
+        raise TypeError("something else beside dates, times or durations")
+    if len({issubclass(kind, _DURATIONS) for kind in times}) > 1:
+        raise TypeError("durations beside dates or times")
     if times:  # most columns of objects are of texts, and have no value to be looked at
         dated = (value for value in values if isinstance(value, _DATES))
         if len({getattr(value, "tzinfo", None) is not None for value in dated}) > 1:

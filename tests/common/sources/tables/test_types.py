@@ -207,6 +207,10 @@ def test_one_row_changes_how_no_other_is_read(name: str, store: Store, tmp_path:
         ([np.longdouble(0.1), np.longdouble(0.7)], 1, "object"),
         ([5, 7], dt.date(2000, 1, 1), "object"),  # days since 1970, beside a time microseconds
         ([5, 7], pd.Timedelta(1, "s"), "object"),
+        ([np.array(5), np.array(7)], dt.date(2000, 1, 1), "object"),
+        ([np.timedelta64(5, "ns")] * 2, dt.date(2000, 1, 1), "object"),  # days, too
+        ([True, False], 0.5, "object"),  # numbers, beside no other truth values
+        ([np.datetime64("NaT"), np.float32(0.5)], np.float32(0.7), "object"),  # Arrow crashes
         ([5, 7], dt.date(2000, 1, 1), "category"),
         ([dt.date(2000, 1, 1)] * 2, np.True_, "object"),  # days; behind NumPy's times Arrow crashes
     ],
