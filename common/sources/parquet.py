@@ -10,6 +10,7 @@ from ..errors import DataError
 from .paths import AnyPath
 from .remote import RemotePath
 from .shards import overlaps
+from .valid_columns import require_valid
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +41,11 @@ def opened(path: AnyPath) -> Iterator[pq.ParquetFile]:
 def read_rows(
     path: AnyPath, names: list[str], rows: int, begin: int = 0, end: int | None = None
 ) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-    """Yield (number of the first record, columns) of records begin..end-1, `rows` at a time."""
+    """Yield (number of the first record, columns) of records begin..end-1, `rows` at a time.
+
+    Raises:
+        DataError: the file is damaged, or a text is not in UTF-8.
+    """
     with reading_parquet(path), opened(path) as file:
         counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         if sum(counts) != file.metadata.num_rows:
@@ -58,6 +63,7 @@ def read_rows(
         ):
             first, last = max(begin, number), min(end, number + len(batch))
             if first < last:
+                require_valid(batch, str(path))
                 yield first, batch.slice(first - number, last - first)
             number += len(batch)
         if number < end:

@@ -182,3 +182,11 @@ def random_marginals(schema: TableSchema, seed: int) -> tuple[ColumnMarginal, ..
         shares = random.normal(1 / cells, 0.3, (classes, cells))
         found.append(ColumnMarginal(block, shares, np.full(classes, 0.01)))
     return tuple(found)
+
+
+def not_in_utf8(text: bytes) -> pa.Array:
+    """A column of one text, behind which stands a byte that no text in UTF-8 has."""
+    written = text + b"\xff"
+    offsets = np.array([0, len(written)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(written)]
+    return pa.Array.from_buffers(pa.string(), 1, buffers)

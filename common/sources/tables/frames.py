@@ -17,6 +17,7 @@ from ...errors import DataError
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
 from ..base import Batch, records_fingerprint, regrouped, require_records
+from ..valid_columns import require_valid
 from .rows import RowReader, RowsInPlace, all_values, encoded_batches, parts_of_values
 from .table import require_column, require_columns, require_distinct
 from .views import without_view
@@ -71,7 +72,7 @@ class FrameSource(RedactedRepr):
             SchemaError: the columns are not those of the schema.
         """
         where, held = type(frame).__name__, _held(frame)
-        names, wanted = _names(held), [column.name for column in schema.columns]
+        names, wanted = _names(held, where), [column.name for column in schema.columns]
         require_columns(names, schema, where)
         if schema.privacy_unit is not None and schema.privacy_unit.column in names:
             wanted.append(schema.privacy_unit.column)
@@ -132,7 +133,7 @@ def to_arrow(frame: Frame) -> pa.Table:
         SchemaError: two columns have the same name.
     """
     where, held = type(frame).__name__, _held(frame)
-    names = _names(held)
+    names = _names(held, where)
     require_distinct(names, where)
     return _columns(held, names, where)
 
@@ -158,8 +159,15 @@ def _held(frame: Frame) -> Any:  # noqa: ANN401 - neither pandas nor pyarrow has
         ) from None
 
 
-def _names(held: Any) -> tuple[str, ...]:  # noqa: ANN401
-    return tuple(map(str, held.columns if _of_pandas(held) else held.column_names))
+def _names(held: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401
+    """The names of a table's columns, none of which is quoted if it is no text."""
+    names = tuple(map(str, held.columns if _of_pandas(held) else held.column_names))
+    for place, name in enumerate(names, 1):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{where}: the name of column {place} is no text: rename it") from None
+    return names
 
 
 def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa: ANN401
@@ -167,8 +175,9 @@ def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa:
     import pyarrow
 
     if not _of_pandas(held):
+        require_valid(held.select(wanted), where)
         return pyarrow.table({name: without_view(held.column(name)) for name in wanted})
-    names, columns = _names(held), {}
+    names, columns = _names(held, where), {}
     for name in wanted:
         try:
             column = held.iloc[:, names.index(name)]

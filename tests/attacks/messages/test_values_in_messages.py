@@ -45,7 +45,7 @@ from dpntk.release.distill.optimiser import State
 from dpntk.release.mechanism.gaussian import NoisySums
 from tests.conftest import Command, Outcome
 from tests.helpers.data_sets import IMAGES, LABELS, encoded, tar_members, write_parquet, write_tar
-from tests.helpers.tables import CSV, HEADER, PEOPLE
+from tests.helpers.tables import CSV, HEADER, PEOPLE, not_in_utf8
 
 DIAGNOSIS = "hiv-4711"
 NUMBER = 471_147
@@ -100,6 +100,13 @@ def dictionaries_in_parquet(folder: Path) -> Path:
     return path
 
 
+def another_encoding_in_parquet(folder: Path) -> Path:
+    path = folder / "data.parquet"
+    text = not_in_utf8(DIAGNOSIS.encode())
+    parquet.write_table(pa.table(dict.fromkeys(HEADER.split(","), text)), path)
+    return path
+
+
 TABLES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a number that is none": (csv("2,41,", f"2,{DIAGNOSIS},"), DIAGNOSIS),
     "no whole number": (csv("2,41,", f"2,{NUMBER}.5,"), f"{NUMBER}.5"),
@@ -113,8 +120,14 @@ TABLES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "another encoding": (bytes_of_another_encoding, "xfc"),
     "a column of texts": (label_in_parquet, DIAGNOSIS),
     "dictionaries": (dictionaries_in_parquet, DIAGNOSIS),
+    "another encoding in Parquet": (another_encoding_in_parquet, DIAGNOSIS),
 }
-SHOWN_TO_NOBODY = {"a value too many", "another encoding", "dictionaries"}
+SHOWN_TO_NOBODY = {
+    "a value too many",
+    "another encoding",
+    "dictionaries",
+    "another encoding in Parquet",
+}
 """Of these the place says enough."""
 
 

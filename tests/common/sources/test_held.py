@@ -28,7 +28,7 @@ from dpntk.embed import (
 from dpntk.embed.run.plan import RunPlan
 from dpntk.evaluate import TableOptions, evaluate
 from tests.helpers.data_sets import IMAGES, LABELS
-from tests.helpers.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, not_in_utf8, people
 
 OPTIONS = SourceOptions(schema=PEOPLE)
 NARROW = TangentOptions(width="5")
@@ -183,6 +183,15 @@ def read_before() -> Stream:
     return stream
 
 
+def categories_not_in_utf8(text: bytes) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array([0]), not_in_utf8(text), safe=False)
+
+
+def beyond_its_categories() -> pa.DictionaryArray:
+    """It would have Arrow read what lies behind the texts in memory."""
+    return pa.DictionaryArray.from_arrays(pa.array([0, 10**6]), pa.array(["a"]), safe=False)
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no schema": (lambda: embed(frame(people(3))), "DataFrame: a table needs a schema"),
     "a column too many": (lambda: embed(bad(x=1), source=OPTIONS), "the schema lacks column 7:"),
@@ -195,6 +204,22 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "values of several kinds": (
         lambda: embed(bad(age=[1, "secret", 3, 4, 5]), source=OPTIONS),
         "DataFrame: column 'age' holds values of several kinds",
+    ),
+    "a name that is no text": (
+        lambda: draft_schema(pd.DataFrame([[1]], columns=pd.Index(["\ud800"], dtype=object))),
+        "DataFrame: the name of column 1 is no text",
+    ),
+    "a text that is none": (
+        lambda: draft_schema(pa.table({"x": [1], "y": not_in_utf8(b"secret")})),
+        "Table: column 'y' is damaged, or holds texts that are not in UTF-8",
+    ),
+    "a category that is no text": (
+        lambda: draft_schema(pa.table({"y": categories_not_in_utf8(b"secret")})),
+        "Table: column 'y' is damaged, or holds texts that are not in UTF-8",
+    ),
+    "a category that there is not": (
+        lambda: draft_schema(pa.table({"y": beyond_its_categories()})),
+        "Table: column 'y' is damaged, or holds texts that are not in UTF-8",
     ),
     "a value that is missing": (
         lambda: embed(bad(age=[1, 2, None, 4, 5]), source=OPTIONS),

@@ -1,0 +1,32 @@
+"""Whether Arrow's columns hold what their types say, which Arrow itself takes on trust."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def require_valid(rows: pa.Table | pa.RecordBatch, where: str) -> None:
+    """Check that texts are UTF-8, and that columns refer to nothing beyond their own values.
+
+    Args:
+        rows: of a table or of a file that another program has made.
+        where: they are, for messages.
+
+    Raises:
+        DataError: they are not. It does not quote them.
+    """
+    import pyarrow
+
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pyarrow.ArrowInvalid:
+            raise DataError(
+                f"{where}: column {name!r} is damaged, or holds texts that are not in UTF-8: let "
+                "the program that made it write it anew"
+            ) from None
