@@ -35,8 +35,15 @@ class HeldArray(RedactedRepr):
             none makes NumPy convert all of them. (docs/privacy/proofs.md, statement 3.)
 
         Raises:
-            DataError: it cannot, items of a list have several types, or it is a single number.
+            DataError: it cannot, items of a list have several types, some are masked, or it is a
+                single number.
         """
+        items = values if isinstance(values, list | tuple) else (values,)
+        if any(map(np.ma.is_masked, items)):
+            raise DataError(
+                f"{name}: some of its values are masked, and would be read all the same: leave "
+                "these items out, or fill the mask"
+            )
         try:
             kinds = {_kind(item) for item in values} if isinstance(values, list | tuple) else set()
             array = np.asarray(values)

@@ -234,6 +234,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "what was read before": (lambda: embed(read_before(), source=OPTIONS), "Stream: not a table"),
     "no rows": (lambda: embed(bad().head(0), source=OPTIONS), "there are no records in it"),
+    "an image with a mask": (
+        lambda: embed((np.ma.masked_equal(IMAGES, IMAGES[0, 0, 0]), LABELS)),
+        "some of its values are masked",
+    ),
+    "a label with a mask": (
+        lambda: embed((IMAGES, np.ma.masked_equal(LABELS, 1))), "some of its values are masked",
+    ),
+    "a list of images with masks": (
+        lambda: embed(([np.ma.masked_equal(image, image[0, 0]) for image in IMAGES], LABELS)),
+        "some of its values are masked",
+    ),
     "a part": (
         lambda: embed(bad(), source=SourceOptions(PEOPLE, split="test")), "have no parts",
     ),
