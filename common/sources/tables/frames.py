@@ -171,16 +171,19 @@ def _names(held: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa: ANN401
-    """Some columns, in types that Arrow computes with; no name may be there twice."""
+    """Some columns, in types that Arrow computes with; of several without a name the first."""
     import pyarrow
 
+    names = _names(held, where)
+    places, columns = {name: names.index(name) for name in wanted}, {}
     if not _of_pandas(held):
-        require_valid(held.select(wanted), where)
-        return pyarrow.table({name: without_view(held.column(name)) for name in wanted})
-    names, columns = _names(held, where), {}
-    for name in wanted:
+        require_valid(held.select(list(places.values())), where)
+        return pyarrow.table(
+            {name: without_view(held.column(place)) for name, place in places.items()}
+        )
+    for name, place in places.items():
         try:
-            column = held.iloc[:, names.index(name)]
+            column = held.iloc[:, place]
             _require_one_kind(column)
             columns[name] = without_view(pyarrow.array(column, from_pandas=True))
         except (pyarrow.ArrowException, TypeError, UnicodeError, OverflowError) as error:

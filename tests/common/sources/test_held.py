@@ -192,6 +192,14 @@ def beyond_its_categories() -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array([0, 10**6]), pa.array(["a"]), safe=False)
 
 
+@pytest.mark.parametrize("as_held", [lambda table: table, pa.Table.to_pandas])
+def test_several_columns_may_have_no_name(as_held: Callable[[pa.Table], Any]) -> None:
+    table = pa.table([[1, 2, 3], ["a", "b", "c"], [True, False, True]], names=["x", "", ""])
+    drafted = draft_schema(as_held(table)).stated
+    assert [column.name for column in drafted.columns] == ["x"]
+    assert drafted.left_out == ("",)
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no schema": (lambda: embed(frame(people(3))), "DataFrame: a table needs a schema"),
     "a column too many": (lambda: embed(bad(x=1), source=OPTIONS), "the schema lacks column 7:"),
