@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = "texts"
 _WHOLE_NUMBERS: Final = "whole numbers"
+_BLANKS: Final = r"[\s\p{Z}\p{Cf}]+"
+"""Spaces, and characters that nobody sees, such as a mark of byte order at a text's beginning."""
 _ZEROS: Final = r"^0*([0-9]+)(?:\.0*)?$"
 """Around a whole number: 7 becomes 7.0 where a program made floats of a column, or 007 was 7."""
 
@@ -152,14 +154,16 @@ def _warn_of_near_alike(values: pa.Array, unit: PrivacyUnit) -> None:
     """
     from pyarrow import compute
 
-    texts = compute.utf8_trim_whitespace(compute.utf8_normalize(values, form="NFKC"))
+    texts = compute.utf8_normalize(values, form="NFKC")
+    texts = compute.replace_substring_regex(texts, _BLANKS, "")
     bare = compute.replace_substring_regex(compute.utf8_lower(texts), _ZEROS, r"\1")
     twins = len(values) - compute.count_distinct(bare).as_py()
     if twins:
         warning(
             f"{unit.column}: {counted(twins, 'value differs', 'values differ')} from another one "
-            "in case, spaces, the form of letters, or zeros around a number alone, as 7, 007 and "
-            "7.0 do: they are taken for different persons; if they are not, write them in one way"
+            "in case, spaces, unseen characters, the form of letters, or zeros around a number "
+            "alone, as 7, 007 and 7.0 do: they are taken for different persons; if they are not, "
+            "write them in one way"
         )
 
 

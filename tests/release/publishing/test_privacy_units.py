@@ -356,6 +356,7 @@ def test_numbers_in_one_file_and_texts_in_another_are_refused(tmp_path: Path) ->
         (["7.50", "7.5", "7-0", "70"], 0),
         (["p1", "P1 ", "p2", "p1"], 1),
         (["7", "7.0", "007", "8"], 2),
+        (["\ufeffA 1", "A  1", "A\u200b1", "A-1"], 2),
         (["jos\u00e9", "jose\u0301", "jose", "\uff10"], 1),
         ([7, 70, 700, 7], 0),
     ],
