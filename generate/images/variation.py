@@ -30,7 +30,7 @@ _LOOKED_AT: Final = 100
 _LARGEST: Final = 8.0
 """Standard deviation of a pixel before it is cut, at most, over what classes are known to differ
 by: what tells them apart would drown in more. With 3,000 of MNIST's records at epsilon 1 it is
-about that; with 1,000, of which more is in doubt than is known, nothing is added."""
+about that; with 1,000, of which too much is in doubt, nothing is added."""
 _SPREAD: Final = 1.2
 """How much less alike records may be, before a release is read: a standard deviation, over how far
 the cosine of images is from 1. MNIST's records are farther by 1.2 of that."""
