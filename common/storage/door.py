@@ -70,6 +70,8 @@ def opened(
     except (FileNotFoundError, NotADirectoryError) as error:
         advice = f"; {hint}" if hint else ""
         raise refusal(f"{path}: there is no such file{advice}") from error
+    except IsADirectoryError as error:
+        raise refusal(f"{path}: this is a folder; give a file") from error
     except OSError as error:
         raise refusal(f"{path}: {error.strerror or error}") from error
 

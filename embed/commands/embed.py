@@ -281,16 +281,19 @@ def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | Non
             f"{gaps if schema.classes == numbered(len(schema.classes)) else ''}"
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
-    adjacency = "" if schema.privacy_unit is None else " --adjacency add-remove"
+    adjacency, number = "", ""
+    if schema.privacy_unit is not None:
+        adjacency = " --adjacency add-remove"
+        number = " --records N (what you would say in public of how many rows there are)"
     if bounds_of is not None:
         bounds = f"dpntk bounds {typed(output)} --schema {typed(bounds_of)} --eps 0.1"
         console.print(
             f"next: {bounds}{adjacency}",
-            f"how many rows that needs: dpntk plan {typed(output)} --eps 0.1{adjacency}",
+            f"how many rows that needs: dpntk plan {typed(output)} --eps 0.1{adjacency}{number}",
         )
     else:
         console.print(
             f"next: dpntk release {typed(output)} --eps 1{adjacency}"
             f"{elsewhere(RELEASE, f'{output.stem}-release.h5')}",
-            f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}",
+            f"how noisy that would be: dpntk plan {typed(output)} --eps 1{adjacency}{number}",
         )

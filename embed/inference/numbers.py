@@ -19,6 +19,9 @@ _MOST_DIFFERENT: Final = 1 << 18
 _NINES: Final = re.compile(r"9+")
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
+_ERRORS: Final = 4
+"""So many units in their last place numbers may be off by what computed them: 0.1 + 0.2 has one
+digit behind the point."""
 _CHANCE: Final = 100
 """Numbers are taken for multiples of more than their last digit if chance alone would make all of
 them such multiples less than once in this many times."""
@@ -133,6 +136,8 @@ class SeenNumbers(RedactedRepr):
         if dtype == "float32" and not self.whole and step is self._decimals() is None:
             # They were looked at as texts, which are rounded; bounds have to hold what is stored.
             lower, upper = (float(np.float32(bound)) for bound in (lower, upper))
+        elif step is not None or self._decimals() is not None:
+            lower, upper = (round(bound, _MOST_DECIMALS) for bound in (lower, upper))
         return Column(
             name,
             ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS,
@@ -182,5 +187,6 @@ def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
 
 
 def _longer(numbers: NDArray[np.float64], digits: int) -> int:
-    """How many numbers have more digits behind the point."""
-    return int(np.count_nonzero(np.round(numbers, digits) != numbers))
+    """How many numbers have more digits behind the point, but for errors of what computed them."""
+    errors = np.minimum(_ERRORS * np.spacing(np.abs(numbers)), 10.0**-digits / _ONE)
+    return int(np.count_nonzero(np.abs(np.round(numbers, digits) - numbers) > errors))

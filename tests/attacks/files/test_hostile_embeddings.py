@@ -98,4 +98,6 @@ def test_what_is_no_file_is_refused_at_once(name: str, dpntk: Command, tmp_path:
     ):
         outcome = dpntk(*command)
         refused(outcome)
-        assert outcome.stderr.endswith((": not a regular file\n", ": Is a directory\n"))
+        assert outcome.stderr.endswith(
+            (": not a regular file\n", ": this is a folder; give a file\n")
+        )

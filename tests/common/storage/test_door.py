@@ -59,7 +59,7 @@ def what_grows(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (Path.mkdir, "Is a directory"),
+        (Path.mkdir, "this is a folder; give a file"),
         (a_pipe, "not a regular file"),
         (a_socket, "No such device"),
         (a_link_to_zeros, "not a regular file"),

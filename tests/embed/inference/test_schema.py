@@ -270,6 +270,20 @@ def test_bounds_of_single_precision_hold_what_is_stored(capsys: pytest.CaptureFi
     assert "beyond its bounds" not in capsys.readouterr().err
 
 
+def test_errors_of_what_computed_numbers_are_no_decimals(tmp_path: Path) -> None:
+    """One such number made a draft say that rows have 16 digits, and bounds nobody would write."""
+    tenths = [0.1 + 0.2, *(number / 10 for number in range(3, 60)), 2 * 3.35 - 1e-15]
+    assert str(tenths[0]) == "0.30000000000000004"
+    (column,) = _drafted(tmp_path, [*map(repr, tenths)] * 2).schema.columns[1:]
+    assert (column.lower, column.upper, column.decimals) == (0.3, 6.7, 1)
+    (column,) = draft_schema(
+        pa.table({"x": [-3 * 0.7 * number for number in range(9)]})
+    ).schema.columns
+    assert (column.lower, column.upper, column.decimals) == (-16.8, 0.0, 1)
+    (column,) = _drafted(tmp_path, ["0.25", "1.75", "1.7500001"] * 9).schema.columns[1:]
+    assert (column.upper, column.decimals, column.step) == (1.7500001, None, None)
+
+
 def test_categories_that_may_be_the_same_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

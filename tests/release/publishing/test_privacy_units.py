@@ -235,6 +235,8 @@ def test_from_the_commands_to_a_label(dpntk: Command, tmp_path: Path) -> None:
     made = dpntk("embed", "a.csv", "--schema", "schema.toml", "--width", 4, *unit)
     assert made.code == 0, made.stderr
     assert "dpntk release embedding.h5 --eps 1 --adjacency add-remove" in made.stderr
+    (advised,) = re.findall(r"dpntk (plan .* --records) N \(what you would say", made.stderr)
+    assert dpntk(*advised.split(), 100).code == 0
     exchanged = dpntk("release", "--eps", 100)
     assert exchanged.code == 1
     assert "add --adjacency add-remove" in exchanged.stderr

@@ -334,7 +334,7 @@ def locked(path: Path) -> str:
 def folder(path: Path) -> str:
     path.unlink()
     path.mkdir()
-    return "Is a directory"
+    return "this is a folder; give a file"
 
 
 @pytest.mark.parametrize("spoil", [unsafe, missing, garbage, public_half, locked, folder])
