@@ -4,7 +4,8 @@ The cells of a table of categories have nothing in common but how frequent each 
 is (`denoising.table_shares`). Numbers that go together mostly do so as Gaussian ones would
 (`copula`), which all tables of two numbers show together. Rows that were held to a few cells only
 would lose most of that again. So rows are held to a table of more cells, which divide the share of
-each coarse cell as the Gaussian law has it.
+each coarse cell as the Gaussian law has it, unless the pair is measured in still more cells: the
+law would ask for something else within.
 """
 
 from __future__ import annotations
@@ -77,10 +78,14 @@ def posterior_tables(
         shares_of: of rows.
 
     Returns:
-        For each its columns, in more cells if it is rough, and shares of cells, float64 (cells,).
+        For each its columns, in more cells if it is rough and no other table of its pair has
+        still more, and shares of cells, float64 (cells,).
     """
     noisy = [_as_noisy(look, shares_of) for look in looks if _goes_by_law(look.table, shares_of)]
     laws = PairLaws.of(noisy) if noisy else None
+    measured = {
+        look.pair: len(look.shares) for look in looks if not (look.coarse or look.has_low_signal)
+    }
     found = []
     for look in looks:
         table, law = look.table, None
@@ -91,7 +96,9 @@ def posterior_tables(
             shares = table_shares(look.shares, look.noise, None if law is None else law.ravel())
         wanted = _fitted(torch.from_numpy(shares), [shares_of(side) for side in table.sides])
         if laws is not None and law is not None and look.is_rough:
-            table, wanted = _refined(laws, look, wanted, shares_of)
+            finer, shared = _refined(laws, look, wanted, shares_of)
+            if finer.dimension >= measured.get(look.pair, 0):
+                table, wanted = finer, shared
         found.append((table, wanted))
     return found
 

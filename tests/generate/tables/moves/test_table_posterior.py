@@ -80,6 +80,31 @@ def test_cells_that_are_drowned_are_as_the_halves_have_them() -> None:
     assert float((found - torch.from_numpy(shares(many, records))).abs().sum()) < 0.2
 
 
+def test_what_is_measured_in_more_cells_is_not_said_by_a_law_as_well() -> None:
+    """Numbers fall within each half, and rise from one half to the other.
+
+    The halves in more cells, by a law of numbers that rise, asked for the opposite of what was
+    measured, and rows had neither.
+    """
+    first = rows(0.0)[:, 0]
+    second = torch.where(first < 0.5, 0.5 - first, 1.5 - first)
+    records = torch.stack([first, second], dim=1)
+    parts = tuple(replace(side, merged=tuple(range(0, 64, 4))) for side in (FIRST, SECOND))
+    finer = MarginalGroup(parts)
+    seen = shares(finer, records)
+    halves = Look(HALVES, True, False, shares(HALVES, records), 1e-3)
+    measured = Look(finer, False, False, seen, 1e-3)
+    shares_of = shares_among(records, 255)
+    (table, kept), (_, found) = posterior_tables([halves, measured], shares_of)
+    assert table == HALVES
+    assert kept.numpy() == pytest.approx(halves.shares, abs=0.01)
+    assert found.numpy() == pytest.approx(seen, abs=0.01)
+    drowned = replace(measured, noise=2 / finer.dimension)
+    assert drowned.has_low_signal
+    (table, _), _ = posterior_tables([halves, drowned], shares_of)
+    assert table.dimension > HALVES.dimension
+
+
 def test_columns_are_those_of_the_rows() -> None:
     records = rows(0.0)
     shares_of = shares_among(records, 255)
