@@ -25,9 +25,9 @@ digit behind the point."""
 _CHANCE: Final = 100
 """Numbers are taken for multiples of more than their last digit if chance alone would make all of
 them such multiples less than once in this many times."""
-_SPREAD: Final = 20
+_SPREAD: Final = 10
 _LARGE: Final = 20
-"""Columns that reach this value and have a mean below a 20th of the range are put on a logarithmic
+"""Columns that reach this value and have a mean below a tenth of the range are put on a logarithmic
 scale; so are whole numbers, which are counts most often, if not each of them has a cell. For
 numbers of both signs it is the mean of absolute values."""
 

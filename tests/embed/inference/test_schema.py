@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.schema.columns.kinds import ColumnKind, Missing
+from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.privacy_unit import PrivacyUnit
@@ -268,6 +268,14 @@ def test_bounds_of_single_precision_hold_what_is_stored(capsys: pytest.CaptureFi
     capsys.readouterr()
     embed(table, TangentOptions(width=20), SourceOptions(schema=schema))
     assert "beyond its bounds" not in capsys.readouterr().err
+
+
+def test_numbers_with_a_mean_below_a_tenth_of_the_range_are_on_a_logarithmic_scale() -> None:
+    for mean, scale in ((90, Transform.LOG1P), (110, Transform.NONE)):
+        numbers = np.r_[np.full(999, (1000 * mean - 1000) / 999), 1000.0, 0.0]
+        assert numbers.mean() == pytest.approx(mean, abs=1)
+        (column,) = draft_schema(pa.table({"x": numbers})).schema.columns
+        assert column.transform is scale
 
 
 def test_errors_of_what_computed_numbers_are_no_decimals(tmp_path: Path) -> None:
