@@ -92,7 +92,8 @@ def draft_schema(
     for name in sorted((chosen or set()) - set(seen)):
         named = argument("columns", name)
         raise SchemaError(f"{named}: {where} has no such column", ", ".join(seen))
-    doubtful = _say_if_names_may_be_values(where, seen, places)
+    in_memory = not isinstance(held, (str, Path))
+    doubtful = _say_if_names_may_be_values(where, seen, places, in_memory=in_memory)
     described, unfit = _described(where, seen, label, places if doubtful else None)
     found = tuple(column for column in described.values() if column is not None)
     if label is not None:
@@ -188,15 +189,20 @@ def _seen_in(
 
 
 def _say_if_names_may_be_values(
-    where: str, seen: Mapping[str, SeenColumn], places: Mapping[str, int]
+    where: str, seen: Mapping[str, SeenColumn], places: Mapping[str, int], *, in_memory: bool
 ) -> bool:
     """Say of which columns, by their places, the names may be a record's; whether of any."""
     doubtful = [str(places[name]) for name in seen if seen[name].name_may_be_a_value]
     if doubtful:
+        remedy = (
+            "give the columns names and draft again, or confirm(names=True)"
+            if in_memory
+            else "add a header and draft again, or delete 'names_confirmed = false' from the draft"
+        )
         warning(
             f"{where}: {'columns' if doubtful[1:] else 'column'} {some_of(doubtful)}: the name "
             "could be a value there: is there no header? Then the first record has become the "
-            "names of columns, which go out with a release: add a header and draft again"
+            f"names of columns, which go out with a release: {remedy}"
         )
     return bool(doubtful)
 

@@ -43,6 +43,8 @@ def test_a_record_in_the_place_of_the_header_is_not_taken_for_one(
             everything.settled()
         said = capsys.readouterr().err
         assert "column 2: the name could be a value there: is there no header?" in said
+        remedy = "add a header" if isinstance(data, Path) else "give the columns names"
+        assert f"{remedy} and draft again" in said
         assert "left out, because" in said
         for value in RECORD:
             assert value not in said + str(caught.value)
