@@ -10,8 +10,8 @@ have in common, and the most likely u and d_c are those that make the least of
 
 with m_c the noisy marginals and s_c their noise; r_c = mu_c - E phi - J_c (p_c - q_c) what is left
 of the released mean of the tangent features, linear around rows of independent columns with shares
-q_c. Priors say that neighbouring numbers are about as frequent, with jumps (spikes are usual), and
-that classes differ by little or, in some columns, by much.
+q_c. Priors say that neighbouring numbers are about as frequent, with jumps (spikes are usual), that
+numbers are seldom missing, and that classes differ by little or, in some columns, by much.
 
 What goes with what also shows in the mean feature, and must not be taken for a column's doing. So
 V_c is the variance of the noise and of that: of weighing independent rows anew at random, less what
@@ -51,6 +51,11 @@ _SPREAD: Final = 1.0
 """How far the logarithm of a category's share usually is from that of another category."""
 _SPREAD_OF_CLASS: Final = 0.6
 """How much farther it is in one class than in all."""
+_SELDOM: Final = -4.2
+"""Logarithm of how often a number is missing, over how often it is there: about one in 67, before
+anything is seen. It is not that of a cell of numbers: with five answers to a question, a fifth."""
+_SPREAD_OF_MISSING: Final = 1.5
+"""How far it usually is from that."""
 PLAIN: Final = 2e-4
 """With no more noise than this on an entry of its mean feature a class has the likely shares of its
 own marginals: within a cell numbers are not spread evenly, and the mean feature shows that, too."""
@@ -148,13 +153,15 @@ def _prior(marginal: ColumnMarginal, logits: Tensor) -> Tensor:
         return wide + (common / _SPREAD).square().sum() / 2 + _soft(own / _SPREAD_OF_CLASS)
     numbers = logits[:, : marginal.points]
     steps = numbers.diff(dim=1)
-    missing = logits[:, marginal.points :] - numbers.mean(dim=1, keepdim=True)
+    missing = logits[:, marginal.points :]
+    seldom = missing[0] - numbers[0].logsumexp(dim=0) - _SELDOM
+    of_class = missing[1:] - numbers[1:].mean(dim=1, keepdim=True)
     return (
         wide
         + (steps[0] / _JUMP).square().log1p().sum()
         + _soft(steps[1:] / _JUMP_OF_CLASS)
-        + (missing[0] / _SPREAD).square().sum() / 2
-        + _soft(missing[1:] / _SPREAD_OF_CLASS)
+        + (seldom / _SPREAD_OF_MISSING).square().sum() / 2
+        + _soft(of_class / _SPREAD_OF_CLASS)
     )
 
 
