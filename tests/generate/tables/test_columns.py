@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from dpntk.common.schema.columns.column import Column
-from dpntk.common.schema.columns.kinds import ColumnKind, Missing
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
@@ -112,9 +112,7 @@ def test_what_goes_with_what_is_not_taken_for_a_columns_doing(
 def test_numbers_are_seldom_missing_unless_that_is_seen(tmp_path: Path) -> None:
     """Of answers 1 to 5 noise hides how often they are missing: not as often as an answer is."""
     random, names, rows = np.random.default_rng(0), [f"q{number}" for number in range(20)], 1_500
-    schema = TableSchema(
-        tuple(Column.integer(name, 1, 5, missing=Missing.INDICATOR) for name in names), None
-    )
+    schema = TableSchema(tuple(Column.integer(name, 1, 5, missing=True) for name in names), None)
     answers = random.integers(1, 6, (rows, len(names))).astype(str)
     often = np.where(np.arange(len(names)) < 2, 0.5, 0.01)
     answers[random.random(answers.shape) < often] = ""
