@@ -126,7 +126,7 @@ def test_only_what_the_data_left_out_is_unconfirmed(tmp_path: Path) -> None:
     [
         (150, "0", Transform.LOG1P),
         (100, "0", Transform.NONE),  # each has a cell of its own
-        (150, "9", Transform.NONE),  # as spread as others are
+        (150, "20", Transform.NONE),  # as spread as others are
         (15, "0.5", Transform.NONE),  # amounts that do not spread over orders of magnitude
         (150, "0.5", Transform.LOG1P),
     ],
