@@ -131,12 +131,12 @@ class SeenNumbers(RedactedRepr):
         """
         if not self.lower < self.upper:
             return None
-        number, step = int if self.whole else float, self._step()
+        number, step, decimals = int if self.whole else float, self._step(), self._decimals()
         lower, upper = self.lower, self.upper
-        if dtype == "float32" and not self.whole and step is self._decimals() is None:
+        if dtype == "float32" and not self.whole and step is decimals is None:
             # They were looked at as texts, which are rounded; bounds have to hold what is stored.
             lower, upper = (float(np.float32(bound)) for bound in (lower, upper))
-        elif step is not None or self._decimals() is not None:
+        elif step is not None or decimals is not None:
             lower, upper = (round(bound, _MOST_DECIMALS) for bound in (lower, upper))
         return Column(
             name,
@@ -147,7 +147,7 @@ class SeenNumbers(RedactedRepr):
             transform=self._transform(),
             missing=Missing.INDICATOR if missing else Missing.REFUSED,
             step=step,
-            decimals=None if step else self._decimals(),
+            decimals=None if step else decimals,
         )
 
     def _are_exact(self, digits: int) -> bool:

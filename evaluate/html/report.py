@@ -102,12 +102,21 @@ def _report(
         found = _table(opened, synthetic, held_out)
     else:
         found = _images(opened, synthetic, held_out, labels)
-    return rendered(label=label_of(opened), public=public, figures=figures, **vars(found))
+    return rendered(
+        label=label_of(opened),
+        public=public,
+        records=found.records,
+        real_records=found.real_records,
+        points=found.points,
+        tables=found.tables,
+        strips=found.strips,
+        figures=figures,
+    )
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What there is to see of records, by the names that the page has for it.
+    """What there is to see of records.
 
     Attributes:
         records: how many synthetic ones there are.

@@ -92,10 +92,12 @@ def varied(
         known: by how much a pixel differs from class to class, beyond what is in doubt.
         seed: of the images by which that is found.
     """
+    doubtful = generator.with_factors(doubts)
+    if not known:
+        return doubtful
     kernel = kernel_of(release.feature_map, torch.device("cpu"))
     shares = torch.as_tensor(release.class_weights).square()
     every_class = torch.arange(generator.spec.classes)
-    doubtful = generator.with_factors(doubts)
 
     def of_size(size: float) -> ConditionalGenerator:
         return with_mean_of(doubtful, generator.with_factors(doubts + size * variation))
@@ -113,7 +115,7 @@ def varied(
     least, most = 0.0, _LARGEST * known
     without = cosine(doubtful)
     asked = likely_cosine(*released_cosine(release), without)
-    if without <= asked or not known:
+    if without <= asked:
         return doubtful
     for _ in range(_HALVINGS):
         size = (least + most) / 2

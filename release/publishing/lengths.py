@@ -128,13 +128,16 @@ def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:
         classes: how many there are.
     """
     found = [0.0, FAINT, math.nextafter(FAINT, math.inf), math.inf]
-    if is_undecided(feature_map) and feature_map.marginals.pairs_of_numbers:
+    if not is_undecided(feature_map):
+        return found
+    marginals = feature_map.marginals
+    if marginals.pairs_of_numbers:
         # Up to this blur the part of all pairs of numbers only grows.
-        of_blur = _noise_of_pairs(feature_map.marginals, 1.0, classes)
+        of_blur = _noise_of_pairs(marginals, 1.0, classes)
         found.append(min(_MOST_LENGTH / _LENGTH_OVER_NOISE / of_blur, _faintest(classes)))
-    if is_undecided(feature_map) and feature_map.marginals.by_level:
+    if marginals.by_level:
         # From here on other parts have what levels leave them.
-        found.append(_faintest_of_levels(feature_map.marginals))
+        found.append(_faintest_of_levels(marginals))
     return found
 
 

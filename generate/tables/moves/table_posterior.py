@@ -96,9 +96,10 @@ def posterior_tables(
             shares = table_shares(look.shares, look.noise, None if law is None else law.ravel())
         wanted = _fitted(torch.from_numpy(shares), [shares_of(side) for side in table.sides])
         if laws is not None and law is not None and look.is_rough:
-            finer, shared = _refined(laws, look, wanted, shares_of)
+            finer = MarginalGroup(tuple(_finer(side, shares_of) for side in table.sides))
             if finer.dimension >= measured.get(look.pair, 0):
-                table, wanted = finer, shared
+                wanted = _shared_out(laws, look, finer, wanted, shares_of)
+                table = finer
         found.append((table, wanted))
     return found
 
@@ -123,16 +124,15 @@ def _by_law(
     return law
 
 
-def _refined(
-    laws: PairLaws, look: Look, wanted: Tensor, shares_of: SharesOf
-) -> tuple[MarginalGroup, Tensor]:
-    """The same table in more cells, which share by the law what there is in their part."""
-    finer = MarginalGroup(tuple(_finer(side, shares_of) for side in look.table.sides))
+def _shared_out(
+    laws: PairLaws, look: Look, finer: MarginalGroup, wanted: Tensor, shares_of: SharesOf
+) -> Tensor:
+    """Shares of the same table in more cells, which have by the law what there is in their part."""
     law = torch.from_numpy(_by_law(laws, look, finer, shares_of)).flatten()
     within = _parts_of(finer, look.table)
     of_parts = torch.zeros_like(wanted).index_add_(0, within, law)
     shares = law * (wanted / of_parts.clamp(min=_TINY))[within]
-    return finer, _fitted(shares, [shares_of(side) for side in finer.sides])
+    return _fitted(shares, [shares_of(side) for side in finer.sides])
 
 
 def _parts_of(finer: MarginalGroup, table: MarginalGroup) -> Tensor:
