@@ -1,4 +1,30 @@
-"""Stage one: the only room that reads sensitive records."""
+"""Stage one: reduce sensitive records to an embedding, the exact sums of their features.
+
+Only this stage reads the records. An embedding is as sensitive as they are: keep it where they are.
+
+Example, with the table that `dpntk demo --table` writes::
+
+    from dpntk.embed import SourceOptions, embed, save_embedding
+
+    embedding = embed("demo/train.csv", source=SourceOptions(schema="demo/schema.toml"))
+    save_embedding(embedding, "embedding.h5")
+
+A folder of images needs no schema: `embed("images/")`.
+
+The public names, by what they are for:
+
+- Embed records: `embed`, with `SourceOptions` for how to read them. `open_source` opens them
+  without embedding them, as `dpntk.release.distill` needs it.
+- Keep an embedding: `save_embedding`, `load_embedding`, `Embedding`, and `PrivacyBudget` for a
+  ceiling on all its releases.
+- Add up embeddings of shards or sites: `merge_files`, or `merge` in memory.
+- Describe a table: `TableSchema`, `Column`, and `PrivacyUnit` if a person has several rows;
+  `read_schema` and `save_schema` for the file.
+- Have a description drafted: `draft_schema`, which gives a `Draft`.
+- Choose features (`FeatureOptions`): `TangentOptions` is the default; `PixelOptions`,
+  `FourierOptions`, `HermiteOptions` and `PerceptualOptions` are the others, and
+  `tangent_features_of` takes a torch network of yours.
+"""
 
 from ..common.ledger import PrivacyBudget
 from ..common.schema.columns.column import Column
@@ -6,7 +32,7 @@ from ..common.schema.draft import Draft
 from ..common.schema.privacy_unit import PrivacyUnit
 from ..common.schema.table import TableSchema
 from ..common.schema.toml import read_schema, save_schema
-from ..common.sources import SourceOptions
+from ..common.sources import SourceOptions, open_source
 from .feature_options.base import FeatureOptions
 from .feature_options.drawn import HermiteOptions
 from .feature_options.fourier import FourierOptions
@@ -39,6 +65,7 @@ __all__ = [
     "load_embedding",
     "merge",
     "merge_files",
+    "open_source",
     "read_schema",
     "save_embedding",
     "save_schema",

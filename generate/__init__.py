@@ -1,4 +1,25 @@
-"""Stage three: post-processing. Reads release files only, and cannot name anything else."""
+"""Stage three: train a generator on a release, and draw synthetic records from it.
+
+All of this is post-processing: it reads release files alone, and costs no privacy.
+
+Example, after that of `dpntk.release`::
+
+    from dpntk.generate import generate, load_generator, sample_to
+
+    synthetic = generate("release.h5", "synthetic")
+    print(synthetic.records())
+    print(synthetic.sample(10, where="age >= 50"))
+
+    sample_to("more", load_generator("synthetic"), count=100)
+
+The public names, by what they are for:
+
+- Train and write: `generate`, which gives back a `Synthetic` folder.
+- Choose how to train: `TrainingSettings` for images, `TableSettings` for tables, and
+  `ComposedSettings` to name generator and objective for either.
+- Draw more later: `load_generator` reads a `SavedGenerator`, and `sample_to` writes its records.
+- Write points for kernel regression in place of images: `points_to`, with `PointSettings`.
+"""
 
 from .fit.recipe import ComposedSettings
 from .fit.settings import TableSettings, TrainingSettings

@@ -1,8 +1,25 @@
-"""Stage two: the privacy barrier.
+"""Stage two: add noise to an embedding once, and write a signed file that may be shared.
 
-`release` reads an embedding and so reaches the sensitive room; `open_release` does not. The first
-is therefore imported on first use, and `generate` and `evaluate` import
-`dpntk.release.file.reader`.
+Example, after that of `dpntk.embed`::
+
+    from dpntk.release import PrivacyParameters, open_release, release
+
+    release("embedding.h5", "release.h5", PrivacyParameters(epsilon=1.0))
+    print(open_release("release.h5").release.statement)
+
+The public names, by what they are for:
+
+- Make a release: `release`, with `PrivacyParameters`, in which `Adjacency` says which data sets
+  are to be indistinguishable, and `ClassCounts` how the shares of classes become known.
+- Open one, your own or another's: `open_release`, or `open_any` for a distilled set as well;
+  `Acceptance` says whose releases to open.
+- Read what was opened, an `Opened` release: an `OpenedRelease` holds a `Release` with its
+  `EmbeddingGuarantee`, an `OpenedDistilled` a `DistilledRelease` with its `DistilledGuarantee`;
+  either guarantee is a `Guarantee`. `SignedBy` says who vouches for the file.
+- Sign with a key of your own (`SigningKey`): `load_key`, `make_key`, and `own_key` for this
+  machine's.
+
+`dpntk.release.distill` is another way to a release: a few labelled points.
 """
 
 from __future__ import annotations
@@ -44,16 +61,22 @@ __all__ = [
     "release",
 ]
 
-
 _LAZY: Final = {
     "ClassCounts": "publishing.parameters",
     "PrivacyParameters": "publishing.parameters",
     "release": "publishing.pipeline",
 }
-"""Name to the module that it is in."""
+"""Name to the module that defines it. These make releases, so they reach the room that reads
+sensitive records; whoever only opens a release must not import that. For the same reason `generate`
+and `evaluate` import `dpntk.release.file.reader`."""
 
 
 def __getattr__(name: str) -> object:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """What `help` and completion show: also what has not been used yet."""
+    return sorted({*globals(), *__all__})

@@ -59,6 +59,9 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
             storage (`paths.located`); or what holds the data in memory.
         options: how to read it, and what is known of it.
 
+    Returns:
+        The open data set, for `dpntk.embed.embed` or `dpntk.release.distill.distill`.
+
     Raises:
         DataError: nothing is there, or nothing that dpntk reads.
         SchemaError: what is there has not the form of a data set, or the options contradict each

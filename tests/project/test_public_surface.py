@@ -10,6 +10,7 @@ import math
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from dpntk import evaluate, generate
 from dpntk.common import errors
 from dpntk.common.errors import DpntkError
 from dpntk.embed import load_embedding
+from tests.conftest import Command
 
 embed: Any = importlib.import_module("dpntk.embed")
 """Of no type: what is tried here is what a type checker would find."""
@@ -47,6 +49,43 @@ def test_every_public_name_is_there(room: str) -> None:
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
 
 
+@pytest.mark.parametrize("room", PUBLIC)
+def test_help_begins_with_what_every_public_name_is_for(room: str) -> None:
+    module = importlib.import_module(room)
+    words = set(re.findall(r"\w+", module.__doc__ or ""))
+    assert set(module.__all__) <= words
+    assert set(module.__all__) <= set(dir(module))
+
+
+def test_importing_the_package_is_enough_to_use_any_room() -> None:
+    program = "import sys, dpntk; assert not {'torch', 'numpy'} & set(sys.modules)"
+    program += "; dpntk.embed.embed, dpntk.release.release, dpntk.generate, dpntk.evaluate"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def examples_of(room: str) -> list[str]:
+    """The code in a module's docstring: what is indented behind a double colon."""
+    said = importlib.import_module(room).__doc__ or ""
+    return [textwrap.dedent(code) for code in re.findall(r"::\n\n((?: {4}.*\n|\n)+)", said)]
+
+
+def test_the_examples_in_help_go_the_whole_way(
+    dpntk: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each begins with what the one before has made, as its docstring says."""
+    assert dpntk("demo", "--table").code == 0
+    for part in ("demo/train.csv", "demo/test.csv"):
+        rows = Path(part).read_text().splitlines()[:101]
+        Path(part).write_text("\n".join(rows))
+    brief = generate.TableSettings(steps=2, batch=20)
+    monkeypatch.setattr("dpntk.generate.pipeline.default_settings", lambda _: brief)
+    for room in PUBLIC[1:]:
+        (example,) = examples_of(room)
+        exec(compile(example, room, "exec"), {})  # noqa: S102 - it is what users are told to run
+    written = {"embedding.h5", "release.h5", "points.h5", "synthetic", "more", "report.html"}
+    assert written <= {file.name for file in Path().iterdir()}
+
+
 @pytest.mark.parametrize("name", embed.__all__)
 def test_what_is_public_says_what_it_takes_gives_and_refuses(name: str) -> None:
     """In Google's sections: of a function its arguments, of a class its fields."""
@@ -62,7 +101,10 @@ def test_what_is_public_says_what_it_takes_gives_and_refuses(name: str) -> None:
         assert {*signature.parameters} <= entries
         assert "\nReturns:\n" in said or signature.return_annotation == "None"
         assert "\nRaises:\n" in said
-    plain = {"Column", "Draft", "Embedding", "SourceOptions", "TableSchema", "load_embedding"}
+    plain = {
+        "Column", "Draft", "Embedding", "SourceOptions", "TableSchema", "load_embedding",
+        "open_source",
+    }  # fmt: skip
     assert "Guarantee:" in said or name in plain
 
 
