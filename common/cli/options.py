@@ -15,6 +15,7 @@ from ..address import is_address, require_local, require_plain
 from ..arguments import MOST, MOST_SEED
 from ..display.text import typed
 from ..errors import DataError
+from .sections import Section, image_option, running_option, sectioned_option, table_option
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """What adds an option to the function of a command."""
@@ -103,10 +104,10 @@ def _two_names(
     return names[0], names[1]
 
 
-label_columns_option: Final = click.option(
+label_columns_option: Final = image_option(
     "--label-columns", metavar="FILE,LABEL", callback=_two_names,
-    help="Which columns of a CSV file of labels hold names of files, and labels [default: those "
-    "with usual names]",
+    help="Which columns of a CSV file of labels hold the names of files and the labels [default: "
+    "those with usual names]",
 )  # fmt: skip
 """For all commands that read images with labels in a CSV file."""
 
@@ -128,7 +129,7 @@ def _without_values(ctx: click.Context, parameter: click.Parameter, wanted: bool
         line.values = False
 
 
-quiet_values_option: Final = click.option(
+quiet_values_option: Final = running_option(
     "--quiet-values", is_flag=True, is_eager=True, expose_value=False, callback=_without_values,
     help="Leave values of the records out of error messages, so that logs hold none.",
 )  # fmt: skip
@@ -173,29 +174,36 @@ def schema_option(what: str, *, required: bool = False) -> Decorator:
         what: the help.
         required: whether nothing can be done without.
     """
-    return click.option("--schema", type=PATH, required=required, metavar="SCHEMA.TOML", help=what)
+    return table_option("--schema", type=PATH, required=required, metavar="SCHEMA.TOML", help=what)
 
 
-def module_option(what: str) -> Decorator:
+def module_option(what: str, section: Section | None = None) -> Decorator:
     """Add --module, of perceptual features; the command gets `module`, a path or None.
 
     Args:
         what: the help.
+        section: of --help.
     """
-    return click.option("--module", type=PATH, metavar="FILE", help=what)
+    return sectioned_option("--module", type=PATH, metavar="FILE", help=what, section=section)
 
 
-def seed_option(what: str, default: int | None = None, name: str = "--seed") -> Decorator:
+def seed_option(
+    what: str,
+    default: int | None = None,
+    name: str = "--seed",
+    section: Section | None = None,
+) -> Decorator:
     """Add --seed; the command gets `seed`. No noise has one.
 
     Args:
         what: the help.
         default: the seed if none is given.
         name: of the option, if another.
+        section: of --help.
     """
-    return click.option(
+    return sectioned_option(
         name, type=click.IntRange(0, MOST_SEED), metavar="SEED", default=default, show_default=True,
-        help=what,
+        help=what, section=section,
     )  # fmt: skip
 
 
@@ -208,11 +216,11 @@ def json_option(what: str = "Print all figures as JSON, for programs.") -> Decor
     return click.option("--json", "as_json", is_flag=True, help=what)
 
 
-device_option: Final = click.option(
+device_option: Final = running_option(
     "--device", default="auto", show_default=True, metavar="DEVICE", help="auto, cpu or cuda."
 )
 """For all commands that compute much (`dpntk.common.runtime.device`)."""
-threads_option: Final = click.option(
+threads_option: Final = running_option(
     "--threads", type=click.IntRange(1, 4096), metavar="N",
     help="Threads to compute with [default: this process's share of the cores]",
 )  # fmt: skip
@@ -240,13 +248,13 @@ def unit_options(command: Callable[..., None]) -> Callable[..., None]:
     from ..schema.privacy_unit import MOST_ROWS  # --help does without schemas, and thus NumPy
 
     options = all_of(
-        click.option(
+        table_option(
             "--unit", metavar="COLUMN",
             help="Protect all rows of a table that have the same value in this column together, "
             "such as all visits of one patient. The column itself is not embedded. Needs "
             "--rows-per-unit.",
         ),
-        click.option(
+        table_option(
             "--rows-per-unit", type=click.IntRange(1, MOST_ROWS), metavar="K",
             help="How many rows of one --unit count: the first ones. Further rows are left out; "
             "the noise is K times as large.",

@@ -22,6 +22,13 @@ from ...common.cli.options import (
     seed_option,
     unit_options,
 )
+from ...common.cli.sections import (
+    Section,
+    SectionedCommand,
+    map_option,
+    running_option,
+    table_option,
+)
 from ...common.cli.usual_names import EMBEDDING, MAGNITUDES, RELEASE
 from ...common.display.console import console, notice, warning
 from ...common.display.text import counted, typed
@@ -51,7 +58,7 @@ _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
 """Of a ceiling whose delta nobody says: how many records there are will tell."""
 
 
-@click.command("embed")
+@click.command("embed", cls=SectionedCommand)
 @click.argument("data", type=DataPath())
 @output_option(
     "Where to write the embedding. It is SENSITIVE: keep it where the records are. [default: "
@@ -76,13 +83,15 @@ _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
     "Seed of the feature map's random weights (never of noise: noise has no seed).",
     0,
     "--feature-seed",
+    Section.FEATURES,
 )
 @module_option(
     "For perceptual: a TorchScript archive, written by torch.jit.script(module).save(FILE), that "
     "maps float32 images (b, 1, side, side), or (b, 3, side, side) in colour, with values 0 to 1, "
-    "to numbers (b, ...). It is a program and will be run. Whoever generates needs the same file."
+    "to numbers (b, ...). It is a program and will be run. Whoever generates needs the same file.",
+    Section.FEATURES,
 )
-@click.option(
+@map_option(
     "--module-is-public", is_flag=True,
     help="For perceptual: declare that the module was trained on public data only. The guarantee "
     "does not cover what it was trained on.",
@@ -90,22 +99,22 @@ _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
 @device_option
 @source_options
 @unit_options
-@click.option(
+@running_option(
     "--capacity", type=click.IntRange(1, _MOST_RECORDS), metavar="N",
     help="Make room for this many records in all, if shards are to be added up later "
     "[default: 1048576, or as many as there are if that is more]",
 )  # fmt: skip
-@click.option(
+@running_option(
     "--restart", is_flag=True,
     help="Throw away the progress of an interrupted run, and begin anew.",
 )  # fmt: skip
-@click.option(
+@running_option(
     "--checkpoint-every", type=FiniteRange(0), metavar="SECONDS",
     help="How often to save the progress [default: every 30 seconds, or less often if that would "
     "cost more than 2 % of the time]",
 )  # fmt: skip
 @quiet_values_option
-@click.option(
+@table_option(
     "--private-bounds", is_flag=True,
     help="Only count of which order of magnitude numbers are, so that 'dpntk bounds' can find the "
     'bounds of columns that have bounds = "private" in the schema.',

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from ...common.cli.options import FiniteRange, all_of
+from ...common.cli.sections import map_option
 from ...common.display.console import notice
 from ...common.features.ntk.architectures import ARCHITECTURES
 from ...common.features.ntk.layers import ACTIVATIONS
@@ -39,80 +40,80 @@ _WIDTHS: Final = ", ".join(
 
 
 _OPTIONS: Final = all_of(
-    click.option(
+    map_option(
         "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
         help="Feature map: tangent features of a network, random Fourier features (DP-MERF), "
         "Hermite features (DP-HP), an image's pixels, or the output of a pre-trained module of "
         "yours for an image (DP-MEPF).",
     ),
-    click.option(
+    map_option(
         "--arch", type=click.Choice(list(ARCHITECTURES)),
         help="For ntk: network whose tangent kernel is used, with one or two hidden layers, fully "
         f"connected (fc) or convolutional (cnn) [default: {DEFAULT_ARCH}]",
     ),
-    click.option(
+    map_option(
         "--width", metavar="W[_W2]",
         help="For ntk: units or channels of its hidden layers, as in 3000_200 "
         f"[default: {_WIDTHS}; 200 for fc_1l on tables]",
     ),
-    click.option(
+    map_option(
         "--activation", type=click.Choice(ACTIVATIONS),
         help=f"For ntk: activation function of its hidden layers [default: {DEFAULT_ACTIVATION}]",
     ),
-    click.option(
+    map_option(
         "--front", type=click.Choice(FRONTS),
         help="For ntk: what the network sees of an image: its pixels alone, or the outputs of "
         "oriented filters beside them [default: scattering; pixels for cnn]",
     ),
-    click.option(
+    map_option(
         "--frequencies", type=click.IntRange(1, 1 << 20), metavar="N", default=DEFAULT_FREQUENCIES,
         show_default=True,
         help="For rff: number of random frequencies; there are twice as many features.",
     ),
-    click.option(
+    map_option(
         "--length-scale", type=FiniteRange(0, min_open=True), metavar="L",
         help="For rff: length scale of the Gaussian kernel, for values 0 to 1. Do not derive it "
         "from the records [default: square root of n / 7.5, for n pixels or numeric columns]",
     ),
-    click.option(
+    map_option(
         "--marginals", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
         f"[default: {DEFAULT_MARGINALS}]",
     ),
-    click.option(
+    map_option(
         "--pairs", multiple=True, metavar="A,B",
         help="For tables: two columns whose joint distribution is released as well, out of the "
         "same weight, or three (A,B,C); may be given several times. Or all, for all pairs; or "
         "triples, for all triples of columns with two values; or none [default: ten pairs, which "
         "the release chooses by its own noisy figures]",
     ),
-    click.option(
+    map_option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of products of columns in each feature, which show how columns "
         f"depend on each other; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
     ),
-    click.option(
+    map_option(
         "--target", metavar="COLUMN",
         help="For tables: a numeric column that the others are to predict: the release says more "
         "about how it depends on them, and a little less about the rest.",
     ),
-    click.option(
+    map_option(
         "--pixels", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For images: weight of the pixels themselves in each feature [default: with --front "
         "scattering the release chooses, and holds pixels alone where there is much noise; "
         "otherwise 0]",
     ),
-    click.option(
+    map_option(
         "--squares", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For perceptual: weight of the squares of the module's outputs in each feature "
         "[default: 0]",
     ),
-    click.option(
+    map_option(
         "--rectified", is_flag=True,
         help="For perceptual: set negative outputs of the module to 0, as a ReLU does; such "
         "features get less noise.",
     ),
-    click.option(
+    map_option(
         "--preset", type=click.Choice(list(PRESETS)),
         help="For ntk: the network that DP-NTK's authors tuned on that data set, for records of "
         "its shape, in place of --arch, --width and --front; for tables, without marginals. On the "

@@ -18,6 +18,7 @@ from ...common.cli.options import (
     schema_option,
     threads_option,
 )
+from ...common.cli.sections import image_option, table_option
 from ...common.display.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
@@ -47,47 +48,47 @@ _OPTIONS: Final = all_of(
         "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
         help="Which part to read, if the data have both.",
     ),
-    click.option(
+    image_option(
         "--image-size", type=click.IntRange(SMALLEST_SIDE, LARGEST_SIDE), metavar="PIXELS",
         help="Resize every image, of whatever size, to a square of this many pixels a side.",
     ),
-    click.option(
+    image_option(
         "--fit", type=click.Choice([fit.value for fit in Fit]),
         help="With --image-size: how an image that is not square becomes one: stretched, cropped "
         "to its middle, or padded with black [default: stretch]",
     ),
-    click.option(
+    image_option(
         "--value-range", metavar="LOW,HIGH", callback=_range,
         help="Declare which stored values are black and white, such as 0,4095 or -1000,400; values "
         "beyond are cut to these. Needed for more than 8 bits a pixel, and for floats beyond 0 to "
         "1. Do not derive it from the records.",
     ),
-    click.option(
+    image_option(
         "--invert", is_flag=True,
         help="Embed negatives of images, for what is dark on a bright ground, such as ink on "
         "paper: they take less noise. Images that are generated are turned back.",
     ),
-    click.option(
+    image_option(
         "--grey", "channels", type=int, flag_value=GREY,
         help="Read every image as shades of grey; otherwise colour images stay in colour.",
     ),
-    click.option(
+    image_option(
         "--colour", "channels", type=int, flag_value=COLOUR,
         help="Read every image as colours, grey ones too.",
     ),
-    click.option(
+    image_option(
         "--classes", type=click.IntRange(1, 10_000), metavar="N",
         help="Declare the number of classes of images whose labels are numbers; otherwise it is "
         "looked up in the labels, and the release says that it was.",
     ),
-    click.option(
+    image_option(
         "--class-names", metavar="NAME,NAME,...", callback=names_in,
         help="Declare the names of all classes of images, also of classes without a record; "
         "otherwise they are looked up in the folders or labels. Labels that are texts are names, "
         "and numbers are where all names are numbers (1,2,3); other numbers name classes in this "
         "order. Put a name with a comma in double quotes.",
     ),
-    click.option(
+    image_option(
         "--labels", type=DataPath(), metavar="FILE",
         help="Of images side by side in a folder: the CSV file that says which label each of them "
         "has, with a header, a column of file names and a column of labels.",
@@ -96,7 +97,7 @@ _OPTIONS: Final = all_of(
     schema_option(
         "DATA is a table, and this says what is publicly known about it; 'dpntk schema' drafts it."
     ),
-    click.option(
+    table_option(
         "--accept-from-data", is_flag=True,
         help="Accept what the draft of the schema looked up in the data; every release will say "
         "that it is outside the guarantee.",

@@ -19,6 +19,7 @@ from ...common.cli.options import (
     schema_option,
     seed_option,
 )
+from ...common.cli.sections import SectionedCommand, image_option, table_option
 from ...common.cli.usual_names import SYNTHETIC
 from ...common.display.console import console, show, show_json
 from ...common.storage.atomic import require_absent
@@ -36,7 +37,7 @@ _TABLES_ONLY: Final = (
 _SETTINGS: Final = ("usual", "published")
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=SectionedCommand)
 @click.argument("synthetic", type=PATH, nargs=-1)
 @click.option(
     "--test", type=PATH, required=True, metavar="DATA",
@@ -47,41 +48,41 @@ _SETTINGS: Final = ("usual", "published")
     help="Real records to train on, for comparison; their train part, if they have one.",
 )  # fmt: skip
 @test_labels_option
-@click.option(
+@image_option(
     "--baseline-labels", type=PATH, metavar="FILE", help="The same of --baseline."
 )  # fmt: skip
 @label_columns_option
 @schema_option("For tables: what is publicly known about them, if SYNTHETIC does not say it.")
-@click.option(
+@table_option(
     "--target", metavar="COLUMN",
     help="For tables: what to predict; a numeric column is learnt by regressions [default: the "
     "label]",
 )  # fmt: skip
-@click.option(
+@table_option(
     "--positive", metavar="CLASS",
     help="For tables with two classes: the positive one, for ROC and PRC [default: the rarer one "
     "among the test records]",
 )  # fmt: skip
-@click.option(
+@table_option(
     "--keep-negatives", type=FiniteRange(0, 1, min_open=True), default=1.0, metavar="RATE",
     help="For tables with two classes: keep only this share of the negative one, in training and "
     "test parts. Only for comparison with published figures that were made so.",
 )  # fmt: skip
-@click.option(
+@table_option(
     "--train-records", type=count_from(1), default=MOST_RECORDS, show_default=True,
     metavar="N", help="For tables: train classifiers on at most N records, drawn at random.",
 )  # fmt: skip
-@click.option(
+@table_option(
     "--classifiers", type=click.Choice(_SETTINGS), default=_SETTINGS[0], show_default=True,
     help="For tables: settings of the classifiers; 'published' are those of DP-KIP's table 7, only "
     "for comparison with published figures.",
 )  # fmt: skip
-@click.option(
+@table_option(
     "--members", type=PATH, metavar="DATA",
     help="For tables: the real records that SYNTHETIC was made from; their train part, if they "
     "have one. Shows what membership attacks find: a check of the implementation, not the promise.",
 )  # fmt: skip
-@click.option(
+@image_option(
     "--metric-module", type=PATH, metavar="FILE",
     help="For images: measure Frechet distance to the test records, precision and recall in the "
     "features of this module, and train a linear classifier on them: a TorchScript archive, as for "

@@ -20,6 +20,7 @@ from ...common.cli.options import (
     output_option,
     seed_option,
 )
+from ...common.cli.sections import SectionedCommand, image_option, table_option, training_option
 from ...common.cli.usual_names import RELEASE, SYNTHETIC
 from ...common.display.console import console, notice
 from ...common.display.text import counted, typed
@@ -71,7 +72,7 @@ _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()
 
 
-@click.command("generate")
+@click.command("generate", cls=SectionedCommand)
 @click.argument("release", type=PATH, required=False)
 @click.option(
     "--from", "generator", type=PATH, metavar="GENERATOR",
@@ -83,60 +84,59 @@ _FOR_TABLES = TableSettings()
     help=f"How many records [default: as many as the release was made from, at most "
     f"{MOST_IMAGES:,} images or {MOST_ROWS:,} rows; with --from {MOST_IMAGES:,}]",
 )  # fmt: skip
-@click.option(
+@table_option(
     "--where", default="", metavar="CONDITION",
-    help="For tables: make only rows that fulfil this condition, such as "
-    '"sex = F and age >= 50".',
+    help='Make only rows that fulfil this condition, such as "sex = F and age >= 50".',
 )  # fmt: skip
-@click.option(
+@image_option(
     "--points", "per_class", type=count_from(1), metavar="N",
-    help="For images: in place of records, write N points of each class from which kernel "
-    "regression learns nearly what it would learn from the records.",
+    help="In place of images, write N points of each class from which kernel regression learns "
+    "nearly what it would learn from the records.",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--recipe", type=click.Choice(list(RECIPES)),
     help="Train as in DP-NTK's paper: --generator cnn (resnet for colour, mlp for tables), "
     "--objective mmd, --schedule constant, and --code, --steps, --batch and --lr of its table 5. "
     "Options that are given beside it take precedence. For embeddings that were made with 'dpntk "
     "embed --preset'.",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
     help="For images: a deformable template of each class, one of the paper's networks, or a "
     "gallery of images that are trained themselves; for tables: dpntk's own, or the paper's fully "
     f"connected network [default: {GENERATORS[IMAGES][0]}; {GALLERY} for colour images and "
     f"features of a module; {GENERATORS[TABLES][0]} for tables]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--objective", type=click.Choice(list(dict.fromkeys(itertools.chain(*OBJECTIVES.values())))),
     help="Which distance to minimise: the paper's plain one (mmd, its equation 6); with --features "
     "rff, one whose weights an adversary learns (pearl); one of running means, for small batches "
     f"(running); or dpntk's own [default: {OBJECTIVES[IMAGES][0]}; {RUNNING} for a {GALLERY}; "
     f"{OBJECTIVES[TABLES][0]} for tables]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--code", type=count_from(1), metavar="N",
     help=f"Length of the latent code of cnn, resnet and mlp [default: {USUAL_CODE}]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--steps", type=count_from(1), metavar="N",
     help="Training steps, at most: for mean images, and for a gallery, training stops as soon as "
     f"noise explains the distance [default: {_DEFAULTS.steps}, fewer if there is much noise; "
     f"{OF_A_GALLERY['steps']} for a {GALLERY}, likewise; {_FOR_TABLES.steps} for tables, if a "
     "network is trained]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--batch", type=count_from(2), metavar="N",
     help="Records in a step, over all classes (at least two of each are made) "
     f"[default: {_DEFAULTS.batch}; {OF_A_GALLERY['batch']} for a {GALLERY}; "
     f"{_FOR_TABLES.batch} for tables]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--lr", "learning_rate", type=FiniteRange(0, 10, min_open=True), metavar="RATE",
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate}; "
     f"{OF_A_GALLERY['learning_rate']} for a {GALLERY}; {_FOR_TABLES.learning_rate} for tables]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--schedule", type=click.Choice(SCHEDULES),
     help="Whether the learning rate falls to 0 along a cosine, or stays as it is "
     f"[default: {SCHEDULES[0]}]",
@@ -149,15 +149,14 @@ _FOR_TABLES = TableSettings()
     "For a release with perceptual features: the module that they were made with. It is a "
     "program and will be run; the release says which SHA-256 the file must have."
 )
-@click.option(
+@table_option(
     "--safe-csv", is_flag=True,
-    help="For tables: in table.csv, put a single quote before texts that a spreadsheet would take "
-    "for formulas. This changes the texts; table.parquet keeps them as they are.",
+    help="In table.csv, put a single quote before texts that a spreadsheet would take for "
+    "formulas. This changes the texts; table.parquet keeps them as they are.",
 )  # fmt: skip
-@click.option(
+@image_option(
     "--pictures", is_flag=True,
-    help="For images: also write pictures.zip, with a PNG file for each image in a folder of its "
-    "class.",
+    help="Also write pictures.zip, with a PNG file for each image in a folder of its class.",
 )  # fmt: skip
 @acceptance_options
 @device_option

@@ -17,6 +17,7 @@ from ...common.cli.options import (
     quiet_values_option,
     seed_option,
 )
+from ...common.cli.sections import Section, SectionedCommand, running_option, training_option
 from ...common.cli.usual_names import RELEASE
 from ...common.display.console import console, warning
 from ...common.display.text import promised, rounded_up, typed
@@ -34,7 +35,7 @@ from .options import key_option, promise_options, signing_key
 _DEFAULTS = Settings()
 
 
-@click.command("distill")
+@click.command("distill", cls=SectionedCommand)
 @click.argument("data", type=PATH)
 @promise_options(
     adjacency="What is hidden: adding or removing one record, or exchanging one (their number is "
@@ -45,39 +46,41 @@ _DEFAULTS = Settings()
     "--per-class", type=count_from(0), metavar="N",
     help=f"Points in each class [default: {_DEFAULTS.per_class}]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--preset", type=click.Choice(list(PRESETS)),
     help="Settings for a data set of the literature. They were tuned on it, which no guarantee "
     "covers; the release says so.",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--sampling-prob", type=float, metavar="PROBABILITY",
     help="Probability with which a record is in a step's batch. Public: do not derive it from the "
     f"exact number of records [default: {_DEFAULTS.sampling_prob:.4g}]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--steps", type=count_from(0), metavar="N",
     help=f"Gradient steps [default: {_DEFAULTS.steps}]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--clip-norm", type=float, metavar="NORM",
     help="Length to which a record's gradient is cut "
     f"[default: {_DEFAULTS.clip_norm:g}]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--lr", "learning_rate", type=float, metavar="RATE",
     help=f"Learning rate at the start [default: {_DEFAULTS.learning_rate:g}]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--ridge", type=float, metavar="LAMBDA",
     help=f"Regularisation of the kernel regression [default: {_DEFAULTS.ridge:g}]",
 )  # fmt: skip
-@click.option(
+@training_option(
     "--smoothing", type=float, metavar="PIXELS",
     help="For images: smooth noisy gradients with a Gaussian of this width; 0 for not at all "
     f"[default: {_DEFAULTS.smoothing:g}]",
 )  # fmt: skip
-@seed_option("Seed of the random start, which is public. Noise has no seed.")
+@seed_option(
+    "Seed of the random start, which is public. Noise has no seed.", section=Section.TRAINING
+)
 @click.option(
     "--not-private", is_flag=True,
     help="Together with --eps inf: exact gradients, without clipping or noise (KIP). For research "
@@ -94,7 +97,7 @@ _DEFAULTS = Settings()
     help="Go on although the ledger has other entries; the total is printed.",
 )  # fmt: skip
 @overwrite_option("Replace a release that is already there.")
-@click.option(
+@running_option(
     "--restart", is_flag=True,
     help="Throw away the progress of an interrupted run. What it has spent stays spent.",
 )  # fmt: skip

@@ -11,6 +11,7 @@ import click
 
 from ...common.adjacency import Adjacency
 from ...common.cli.options import PATH, json_option, schema_option, unit_options
+from ...common.cli.sections import SectionedCommand, image_option
 from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import TextTable, out, show, show_json
 from ...common.display.text import counted, rounded_up
@@ -47,14 +48,14 @@ _OF_THE_EMBEDDING: Final = (
 )  # fmt: skip
 
 
-@click.command("plan")
+@click.command("plan", cls=SectionedCommand)
 @click.argument("embedding", type=PATH, required=False)
 @click.option(
     "--records", type=click.IntRange(2, 2**62), metavar="N",
     help="How many records there are. An EMBEDDING knows, except under add-remove: there the "
     "number is protected, so give one that you would give in public.",
 )  # fmt: skip
-@click.option(
+@image_option(
     "--classes", type=click.IntRange(1, 10_000), metavar="N", help="How many classes there are."
 )  # fmt: skip
 @promise_options(
@@ -62,12 +63,12 @@ _OF_THE_EMBEDDING: Final = (
 )
 @class_count_options
 @feature_options
-@click.option(
+@image_option(
     "--image-size", type=click.IntRange(8, 64), metavar="PIXELS",
     help="Height and width of an image [default: 28]",
 )  # fmt: skip
 @json_option()
-@click.option("--colour", is_flag=True, help="Images have three channels.")
+@image_option("--colour", is_flag=True, help="Images have three channels.")
 @schema_option("The data are a table, and this says what is publicly known about it.")
 @unit_options
 @click.pass_context
