@@ -58,7 +58,7 @@ COMMANDS = {
     "audit": ("evaluate.commands.audit", "Try to refute the guarantee by attacking the mechanism."),
     "trust": ("release.commands.trust", "Choose whose releases to accept."),
     "keygen": ("release.commands.keygen", "Make a key to sign releases with."),
-    "demo": ("common.cli.demo", "Write data that are nobody's, to try dpntk on."),
+    "demo": ("common.cli.demo", "Write example data to try dpntk on."),
     "doctor": ("release.commands.doctor", "Check that dpntk works on this machine."),
 }
 """Command to the module that holds it and the line that --help shows for it."""
@@ -79,7 +79,7 @@ def _hush(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 _QUIET: Final = click.Option(
     ["-q", "--quiet"], is_flag=True, is_eager=True, expose_value=False, callback=_hush,
-    help="Say nothing but results, warnings and errors.",
+    help="Show only results, warnings and errors.",
 )  # fmt: skip
 """Of every command, and before it."""
 

@@ -1,4 +1,4 @@
-"""The command `dpntk demo`: data that are nobody's, to try everything on."""
+"""The command `dpntk demo`: example data to try everything on."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ categories = ["no", "yes"]
 @click.option("--table", is_flag=True, help="Made-up patients, and their schema.")
 @output_option("The folder to make.", "demo")
 def command(table: bool, output: Path) -> None:
-    """Write a small data set that is nobody's: images of digits, or with --table made-up patients.
+    """Write a small example data set: images of digits or, with --table, made-up patients.
 
-    It is the same one each time: 1,797 digits of 8 x 8 pixels, which scikit-learn brings along, or
-    5,000 rows of six columns, in a training and a test part.
+    It has a training and a test part, and is the same each time: the 1,797 digits of 8 x 8 pixels
+    that come with scikit-learn, or 5,000 rows of six columns.
     """
     with write_failures(output):
         try:

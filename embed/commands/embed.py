@@ -75,8 +75,8 @@ _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
 )  # fmt: skip
 @click.option(
     "--data-set", metavar="NAME",
-    help="Your name for these records, if you embed them more than once: what is released from "
-    "any embedding of that name is added up.",
+    help="Your name for these records, if you embed them more than once: releases from all "
+    "embeddings with that name are added up.",
 )  # fmt: skip
 @feature_options
 @seed_option(
@@ -116,8 +116,8 @@ _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
 @quiet_values_option
 @table_option(
     "--private-bounds", is_flag=True,
-    help="Only count of which order of magnitude numbers are, so that 'dpntk bounds' can find the "
-    'bounds of columns that have bounds = "private" in the schema.',
+    help="Count only the order of magnitude of each number, so that 'dpntk bounds' can find bounds "
+    'for the columns that have bounds = "private" in the schema.',
 )  # fmt: skip
 def command(
     data: Path | str,
@@ -143,12 +143,14 @@ def command(
 ) -> None:
     """Stream the records in DATA once and keep only their class-wise feature sums.
 
-    DATA is a folder with one folder of PNG, JPEG, TIFF, BMP or WebP files for each class,
-    MNIST-style IDX files (gzipped or not, also in shards), arrays x.npy and y.npy, train.npz,
-    CIFAR-10's binary files, Parquet files or tar shards of images; or one .npz, .parquet or .tar
-    file. A folder of images or an array alone, without labels, is one class. With --schema, DATA is
-    a table: one CSV (.csv, .csv.gz) or Parquet file, or a folder of such files. It may lie in
-    object storage, as in s3://bucket/folder; credentials come from the environment.
+    With --schema, DATA is a table: a CSV (.csv, .csv.gz) or Parquet file, or a folder of them.
+
+    Otherwise DATA holds images. It is a folder with one folder of PNG, JPEG, TIFF, BMP or WebP
+    files for each class, MNIST-style IDX files (gzipped or not, also in shards), arrays x.npy and
+    y.npy, train.npz, CIFAR-10's binary files, Parquet files or tar shards; or a single .npz,
+    .parquet or .tar file. Images without labels form one class.
+
+    DATA may lie in object storage, as in s3://bucket/folder; credentials come from the environment.
 
     After an interruption, the same command continues where it stopped. Several processes share the
     work if they are started together: torchrun --nproc-per-node 2 --no-python dpntk embed DATA.

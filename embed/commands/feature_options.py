@@ -42,9 +42,9 @@ _WIDTHS: Final = ", ".join(
 _OPTIONS: Final = all_of(
     map_option(
         "--features", type=click.Choice(FEATURES), default=FEATURES[0], show_default=True,
-        help="Feature map: tangent features of a network, random Fourier features (DP-MERF), "
-        "Hermite features (DP-HP), an image's pixels, or the output of a pre-trained module of "
-        "yours for an image (DP-MEPF).",
+        help="Tangent features of a network (ntk), Hermite features (DP-HP), outputs of a "
+        "pre-trained module of yours for images (perceptual, DP-MEPF), the pixels of images, or "
+        "random Fourier features (rff, DP-MERF).",
     ),
     map_option(
         "--arch", type=click.Choice(list(ARCHITECTURES)),
@@ -82,10 +82,10 @@ _OPTIONS: Final = all_of(
     ),
     map_option(
         "--pairs", multiple=True, metavar="A,B",
-        help="For tables: two columns whose joint distribution is released as well, out of the "
-        "same weight, or three (A,B,C); may be given several times. Or all, for all pairs; or "
-        "triples, for all triples of columns with two values; or none [default: ten pairs, which "
-        "the release chooses by its own noisy figures]",
+        help="For tables: two columns, or three (A,B,C), whose joint distribution is released as "
+        "well; they share the weight of --marginals. May be given several times. 'all' stands for "
+        "all pairs, 'triples' for all triples of columns with two values, 'none' for no pairs "
+        "[default: ten pairs, which the release chooses by its own noisy figures]",
     ),
     map_option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
@@ -94,7 +94,7 @@ _OPTIONS: Final = all_of(
     ),
     map_option(
         "--target", metavar="COLUMN",
-        help="For tables: a numeric column that the others are to predict: the release says more "
+        help="For tables: a numeric column to be predicted from the others: the release says more "
         "about how it depends on them, and a little less about the rest.",
     ),
     map_option(

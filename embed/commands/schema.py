@@ -52,7 +52,7 @@ from .accepting import accepted
 @click.option(
     "--missing", multiple=True, metavar="TEXT",
     help=f"Text that stands for a missing value [default: {', '.join(filter(None, MISSING_TEXTS))} "
-    "and none at all]; may be given several times, and then no other text does.",
+    "and the empty text]; may be given several times, and replaces the default.",
 )  # fmt: skip
 @click.option(
     "--split", type=click.Choice(["train", "test"]), default="train", show_default=True,
@@ -61,13 +61,13 @@ from .accepting import accepted
 @click.option(
     "--constraints", is_flag=True,
     help="Also draft rules that all rows keep, such as discharge >= admission, total = drugs + "
-    "care, or which values are missing when; generated rows will keep those that you confirm.",
+    "care, or when a value is missing; generated rows will keep those that you confirm.",
 )  # fmt: skip
 @unit_options
 @click.option(
     "--accept", is_flag=True,
-    help="Show what was looked up, ask of each column whether it is publicly known, and confirm "
-    "those to which you say yes.",
+    help="Show what was looked up, ask for each column whether it is publicly known, and confirm "
+    "those to which you answer yes.",
 )  # fmt: skip
 @quiet_values_option
 @output_option("Where to write the draft.", "schema.toml")
@@ -92,8 +92,8 @@ def command(
 
     DATA may lie in object storage, as in s3://bucket/file.csv.
 
-    Bounds and categories are looked up in the data, so each has to be replaced by, or found equal
-    to, what is publicly known, and confirmed. Until then the file is as sensitive as the data.
+    Bounds and categories are looked up in the data. Replace each by what is publicly known, or
+    check that it is the same, and confirm it. Until then the file is as sensitive as the data.
     """
     if accept and not is_terminal():
         raise click.UsageError("--accept asks on a terminal: elsewhere edit the schema")

@@ -65,8 +65,8 @@ _OPTIONS: Final = all_of(
     ),
     image_option(
         "--invert", is_flag=True,
-        help="Embed negatives of images, for what is dark on a bright ground, such as ink on "
-        "paper: they take less noise. Images that are generated are turned back.",
+        help="Embed the negatives of images that are dark on a bright ground, such as ink on "
+        "paper: noise hides less of them. Generated images are turned back.",
     ),
     image_option(
         "--grey", "channels", type=int, flag_value=GREY,
@@ -84,14 +84,14 @@ _OPTIONS: Final = all_of(
     image_option(
         "--class-names", metavar="NAME,NAME,...", callback=names_in,
         help="Declare the names of all classes of images, also of classes without a record; "
-        "otherwise they are looked up in the folders or labels. Labels that are texts are names, "
-        "and numbers are where all names are numbers (1,2,3); other numbers name classes in this "
-        "order. Put a name with a comma in double quotes.",
+        "otherwise they are looked up in the folders or labels. Labels that are texts are such "
+        "names, and so are numbers if all names are numbers (1,2,3); other numbers are places of "
+        "names in this list, from 0. Put a name with a comma in double quotes.",
     ),
     image_option(
         "--labels", type=DataPath(), metavar="FILE",
-        help="Of images side by side in a folder: the CSV file that says which label each of them "
-        "has, with a header, a column of file names and a column of labels.",
+        help="CSV file with the labels of images that lie side by side in a folder. It has a "
+        "header, a column of file names and a column of labels.",
     ),
     label_columns_option,
     schema_option(
@@ -99,8 +99,8 @@ _OPTIONS: Final = all_of(
     ),
     table_option(
         "--accept-from-data", is_flag=True,
-        help="Accept what the draft of the schema looked up in the data; every release will say "
-        "that it is outside the guarantee.",
+        help="Accept what 'dpntk schema' looked up in the data and nobody has confirmed; every "
+        "release will say that it is outside the guarantee.",
     ),
     threads_option,
 )  # fmt: skip

@@ -49,7 +49,7 @@ _SETTINGS: Final = ("usual", "published")
 )  # fmt: skip
 @test_labels_option
 @image_option(
-    "--baseline-labels", type=PATH, metavar="FILE", help="The same of --baseline."
+    "--baseline-labels", type=PATH, metavar="FILE", help="The same for --baseline."
 )  # fmt: skip
 @label_columns_option
 @schema_option("For tables: what is publicly known about them, if SYNTHETIC does not say it.")
@@ -66,7 +66,7 @@ _SETTINGS: Final = ("usual", "published")
 @table_option(
     "--keep-negatives", type=FiniteRange(0, 1, min_open=True), default=1.0, metavar="RATE",
     help="For tables with two classes: keep only this share of the negative one, in training and "
-    "test parts. Only for comparison with published figures that were made so.",
+    "test parts. Only for comparison with published figures that were computed in this way.",
 )  # fmt: skip
 @table_option(
     "--train-records", type=count_from(1), default=MOST_RECORDS, show_default=True,
@@ -123,9 +123,9 @@ def command(
 ) -> None:
     """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
 
-    Images without labels cannot be classified; for them it measures how far they are from real
-    ones. Tables are also compared with the test records column by column. Several SYNTHETIC of one
-    kind give means and standard deviations.
+    Images without labels cannot be classified; they are measured by their distance from real ones.
+    Tables are also compared with the test records column by column. Several SYNTHETIC of one kind
+    give means and standard deviations.
 
     The figures are computed from real records without noise: publishing them is a small release
     of its own that no epsilon covers.

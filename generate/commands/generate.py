@@ -97,8 +97,8 @@ _FOR_TABLES = TableSettings()
     "--recipe", type=click.Choice(list(RECIPES)),
     help="Train as in DP-NTK's paper: --generator cnn (resnet for colour, mlp for tables), "
     "--objective mmd, --schedule constant, and --code, --steps, --batch and --lr of its table 5. "
-    "Options that are given beside it take precedence. For embeddings that were made with 'dpntk "
-    "embed --preset'.",
+    "Options that are given beside it take precedence. Meant for embeddings that were made with "
+    "'dpntk embed --preset'.",
 )  # fmt: skip
 @training_option(
     "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
@@ -120,14 +120,15 @@ _FOR_TABLES = TableSettings()
 )  # fmt: skip
 @training_option(
     "--steps", type=count_from(1), metavar="N",
-    help="Training steps, at most: for mean images, and for a gallery, training stops as soon as "
-    f"noise explains the distance [default: {_DEFAULTS.steps}, fewer if there is much noise; "
+    help="Largest number of training steps: towards mean images, and of a gallery, training stops "
+    f"as soon as noise explains the distance [default: {_DEFAULTS.steps}, fewer if there is much "
+    "noise; "
     f"{OF_A_GALLERY['steps']} for a {GALLERY}, likewise; {_FOR_TABLES.steps} for tables, if a "
     "network is trained]",
 )  # fmt: skip
 @training_option(
     "--batch", type=count_from(2), metavar="N",
-    help="Records in a step, over all classes (at least two of each are made) "
+    help="Records in a step, over all classes (at least two of each class) "
     f"[default: {_DEFAULTS.batch}; {OF_A_GALLERY['batch']} for a {GALLERY}; "
     f"{_FOR_TABLES.batch} for tables]",
 )  # fmt: skip
@@ -190,9 +191,9 @@ def command(
     A distilled set is written as it is: there is nothing to train.
 
     This costs no privacy, however often it is done, and needs no access to the records. It writes
-    images.npz (x, y, and the names of classes) and preview.png, or table.csv and table.parquet, and
-    generator.safetensors and provenance.json. With --points, points.npz holds the points as they
-    are beside their images.
+    images.npz (x, y, and the names of classes) and preview.png, or table.csv and table.parquet; and
+    beside them generator.safetensors and provenance.json. With --points, points.npz holds the
+    points themselves, and the images show them.
     """
     of_training = {
         "recipe": recipe,

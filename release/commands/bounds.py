@@ -27,7 +27,7 @@ _COST = "is a schema that was paid for"
 @promise_options(
     epsilon="Privacy loss to spend on bounds: a small part of the whole, such as 0.1.",
     delta="Delta to spend on bounds.",
-    adjacency="What is hidden; take the same for the release.",
+    adjacency="What is hidden; choose the same for the release.",
 )
 @click.option(
     "--compose", is_flag=True, help="Spend again, although something was spent on bounds before."
@@ -44,11 +44,11 @@ def command(
     output: Path,
     overwrite: bool,
 ) -> None:
-    """Find bounds of columns from MAGNITUDES, which 'dpntk embed --private-bounds' has made.
+    """Find bounds of columns from MAGNITUDES, the file that 'dpntk embed --private-bounds' wrote.
 
-    What this spends is written into the schema beside the bounds, and every embedding that is made
-    with that schema has it in its ledger from the start. A column keeps bounds = "private" if no
-    magnitude of it stands out of the noise, or if most of its rows lie beyond those that do. 'dpntk
+    What this spends is written into the schema beside the bounds, and counts in the ledger of every
+    embedding that is made with that schema. A column keeps bounds = "private" if none of its
+    magnitudes stands out from the noise, or if most of its rows lie beyond those that do. 'dpntk
     plan MAGNITUDES' says how many rows it takes to stand out, and spends nothing.
     """
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())

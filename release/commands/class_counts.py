@@ -20,7 +20,7 @@ class_count_options: Final = all_of(
     click.option(
         "--count-weight", type=float, metavar="WEIGHT", default=DEFAULT_COUNT_WEIGHT,
         show_default=True,
-        help="Weight of the class counts: more makes them more exact and the rest noisier.",
+        help="Weight of the class counts: a larger one makes them more exact and all else noisier.",
     ),
 )  # fmt: skip
 """Add --class-counts and --count-weight; the command gets `class_counts`, `count_weight`."""

@@ -89,8 +89,8 @@ _DEFAULTS = Settings()
 @output_option("Where to write the release. It may be given to anybody.", RELEASE)
 @click.option(
     "--ledger", type=PATH, metavar="FILE",
-    help="What has been spent on these records [default: DATA.ledger.json, beside DATA, "
-    "or beside the part of DATA that is read]",
+    help="File that lists what has been spent on these records [default: DATA.ledger.json, beside "
+    "DATA, or beside the part of DATA that is read]",
 )  # fmt: skip
 @click.option(
     "--compose", is_flag=True,
@@ -125,12 +125,13 @@ def command(
     """Find a few labelled points from which kernel regression learns what DATA would teach it.
 
     The points are found by noisy steps that spend EPSILON in all (DP-KIP). They are a release like
-    any other: 'dpntk generate' writes them as images or as a table, and 'dpntk evaluate' says how
-    well one learns from them. DATA is what 'dpntk embed' reads; the records are held in memory.
+    any other: 'dpntk generate' writes them as images or as a table, and 'dpntk evaluate' measures
+    how well one learns from them. DATA is any path that 'dpntk embed' reads; the records are held
+    in memory.
 
-    Of images, 'dpntk embed', 'dpntk release' and 'dpntk generate --points' make better points.
+    For images, 'dpntk embed', 'dpntk release' and 'dpntk generate --points' make better points.
 
-    After an interruption the same command goes on where it stopped, and spends nothing anew.
+    After an interruption, the same command continues where it stopped and spends nothing again.
     """
     given = {name: value for name, value in chosen.items() if value is not None}
     require_word(epsilon, not_private=not_private)

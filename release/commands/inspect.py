@@ -20,10 +20,10 @@ from .options import acceptance_options
 
 @click.command("inspect")
 @click.argument("release", type=PATH, default=RELEASE)
-@json_option("Everything but the matrix, as JSON.")
+@json_option("Print everything but the matrix as JSON, for programs.")
 @click.option(
     "--registry", is_flag=True,
-    help="An entry for OpenDP's registry of deployments, as far as the file knows, as YAML.",
+    help="Print an entry for OpenDP's registry of deployments, as YAML, with what the file knows.",
 )  # fmt: skip
 @click.option(
     "--page", type=PATH, metavar="FILE",

@@ -23,8 +23,8 @@ from ..signing.trust import remember_own
 def command(output: Path | None, wanted: bool) -> None:
     """Make an OpenSSH ed25519 key. 'ssh-keygen -t ed25519' makes keys of the same kind.
 
-    Give the public half to those who are to trust your releases, in a way in which nobody can
-    exchange it for another.
+    Give the public half to those who are to trust your releases, in a way that lets nobody replace
+    it by another.
     """
     if wanted and not is_terminal():
         raise click.UsageError("--passphrase asks on a terminal, and this is none")

@@ -25,8 +25,8 @@ def command() -> None:
 def _add(name: str, key: str) -> None:
     """Trust what is signed with KEY, a .pub file or its line in quotes, and call its owner NAME.
 
-    Get the key from the owner in a way in which nobody can exchange it, or compare fingerprints
-    by telephone.
+    Get the key from the owner in a way that lets nobody replace it, or compare fingerprints by
+    telephone.
     """
     is_line = key.startswith(f"{KEY_TYPE} ")
     public = trust.read_public_key(key) if is_line else trust.load_public_key(Path(key))

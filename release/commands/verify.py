@@ -30,10 +30,10 @@ from ..signing.trust import Signer, allowed_path, find, load_public_key, own_pat
 )  # fmt: skip
 @click.option("--how", is_flag=True, help="Show how to do the same with OpenSSH alone.")
 def command(release: Path, signer: str | None, key_path: Path | None, how: bool) -> None:
-    """Check who signed RELEASE (default: release.h5), and that not a bit of it was changed since.
+    """Check who signed RELEASE (default: release.h5), and that it has not changed since.
 
-    The signature does not cover the first line. So once its signer turns out to be trusted, or the
-    one demanded, the rest is read, and the first line has to say what follows from it.
+    The signature does not cover the first line. So if the signer is trusted, or is the one
+    demanded, the rest of the file is read as well, and the first line has to agree with it.
 
     The exit code is 0 only for a valid signature by a trusted signer, or by the one demanded.
     """
