@@ -41,10 +41,15 @@ def tangent_features_of(
     front: Front | None = None,
     levels: int = PIXEL_LEVELS,
 ) -> TangentFeatures:
-    """Take a network's layers and weights for a feature map.
+    """Make a feature map of the layers and weights of a network.
 
-    Weights are rounded to the map's grid: multiples of 2^-24 in the first layer, of 2^-16 behind
-    it, of 2^-20 in the sum over the last layer's outputs.
+    Weights are rounded to the map's grid: to multiples of 2^-24 in the first layer, of 2^-16 in
+    later ones, and of 2^-20 in the sum over the last layer's outputs.
+
+    Example::
+
+        network = nn.Sequential(nn.Linear(784, 300), nn.ReLU(), nn.Linear(300, 10))
+        embedding = embed("mnist/", tangent_features_of(network, (784,)))
 
     Guarantee:
         That of all tangent features: no feature is longer than 1, whatever the weights
@@ -52,13 +57,13 @@ def tangent_features_of(
         nothing covers what they were trained on.
 
     Args:
-        network: linear layers, convolutions in one or two dimensions that keep sides as they are,
-            ReLU, leaky ReLU, ReLU6, softsign, average pools, flattens and layer norms without
-            weights; a linear layer first or a convolution, and a linear layer last. It must not
+        network: linear layers, one- or two-dimensional convolutions that preserve the size, ReLU,
+            leaky ReLU, ReLU6, softsign, average pools, flattens and layer norms without weights.
+            The first layer is linear or a convolution, the last one linear. The network must not
             have been trained on the sensitive records: the guarantee does not cover its weights.
-        shape: of a record as the network gets it: (values,), (channels, length) or (channels,
+        shape: shape of a record as the network gets it: (values,), (channels, length) or (channels,
             height, width).
-        front: what stands before it; nothing if None.
+        front: fixed transform before the network; none if None.
         levels: largest integer in a record.
 
     Returns:

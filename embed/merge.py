@@ -36,21 +36,21 @@ _SAME_OPTIONS: Final = "embed both with the same options, capacity and classes a
 
 
 def merge(paths: Sequence[Path | str]) -> Embedding:
-    """Add up embedding files; one after the other is read, so that memory holds two.
+    """Add up embedding files. They are read one after the other, so memory holds only two.
 
     Args:
         paths: two or more embeddings, of records that are all different.
 
     Returns:
-        The embedding of all their records, sums int64 (d, c) as they have: SENSITIVE. Its ledger
-        has theirs as its parts.
+        The embedding of all their records, with sums int64 (d, c) like theirs: SENSITIVE. Its
+        ledger contains theirs as parts.
 
     Guarantee:
-        What one pass over all records would have given, to the bit, if no record is in two of them.
-        That is for the owner to answer for: a record that is in two counts twice, and is protected
-        half as well. What is released from a part later on, the sum's ledger does not know:
-        `merge_files` keeps others from it until the sum is written. (docs/privacy/proofs.md,
-        statement 14.)
+        The result of one pass over all records, to the bit, if no record is in two of them. The
+        owner answers for that: a record that is in two counts twice, and is protected half as well.
+        The sum's ledger does not know what is released from a part afterwards; `merge_files` lets
+        nobody release from the parts until the sum is written. (docs/privacy/proofs.md, statement
+        14.)
 
     Raises:
         EmbeddingError: one of them is not a whole embedding.
@@ -94,7 +94,11 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
 def merge_files(
     paths: Sequence[Path | str], output: Path | str, *, overwrite: bool = False
 ) -> Embedding:
-    """Add up embedding files and write the sum; nothing is released from them meanwhile.
+    """Add up embedding files and write the sum; nothing can be released from them meanwhile.
+
+    Example::
+
+        merge_files(["north.h5", "south.h5"], "both.h5")
 
     Args:
         paths: two or more embeddings, of records that are all different.
@@ -105,8 +109,8 @@ def merge_files(
         The embedding of all their records: SENSITIVE.
 
     Guarantee:
-        That of `merge`. Every release from a part that was made before the sum is there is in the
-        sum's ledger; from then on release from the sum only.
+        That of `merge`. The sum's ledger has every release that was made from a part before the sum
+        was written. From then on, release from the sum only.
 
     Raises:
         EmbeddingError: one of them is not a whole embedding.

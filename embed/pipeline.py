@@ -44,39 +44,44 @@ def embed(
     S = sum_i phi(x_i) y_i^T, the sum over records x_i with one-hot labels y_i (Yang et al., arXiv
     2303.01687, section 4), in one pass over the data.
 
+    Example::
+
+        patients = embed("patients.csv", source=SourceOptions(schema="schema.toml"))
+        digits = embed("mnist/", TangentOptions(width=800), SourceOptions(classes=10))
+
     Guarantee:
         None: an embedding is as sensitive as the records. What makes the release's guarantee
         possible is that each sum is exact, and that one record changes it by the difference of two
-        vectors of norm at most 1. (docs/privacy/proofs.md, statements 3 and 4.) Of rows that are
-        protected together no more are added up than the schema's privacy unit says (statement 21).
-        Whatever `features` and `source` say counts as public: do not look it up in the records.
+        vectors of norm at most 1. (docs/privacy/proofs.md, statements 3 and 4.) If rows are
+        protected together, no more of them are added up than the schema's privacy unit says
+        (statement 21). Whatever `features` and `source` say counts as public: do not look it up in
+        the records.
 
     Args:
-        data: the path of images or of a table, as docs/guide/data.md and docs/guide/tables.md say;
-            their address in object storage, such as s3://bucket/folder, as a text;
-            a table in memory: a data frame of pandas or Polars, or a table of Arrow; a pair of
-            arrays: images (n, height, width), uint8 or floats in [0, 1], and labels (n,), whole
-            numbers from 0; or an open source. The same records give the same embedding, whatever
-            they are in.
-        features: which feature map; or a map of one's own, drawn without looking at the records
-            (`tangent_features_of` makes one of a torch network). Tangent features if None.
-        source: how to read the data, and what is publicly known of them; of a table at least the
-            schema.
-        device: "auto", "cpu" or "cuda". Does not change a bit of the result.
-        capacity: how many records the sums must be able to hold, for shards that are to be
-            added: 2^20 or n, whichever is larger, if not given.
-        carry_out: how to pass over the records; `WorkFolder.carry_out` survives interruptions and
-            shares the work with other processes. In memory and in one go if None.
+        data: the path of images or of a table (docs/guide/data.md and docs/guide/tables.md); an
+            address in object storage, such as "s3://bucket/folder"; a table in memory: a DataFrame
+            of pandas or Polars, or an Arrow table; a pair of arrays: images (n, height, width),
+            uint8 or floats in [0, 1], and labels (n,), whole numbers from 0; or what `open_source`
+            returned. The same records give the same embedding, whatever form they come in.
+        features: which feature map: options such as `TangentOptions`, the default, or a map of your
+            own that was drawn without looking at the records (see `tangent_features_of`).
+        source: how to read the data, and what is publicly known about them. A table needs at least
+            a schema.
+        device: "auto", "cpu" or "cuda". It does not change a bit of the result.
+        capacity: how many records the sums must be able to hold, if shards are to be added up
+            later; if None, 2^20 or n, whichever is larger.
+        carry_out: how to pass over the records: `WorkFolder.carry_out` survives interruptions and
+            shares the work with other processes. If None, in memory and in one go.
 
     Returns:
         The embedding, with sums int64 (d, c) for a map of dimension d and c classes: SENSITIVE, not
         private in any way.
 
     Raises:
-        DataError: the records cannot be read, or their files changed meanwhile.
-        SchemaError: they do not fit what is declared of them, or the options make no sense.
+        DataError: the records cannot be read, or their files changed in the meantime.
+        SchemaError: they do not fit what is declared about them, or the options make no sense.
         ModuleError: the module cannot be used.
-        DeviceError: there is no such device here.
+        DeviceError: this machine has no such device.
     """
     if source is not None:
         wanted = "SourceOptions, such as SourceOptions(schema='schema.toml')"

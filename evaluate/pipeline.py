@@ -60,9 +60,14 @@ def evaluate(
 ) -> Evaluation:
     """Train classifiers on synthetic records and test them on real ones.
 
-    Tables are also compared with the test records column by column. From the points of distilled
-    sets, kernel regression learns with their own kernel. Tables may be in memory: data frames of
-    pandas or Polars, or tables of Arrow; synthetic ones then need `tables.schema`.
+    Tables are also compared with the test records column by column. For distilled sets, kernel
+    regression with their own kernel is measured, too. Tables may be in memory: DataFrames of pandas
+    or Polars, or Arrow tables; synthetic ones then need `tables.schema`.
+
+    Example::
+
+        evaluation = evaluate("synthetic", test="test.csv", baseline="train.csv")
+        print(evaluation)
 
     Args:
         synthetic: the folder that `dpntk generate` wrote, or a file of such records. Several tables
@@ -70,17 +75,16 @@ def evaluate(
         test: real records that were not embedded; their test part, if they have one.
         baseline: real records to train on, for comparison; their train part, if they have one.
         tables: for tables: the schema, and what is measured.
-        release: the release that the records have to say they come from; what they say about it is
-            checked.
+        release: the release that the records claim to come from; what they say about it is checked.
         acceptance: whose releases to open; those of trusted signers if not given.
-        seed: of the classifiers.
-        metric_module: for images: a TorchScript archive, as for `--features perceptual`. Frechet
+        seed: seed of the classifiers.
+        metric_module: for images: a TorchScript archive, as for `PerceptualOptions`. Frechet
             distance to the test records, precision and recall are measured in its features, and a
-            linear classifier learns from them. Images without labels are compared in pixels if no
-            module is given.
+            linear classifier learns from them. Without a module, images without labels are compared
+            in pixels.
         test_labels: for images in a folder: the CSV file that holds the labels of `test`.
-        baseline_labels: that of `baseline`.
-        label_columns: the names of the columns of files and labels in both; found if None.
+        baseline_labels: the CSV file that holds those of `baseline`.
+        label_columns: names of the columns of files and labels in both; found if None.
 
     Returns:
         The figures. They are computed from real records, without noise.

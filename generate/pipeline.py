@@ -60,24 +60,30 @@ def generate(
 
     A distilled set is written as it is: there is nothing to train.
 
+    Example::
+
+        synthetic = generate("release.h5", "synthetic", count=1000)
+        rows = synthetic.records()
+
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
         (docs/privacy/proofs.md, statement 10.)
 
     Args:
-        release: of images, of a table or of a distilled set: as it was opened, or the path of its
+        release: a release of images, of a table or of a distilled set: opened, or the path of its
             file, whose signer has to be trusted.
-        folder: where to write; an earlier such folder is replaced. Of images `images.npz` and
-            `preview.png`, of a table `table.csv` and `table.parquet`; beside them
+        folder: where to write; an earlier result there is replaced. For images `images.npz` and
+            `preview.png`, for a table `table.csv` and `table.parquet`; beside them
             `generator.safetensors` and `provenance.json`.
-        count: how many records; as many as the release was made from if None, at most 60,000
+        count: how many records; if None, as many as the release was made from, at most 60,000
             images or 1,000,000 rows.
         settings: how to train: `TrainingSettings` for images, `TableSettings` for a table; for
             either `ComposedSettings`, which names generator and objective.
-        points: of images: if they are given, such points are written instead of records.
-        module: of "perceptual" features: the file that they were made with.
-        where: of a table: a condition that all rows are to fulfil; none if empty.
-        safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
+        points: for images: if given, points for kernel regression are written in place of records.
+        module: for "perceptual" features: the file that they were made with.
+        where: for a table: a condition that all rows are to fulfil; none if empty.
+        safe_csv: for a table: whether `table.csv` is to hold nothing that a spreadsheet would
+            compute.
         device: "auto", "cpu" or "cuda".
 
     Returns:

@@ -35,19 +35,18 @@ SavedGenerator = SavedImageGenerator | SavedTableGenerator
 
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """A folder of synthetic records that has been written; it stands for its path.
+    """A folder of synthetic records that has been written; it can be used as its path.
 
     Attributes:
-        path: of the folder.
-        generator: what its records were sampled from; None of a distilled set, which is a few
-            records and no generator.
-        losses: of the training, if there was one: the mean loss over every few steps.
-        noise_floor: what the release's noise alone adds to the loss, in expectation; None where
+        path: the folder.
+        generator: what its records were sampled from; None for a distilled set, which has none.
+        losses: the mean loss over every few steps of the training; empty if nothing was trained.
+        noise_floor: what the release's noise alone adds to the loss, in expectation; None if
             nothing was trained.
-        repaired: of a table with constraints: the share of its rows that broke one and were
+        repaired: for a table with constraints, the share of its rows that broke one and were
             repaired; None otherwise.
-        seed: that its records were drawn with; None where none were drawn.
-        schema: of a table; None of images.
+        seed: the seed that its records were drawn with; None if none were drawn.
+        schema: the schema of a table; None for images.
     """
 
     path: Path
@@ -98,10 +97,10 @@ class Synthetic:
         Args:
             count: how many.
             seed: the same one gives the same records again; if None, each call gives new ones.
-            where: of a table: a condition that all rows are to fulfil, such as "age >= 50".
+            where: for a table: a condition that all rows are to fulfil, such as "age >= 50".
 
         Returns:
-            As of `records`.
+            The same as `records`.
 
         Raises:
             GeneratorError: there is no generator, or the numbers make no sense.
@@ -118,7 +117,10 @@ def load_generator(path: Location) -> SavedGenerator:
     """Read a generator that was trained earlier, of images or of a table.
 
     Args:
-        path: its file, or the folder of synthetic records that it is in.
+        path: its file, or the folder of synthetic records that holds it.
+
+    Returns:
+        The generator: `sample` draws records in memory, `sample_to` writes them.
 
     Raises:
         GeneratorError: there is none, or it is damaged.
@@ -147,12 +149,17 @@ def sample_to(
     """Draw records from a generator and write the folder of results.
 
     Args:
-        folder: where; an earlier such folder is replaced.
-        generator: as `load_generator` reads it.
+        folder: where to write; an earlier result there is replaced.
+        generator: what `load_generator` has read.
         count: how many records.
-        seed: of the draw; a new one if None. The provenance says which.
-        where: of a table: a condition that all rows are to fulfil; none if empty.
-        safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
+        seed: the same one gives the same records again; if None, a new one is drawn. The provenance
+            says which.
+        where: for a table: a condition that all rows are to fulfil; none if empty.
+        safe_csv: for a table: whether `table.csv` is to hold nothing that a spreadsheet would
+            compute.
+
+    Returns:
+        The folder, with its `records`.
 
     Raises:
         GeneratorError: the numbers make no sense, no CSV is written, or too few rows fulfil the
@@ -186,9 +193,12 @@ def points_to(folder: Location, generator: SavedGenerator, settings: PointSettin
     """Find the points that stand for a generator's images and write the folder of results.
 
     Args:
-        folder: where; an earlier such folder is replaced.
-        generator: as `load_generator` reads it.
+        folder: where to write; an earlier result there is replaced.
+        generator: what `load_generator` has read; of images.
         settings: how many points, and how they are found.
+
+    Returns:
+        The folder; its `records` are the points as images.
 
     Raises:
         GeneratorError: there can be no such points.

@@ -17,16 +17,20 @@ MOST_ROWS: Final = 10_000
 class PrivacyUnit:
     """All rows of one person, of which a limited number count.
 
+    Example::
+
+        PrivacyUnit("patient_id", rows=5)
+
     Guarantee:
-        A release hides all rows of a person together, whatever they hold and however many they
+        A release hides all rows of a person together, whatever they hold and however many there
         are. (docs/privacy/proofs.md, statement 21.)
 
     Attributes:
-        column: whose values tell persons apart, in the data; it is in no record.
-        rows: how many rows of one person count; those beyond are left out.
+        column: name of the column whose values tell persons apart; it is part of no record.
+        rows: how many rows of one person count; further ones are left out.
 
     Raises:
-        SchemaError: the column has no name, or the number is none that is supported.
+        SchemaError: the column has no name, or the number of rows is not supported.
     """
 
     column: str

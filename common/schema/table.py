@@ -50,28 +50,36 @@ _UNSAID: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, repr=False)
 class TableSchema(BriefRepr):
-    """A table with mixed columns.
+    """A table with mixed columns: what is publicly known about it.
+
+    Example::
+
+        TableSchema(
+            (Column.integer("age", 0, 120), Column.boolean("readmitted", ["no", "yes"])),
+            label="readmitted",
+            left_out=("name",),
+        )
 
     Attributes:
-        columns: those that are used, the label among them, in the order of the source.
-        label: name of the column that tells a record's class; None if there is none.
-        left_out: names of columns of the source that are not used and not generated; an empty one
-            stands for all that have none.
-        left_out_origin: who has chosen them: the owner (`DECLARED`), or a look at the data
+        columns: the columns that are used, with the label, in the order of the source.
+        label: name of the column that holds a record's class; None if there is none.
+        left_out: names of columns of the source that are neither used nor generated; an empty name
+            stands for all columns without one.
+        left_out_origin: who has chosen these: the owner (`DECLARED`), or a look at the data
             (`FROM_DATA`).
-        names_origin: where the names of columns come from: the owner (`DECLARED`), or what may be a
-            record, for want of a header (`FROM_DATA`).
-        bins: soft bins of a numeric column; see `dpntk.common.schema.encoding`.
-        csv: how a CSV file is written.
-        spent: releases from the same records that found bounds with differential privacy, those
-            of columns whose origin is `PRIVATE`. They are part of every total.
-        made: columns of the source that are not used, and made anew by a pattern.
+        names_origin: where the names of columns come from: the owner (`DECLARED`), or the first
+            line of data that may lack a header, so that it may be a record (`FROM_DATA`).
+        bins: number of soft bins of a numeric column; see `dpntk.common.schema.encoding`.
+        csv: how CSV files are written.
+        spent: earlier releases from the same records that found the bounds of columns whose origin
+            is `PRIVATE`, with differential privacy. They are part of every total.
+        made: columns of the source that are not read; generated tables have them by a pattern.
         constraints: rules that every row of a generated table keeps, in the language of
             `dpntk.common.schema.rules.language`.
         privacy_unit: whose rows are protected together, told apart by a column that is left out or
-            made anew; None if each row is protected by itself.
-        constraints_origin: who has said them: the owner (`DECLARED`), or a look at the data
-            (`FROM_DATA`).
+            among `made`; None if each row is protected by itself.
+        constraints_origin: who has stated the constraints: the owner (`DECLARED`), or a look at the
+            data (`FROM_DATA`).
     """
 
     columns: tuple[Column, ...]

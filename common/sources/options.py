@@ -21,6 +21,11 @@ from ..schema.toml import A_SCHEMA, read_schema
 class SourceOptions:
     """How to read a data set, and what is publicly known about it.
 
+    Example::
+
+        SourceOptions(schema="schema.toml")
+        SourceOptions(class_names=("benign", "malignant"), image_size=32)
+
     Attributes:
         schema: for a table: what is known about its columns, and whose rows are protected together,
             or the path of a `schema.toml` that says so. Every table needs one; images need none.
@@ -28,25 +33,25 @@ class SourceOptions:
         image_size: resize every image to this many pixels a side.
         classes: declared number of classes of images; if the format names classes, how many to
             expect.
-        class_names: declared names of all classes of images, also of classes without a record: the
-            labels, if these are texts, or if all names are numbers; otherwise in the order of the
-            labels' numbers. Without `classes` or `class_names` classes are looked up in the data,
-            and every release says so.
-        channels: 1 reads every image as shades of grey, 3 every image as colours. If None, all
-            images have to be like the first one.
+        class_names: declared names of all classes of images, also of classes without a record. If
+            labels are texts, or all names are numbers, labels are such names; otherwise they are
+            numbers that count the names, from 0. Without `classes` or `class_names`, classes are
+            looked up in the data, and every release says so.
+        channels: 1 to read every image in shades of grey, 3 to read every image in colour. If None,
+            all images have to be like the first one.
         fit: how images become squares of `image_size`: "stretch", "crop" or "pad".
-        value_range: which stored values of images are black and white, such as (0, 4095); what is
-            beyond is cut to these. If None, 0 and 255, or 0 and 1 of floats.
-        invert: embed negatives of images, for what is dark on a bright ground. Images that are
-            generated are turned back.
-        labels: of images side by side in a folder: the CSV file that holds their labels, or its
+        value_range: which stored values of images are black and white, such as (0, 4095); values
+            beyond are cut to these. If None, 0 and 255, or 0 and 1 for floats.
+        invert: whether to embed the negatives of images, for what is dark on a bright ground.
+            Generated images are turned back.
+        labels: for images side by side in a folder: the CSV file that holds their labels, or its
             address in object storage.
-        label_columns: the names of its two columns, of files and of labels; found if None.
+        label_columns: names of the columns of files and of labels in it; found if None.
 
-    Lists become tuples, and whole numbers of NumPy plain ones.
+    Lists become tuples, and NumPy's whole numbers become plain ones.
 
     Raises:
-        SchemaError: one of them is of another type than it has to be.
+        SchemaError: one of them has the wrong type, or they contradict each other.
     """
 
     schema: TableSchema | Path | str | None = None

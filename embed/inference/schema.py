@@ -50,31 +50,37 @@ def draft_schema(
     *,
     constraints: bool = False,
 ) -> Draft:
-    """Draft a schema from a table's columns, types and values: all of it is to be confirmed.
+    """Draft a schema from a table's columns, types and values, for its owner to confirm.
+
+    Example::
+
+        draft = draft_schema("patients.csv", label="readmitted")
+        draft = draft.confirm(Column.integer("age", 0, 120), "ward", "readmitted")
+        schema = draft.settled()
 
     Guarantee:
-        None: the draft is as sensitive as what it says of the values: bounds and categories as they
-        are, and kinds, types and missing values, which a single record may decide. Names that may
-        be a record's, because the data lack a header, are not confirmed either.
+        None. The draft is as sensitive as what it says about the values: bounds and categories are
+        those of the data, and a single record may decide kinds, types and missing values. Column
+        names are not confirmed either if they may be a record, because the data lack a header.
 
     Args:
-        data: a CSV or Parquet file, or a folder of such; its address, such as s3://bucket/file.csv,
-            if it is in object storage; or a table in memory, such as a DataFrame.
-        label: name of the column that tells a record's class.
+        data: a CSV or Parquet file, or a folder of them; an address in object storage, such as
+            "s3://bucket/file.csv"; or a table in memory, such as a DataFrame.
+        label: name of the column that holds a record's class.
         form: how the CSV files are written, and which texts stand for missing values.
-        split: "train" or "test", where a folder has both.
-        columns: names of those to describe; all others but the label are left out, unread. All that
-            can be described if None.
+        split: "train" or "test", if a folder has both.
+        columns: names of the columns to describe; all others but the label are left out, unread. If
+            None, all columns that can be described.
         privacy_unit: whose rows are protected together; their column is left out, unread.
-        constraints: also draft rules that all rows keep, such as "discharge >= admission". This
-            reads the table once more.
+        constraints: whether to draft rules that all rows keep as well, such as "discharge >=
+            admission". This reads the table once more.
 
     Returns:
-        The draft: `confirm` what is publicly known, or replace it, and it can be `settled`.
+        The draft. `confirm` what is publicly known, or replace it; then it can be `settled`.
 
     Raises:
         DataError: the files cannot be read.
-        SchemaError: there is no such label, or nothing that a schema can describe.
+        SchemaError: there is no such label, or no column that a schema can describe.
     """
     chosen = None if columns is None else {*columns, *filter(None, [label])}
     unit = None if privacy_unit is None else privacy_unit.column

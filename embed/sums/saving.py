@@ -29,19 +29,19 @@ def save_embedding(
     """Write an embedding, readable by its owner alone (0600).
 
     Guarantee:
-        No release is forgotten, and no ceiling: what is written over an earlier embedding takes
-        over its ledger and its ceilings. Of two the lower one binds. It can be lowered and not
-        raised once there are releases from the embedding, the one that is there, or others of the
-        data set. (docs/privacy/proofs.md, statement 11.)
+        No release is forgotten, and no ceiling: an embedding that is written over an earlier one
+        takes over its ledger and its ceilings, of which the lowest binds. Once there are releases
+        from the embedding, from the one that it replaces, or from others of the data set, a ceiling
+        can be lowered and not raised. (docs/privacy/proofs.md, statement 11.)
 
     Args:
         embedding: what to write.
-        path: where to.
+        path: the file to write.
         overwrite: whether an embedding that is there may be replaced.
-        ceiling: what all releases together may spend; those of the embedding and of the one
-            that is there if None.
-        data_set: the owner's name for the records, if they are embedded more than once: what is
-            released from any of these embeddings is added up (`data_sets`).
+        ceiling: what all releases together may spend; if None, the ceilings of the embedding and
+            of the one that it replaces remain.
+        data_set: the owner's name for the records, if they are embedded more than once: releases
+            from all these embeddings are added up (`data_sets`).
 
     Raises:
         OutputError: something is there and may not be replaced, or nothing can be written there;

@@ -30,16 +30,17 @@ class Guarantee(ABC):
     """The promise of a release of either kind, and the figures that it follows from.
 
     Attributes:
-        epsilon: of (epsilon, delta) differential privacy; infinite if there is no noise.
-        delta: of (epsilon, delta) differential privacy.
+        epsilon: as in (epsilon, delta) differential privacy; infinite if there is no noise.
+        delta: as in (epsilon, delta) differential privacy.
         adjacency: which data sets are indistinguishable.
         noise_multiplier: standard deviation of the noise at sensitivity 1.
         sigma: standard deviation of the noise on every coordinate of a sum.
         grid: the unit in which sums and noise are whole numbers; sigma / grid is a whole number.
         mechanism: what was done.
         accountant: how epsilon follows from the noise, with the library's version.
-        total_epsilon: of this and all earlier releases that its ledger knows of, at `delta`.
-        total_releases: how many releases that are.
+        total_epsilon: epsilon of this and all earlier releases that its ledger knows of, together,
+            at `delta`.
+        total_releases: how many releases these are.
     """
 
     epsilon: float
@@ -87,7 +88,7 @@ class EmbeddingGuarantee(Guarantee):
     total_adjacency: Adjacency
 
     def figures(self) -> dict[str, Figure]:
-        """As the base class says."""
+        """See `Guarantee.figures`."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -135,7 +136,7 @@ class Release(RedactedRepr):
 
     @property
     def epsilon(self) -> float:
-        """Of all that the file says: bounds found with differential privacy are in it, too."""
+        """Epsilon of all that the file says, including bounds found with differential privacy."""
         return self.guarantee.total_epsilon if self.schema.spent else self.guarantee.epsilon
 
     @property
@@ -152,7 +153,7 @@ class Release(RedactedRepr):
 
     @property
     def blur(self) -> float:
-        """Likewise, of a class's mean feature if classes are equally frequent."""
+        """The same for a class's mean feature, if classes are equally frequent."""
         return self.noise_per_coordinate * len(self.schema.classes)
 
     @property

@@ -33,11 +33,16 @@ class ClassCounts(Enum):
 class PrivacyParameters:
     """What a release is to promise.
 
+    Example::
+
+        PrivacyParameters(epsilon=1.0)
+        PrivacyParameters(0.5, delta=1e-6, adjacency=Adjacency.ADD_REMOVE)
+
     Attributes:
         epsilon: above 0; infinity means no noise, and needs `not_private`.
-        delta: above 0 and below 1/n; `delta_for` says which if None.
+        delta: above 0 and below 1/n; if None, `delta_for` chooses it.
         adjacency: which data sets are to be indistinguishable.
-        class_counts: whether to release class counts, or to declare them equal.
+        class_counts: whether class counts are released with noise, or declared to be equal.
         count_weight: weight of a class count beside a unit-norm feature.
         not_private: the owner's word that a release without noise is wanted.
 

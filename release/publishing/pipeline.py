@@ -67,6 +67,10 @@ def release(
 ) -> OpenedRelease:
     """Make a release of an embedding file, enter it into its ledger, and write the release file.
 
+    Example::
+
+        release("embedding.h5", "release.h5", PrivacyParameters(epsilon=1.0))
+
     Guarantee:
         That of `unrecorded_release`; and no release file exists without its entry. The entry is on
         the disk before the noise is drawn, so a crash can leave an entry too many, never one too
@@ -77,7 +81,7 @@ def release(
         output: where to write the release.
         parameters: what it is to promise.
         key: signs the file; this machine's own (`own_key`) if None.
-        compose: asked, if there are releases already, whether their joint promise is acceptable.
+        compose: called with the total if there are releases already; whether it is acceptable.
         overwrite: whether a file at `output` may be replaced.
 
     Returns:

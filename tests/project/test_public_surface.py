@@ -63,10 +63,44 @@ def test_importing_the_package_is_enough_to_use_any_room() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def examples_of(room: str) -> list[str]:
-    """The code in a module's docstring: what is indented behind a double colon."""
-    said = importlib.import_module(room).__doc__ or ""
+def examples_of(thing: object) -> list[str]:
+    """The code in a docstring: what is indented behind a double colon."""
+    said = f"{inspect.getdoc(thing)}\n"
     return [textwrap.dedent(code) for code in re.findall(r"::\n\n((?: {4}.*\n|\n)+)", said)]
+
+
+def members_of(room: str) -> Iterator[tuple[str, object]]:
+    """The public functions and classes of a module, and what users call of the classes."""
+    module = importlib.import_module(room)
+    for name in module.__all__:
+        thing = getattr(module, name)
+        yield name, thing
+        if inspect.isclass(thing) and not issubclass(thing, BaseException):
+            yield from (
+                (key, getattr(thing, key)) for key in vars(thing) if not key.startswith("_")
+            )
+
+
+def calls_in(example: str) -> Iterator[tuple[str, ast.Call]]:
+    """What some code calls, by its name alone."""
+    for node in ast.walk(ast.parse(example)):
+        if isinstance(node, ast.Call):
+            yield getattr(node.func, "id", getattr(node.func, "attr", "")), node
+
+
+def test_examples_call_what_is_there_with_arguments_that_it_takes() -> None:
+    """An argument that was renamed would be told from its example."""
+    members: dict[str, Any] = dict(member for room in PUBLIC[1:] for member in members_of(room))
+    main = ("embed", "merge_files", "draft_schema", "release", "generate", "evaluate")
+    assert [name for name in main if not examples_of(members[name])] == []
+    examples = [example for thing in members.values() for example in examples_of(thing)]
+    calls = [found for example in examples for found in calls_in(example) if found[0] in members]
+    assert len(calls) > 20
+    for name, call in calls:
+        is_method = inspect.isfunction(members[name]) and "." in members[name].__qualname__
+        given = [None, *call.args] if is_method else call.args
+        named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        inspect.signature(members[name]).bind(*given, **named)
 
 
 def test_the_examples_in_help_go_the_whole_way(
@@ -80,7 +114,7 @@ def test_the_examples_in_help_go_the_whole_way(
     brief = generate.TableSettings(steps=2, batch=20)
     monkeypatch.setattr("dpntk.generate.pipeline.default_settings", lambda _: brief)
     for room in PUBLIC[1:]:
-        (example,) = examples_of(room)
+        (example,) = examples_of(importlib.import_module(room))
         exec(compile(example, room, "exec"), {})  # noqa: S102 - it is what users are told to run
     written = {"embedding.h5", "release.h5", "points.h5", "synthetic", "more", "report.html"}
     assert written <= {file.name for file in Path().iterdir()}

@@ -39,30 +39,39 @@ _LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
 
 @dataclass(frozen=True, repr=False)
 class Column(BriefRepr):
-    """A column of a table.
+    """A column of a table: what is publicly known about its values.
+
+    Make one with `integer`, `continuous`, `categorical`, `boolean`, `date`, `datetime` or
+    `duration`, rather than by its fields.
+
+    Example::
+
+        Column.integer("age", 0, 120)
+        Column.categorical("ward", ["medicine", "surgery"], missing=True)
+        Column.datetime("seen", "2000-01-01", "2029-12-31T23:59:00", unit="minute")
 
     Attributes:
-        name: in the header.
+        name: the name in the header.
         kind: what its values mean.
-        dtype: how the source stores it, one of `DTYPES`; generated tables store it likewise.
+        dtype: how the source stores it, one of `DTYPES`; generated tables store it in the same way.
         lower: smallest value of a numeric column, to which smaller ones are clipped; None for
-            categories. A float if values are continuous, otherwise an int: of dates and times the
-            number of steps since the beginning of 1970, of durations that of steps.
-        upper: largest value of a numeric column, as `lower`.
+            categories. A float if values are continuous, otherwise an int: the number of steps for
+            durations, and since the beginning of 1970 for dates and times.
+        upper: largest value of a numeric column; see `lower`.
         categories: all categories of any other column, as texts, in order; two if boolean.
-        other: the category that values which are not listed count as; None if they are refused.
-        transform: the scale on which a numeric column is looked at.
-        missing: what to do with a value that is not there.
+        other: the category that unlisted values count as; None if they are refused.
+        transform: the scale on which the numbers of a column are looked at.
+        missing: what to do with missing values.
         origin: where the bounds or categories come from. If it is `FROM_DATA`, everything but the
             name comes from there.
         kind_origin: where kind, type, transform and treatment of missing values come from, if the
             bounds were found with differential privacy: `DECLARED` or `FROM_DATA`.
-        step: integers or continuous values are all multiples of it; None if only of 1, or of the
+        step: a number of which all integers or continuous values are multiples; if None, 1, or the
             type's own precision.
         decimals: number of decimal places of continuous values, in place of a step.
-        unit: the steps in which times and durations are told apart; None stands for seconds.
-        format: how texts write dates, times and durations (`dates.DateFormat`,
-            `durations.DurationFormat`); as ISO 8601 does if empty.
+        unit: the step to which times and durations are cut off; seconds if None.
+        format: how dates, times and durations are written as texts (`dates.DateFormat`,
+            `durations.DurationFormat`); as in ISO 8601 if empty.
     """
 
     name: str
@@ -103,7 +112,7 @@ class Column(BriefRepr):
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: something of this is impossible.
+            SchemaError: a value is impossible, or some contradict each other.
         """
         return cls._numeric(
             ColumnKind.INTEGER, name, lower, upper, missing, dtype=dtype, transform=transform
@@ -133,7 +142,7 @@ class Column(BriefRepr):
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: something of this is impossible.
+            SchemaError: a value is impossible, or some contradict each other.
         """
         return cls._numeric(
             ColumnKind.CONTINUOUS, name, lower, upper, missing,
@@ -162,7 +171,7 @@ class Column(BriefRepr):
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: something of this is impossible.
+            SchemaError: a value is impossible, or some contradict each other.
         """
         return cls._numeric(
             ColumnKind.DATE, name, lower, upper, missing, dtype=dtype, format=format
@@ -194,7 +203,7 @@ class Column(BriefRepr):
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: something of this is impossible.
+            SchemaError: a value is impossible, or some contradict each other.
         """
         return cls._numeric(
             ColumnKind.DATETIME, name, lower, upper, missing, dtype=dtype, unit=unit, format=format
@@ -226,7 +235,7 @@ class Column(BriefRepr):
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: something of this is impossible.
+            SchemaError: a value is impossible, or some contradict each other.
         """
         return cls._numeric(
             ColumnKind.DURATION, name, lower, upper, missing,
@@ -255,7 +264,7 @@ class Column(BriefRepr):
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: something of this is impossible.
+            SchemaError: a value is impossible, or some contradict each other.
         """
         kind = ColumnKind.ORDINAL if ordered else ColumnKind.CATEGORICAL
         return cls._of_choices(kind, name, categories, missing, dtype=dtype, other=other)
@@ -278,7 +287,7 @@ class Column(BriefRepr):
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: something of this is impossible.
+            SchemaError: a value is impossible, or some contradict each other.
         """
         found = _texts(name, categories)
         stored = dtype or ("bool" if found == ("false", "true") else "string")
