@@ -67,7 +67,7 @@ def command(
     bounded = typed(output)
     if found.private:
         warning(
-            "no magnitude stands out of the noise, or most rows are beyond those that do, in "
+            "no magnitude stands out from the noise, or most rows are beyond those that do, in "
             f"{', '.join(found.private)}: declare lower and upper in {output}, or spend more on "
             "what is left, which adds to what is spent: "
             f"'dpntk embed DATA --schema {bounded} --private-bounds -o {typed(magnitudes)} "

@@ -284,7 +284,7 @@ def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
     assert isinstance(feature_map, MarginalFeatures)  # it is a map of magnitudes
     least = rows_to_stand_out(feature_map, planned.sigma)
     return (
-        "Bounds: a magnitude, numbers to a factor of about 1.8, stands out of the noise from "
+        "Bounds: a magnitude, numbers to a factor of about 1.8, stands out from the noise from "
         f"{least:,.0f} rows on, and what is beyond those that do is clipped: a column of ten "
         f"magnitudes needs about {10 * round(least):,} rows. There are {planned.records:,}; with "
         "too few, declare the bounds, spend more, or find those of fewer columns."

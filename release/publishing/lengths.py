@@ -179,7 +179,7 @@ def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
         blur: see `blur_of`.
 
     Returns:
-        None if no value would stand out of the noise, or no number has more levels than cells.
+        None if no value would stand out from the noise, or no number has more levels than cells.
     """
     counted = marginals.by_level and blur <= _faintest_of_levels(marginals)
     return _LEVELS_LENGTH if counted else None

@@ -63,7 +63,7 @@ def find_bounds(
 ) -> Draft:
     """Find the bounds of the columns that are marked for it, and enter what that spends.
 
-    Columns of which no magnitude stands out of the noise, or of which most rows seem to be beyond
+    Columns of which no magnitude stands out from the noise, or of which most rows seem to be beyond
     those that do, stay marked, so that they can be declared or looked at again; what was spent is
     counted in any case.
 
@@ -91,8 +91,8 @@ def find_bounds(
         EmbeddingError: there is no whole embedding.
         SchemaError: it is not of the magnitudes of the draft's columns.
         BudgetError: the parameters make no sense; something was spent under another adjacency;
-            there are, in all, too few records to stand out of the noise; or no bounds are found of
-            any column, and the draft has none that were found before.
+            there are, in all, too few records to stand out from the noise; or no bounds are found
+            for any column, and the draft has none that were found before.
     """
     require_embedding(path, _NO_FILE)
     path = followed(path)
@@ -115,8 +115,8 @@ def find_bounds(
         least = rows_to_stand_out(feature_map, sigma)
         if public and embedding.records < least:
             raise BudgetError(
-                f"{path}: {embedding.records:,} rows are too few: {least:,.0f} of one magnitude "
-                "would stand out of the noise: declare the bounds, or spend more; nothing was spent"
+                f"{path}: {embedding.records:,} rows are too few: {least:,.0f} of one magnitude would "
+                "stand out from the noise: declare the bounds, or spend more; nothing was spent"
             )
         embedding = replace(embedding, ledger=ledger)
         planned = enter_release(path, embedding, parameters, compose)
@@ -133,7 +133,7 @@ def find_bounds(
     if not found and not draft.schema.private_bounds:
         raise BudgetError(
             f"column {schema.columns[0].name!r}: no magnitude has {least:,.0f} records, which "
-            "would stand out of the noise, or most rows are beyond those that have: declare the "
+            "would stand out from the noise, or most rows are beyond those that have: declare the "
             f"bounds, or spend more; {path} counts what was spent"
         )
     return draft.with_bounds(found, spent)

@@ -496,7 +496,7 @@ def edited(change: Callable[[str], str]) -> Step:
 DRAFT: Final = "schema {data} --label ill"
 LOOK: Final = "embed {data} --schema schema.toml --private-bounds"
 FIND: Final = "bounds --schema schema.toml --eps 5 --adjacency {adjacency}"
-"""Of fewer rows than stand out of the noise with less, no bounds would be sought."""
+"""Of fewer rows than stand out from the noise with less, no bounds would be sought."""
 NARROW: Final = "--width 4 --marginals 0"
 FOURIER: Final = "--features rff --frequencies 4"
 """Soonest to generate from."""

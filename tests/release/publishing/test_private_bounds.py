@@ -285,7 +285,7 @@ def test_fewer_rows_than_could_stand_out_are_refused_before_anything_is_spent(
     }.items():
         planned = " ".join(dpntk("plan", "magnitudes.h5", *options).stdout.split())
         of_schema = dpntk("plan", "--schema", "schema.toml", "--records", ROWS, *options).stdout
-        least = planned.partition("stands out of the noise from ")[2].partition(" rows on")[0]
+        least = planned.partition("stands out from the noise from ")[2].partition(" rows on")[0]
         assert f"from {least} rows on" in " ".join(of_schema.split())
         assert "Low signal" not in planned
         outcome = dpntk("bounds", "--schema", "schema.toml", *options)
@@ -367,7 +367,7 @@ def test_what_was_found_is_kept_though_another_column_has_nothing(
     said = find_first(dpntk, monkeypatch)
     assert "age: " in said
     assert "\npay: " not in said
-    (warned,) = [line for line in said.splitlines() if "stands out of the noise" in line]
+    (warned,) = [line for line in said.splitlines() if "stands out from the noise" in line]
     assert "most rows are beyond those that do, in pay: declare lower and upper" in warned
     assert "next: dpntk embed" not in said
     left = bounded()
