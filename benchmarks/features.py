@@ -37,6 +37,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -238,23 +239,7 @@ def measure(name: str, device: torch.device) -> Figures:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     with Work() as work:
         embed()
-    slow: dict[str, float] = {}
-    if isinstance(feature_map, TangentFeatures):
-        known, few = feature_map, 4
-        with torch.no_grad():
-            inputs = SmoothFront(known.front, device, torch.float64)(values[None, :few])[0].cpu()
-
-        def one_by_one() -> None:
-            total = torch.zeros(CLASSES, known.dimension, dtype=torch.float64)
-            for label, phi in zip(
-                labels.tolist(), features_one_by_one(known, inputs), strict=False
-            ):
-                total[label] += phi
-
-        slow = medians(
-            {"vmap": lambda: features(known, inputs), "loop": one_by_one}, torch.device("cpu")
-        )
-        slow = {kind: taken / few for kind, taken in slow.items()}
+    slow = slower_ways(feature_map, values, labels)
     return Figures(
         feature_map.dimension,
         count,
@@ -271,6 +256,37 @@ def measure(name: str, device: torch.device) -> Figures:
         2 * SQUARE**3 / times["product"],
         2 * source.nbytes / times["copying"],
     )
+
+
+def slower_ways(
+    feature_map: FeatureMap, values: Tensor, labels: NDArray[np.int64]
+) -> dict[str, float]:
+    """Seconds for a record by `vmap(grad)` and by a loop; nothing where there is no network.
+
+    Args:
+        feature_map: any.
+        values: records, as values 0..1, float64 (n, record_size); a few are taken.
+        labels: of the records (n,).
+    """
+    if not isinstance(feature_map, TangentFeatures):
+        return {}
+    few = 4
+    with torch.no_grad():
+        front = SmoothFront(feature_map.front, values.device, torch.float64)
+        inputs = front(values[None, :few])[0].cpu()
+
+    def one_by_one() -> None:
+        total = torch.zeros(CLASSES, feature_map.dimension, dtype=torch.float64)
+        found = features_one_by_one(feature_map, inputs)
+        for label, phi in zip(labels.tolist(), found, strict=False):
+            total[label] += phi
+
+    ways: dict[str, Callable[[], object]] = {
+        "vmap": lambda: features(feature_map, inputs),
+        "loop": one_by_one,
+    }
+    spent = medians(ways, torch.device("cpu"))
+    return {kind: taken / few for kind, taken in spent.items()}
 
 
 def main() -> None:

@@ -115,8 +115,9 @@ def find_bounds(
         least = rows_to_stand_out(feature_map, sigma)
         if public and embedding.records < least:
             raise BudgetError(
-                f"{path}: {embedding.records:,} rows are too few: {least:,.0f} of one magnitude would "
-                "stand out from the noise: declare the bounds, or spend more; nothing was spent"
+                f"{path}: {embedding.records:,} rows are too few: {least:,.0f} of one magnitude "
+                "would stand out from the noise: declare the bounds, or spend more; "
+                "nothing was spent"
             )
         embedding = replace(embedding, ledger=ledger)
         planned = enter_release(path, embedding, parameters, compose)

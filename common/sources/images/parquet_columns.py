@@ -42,25 +42,17 @@ def find_columns(schema: pa.Schema, where: str) -> Columns:
     """
     from pyarrow import types
 
-    def is_bytes(kind: pa.DataType) -> bool:
-        return bool(types.is_binary(kind) or types.is_large_binary(kind))
-
     paths: dict[str, tuple[str, bool]] = {}
     whole: dict[str, tuple[str, bool]] = {}
     for column in schema:
-        kind = column.type
-        if is_bytes(kind):
-            paths[column.name] = column.name, True
-        elif types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-            if is_bytes(kind.field("bytes").type):
-                paths[column.name] = f"{column.name}.bytes", True
-        elif is_list(kind):
-            while is_list(kind):
-                kind = kind.value_type
-            if types.is_uint8(kind) or types.is_floating(kind):
-                paths[column.name] = column.name, False
-            elif types.is_integer(kind):
-                whole[column.name] = column.name, False
+        values = _innermost(column.type)
+        if _holds_files(column.type):
+            inner = f"{column.name}.bytes" if types.is_struct(column.type) else column.name
+            paths[column.name] = inner, True
+        elif is_list(column.type) and (types.is_uint8(values) or types.is_floating(values)):
+            paths[column.name] = column.name, False
+        elif is_list(column.type) and types.is_integer(values):
+            whole[column.name] = column.name, False
     # Lists of other whole numbers may be anything: images only where nothing else is, or by name.
     paths |= {name: path for name, path in whole.items() if not paths or name in _IMAGE_NAMES}
     what = "images (bytes of image files, or lists of numbers)"
@@ -69,6 +61,22 @@ def find_columns(schema: pa.Schema, where: str) -> Columns:
     label = _label_column(schema, image, where)
     texts = label is not None and holds_texts(schema.field(label).type)
     return Columns(path, label, texts, encoded)
+
+
+def _holds_files(kind: pa.DataType) -> bool:
+    """Whether values are bytes of image files, or structs with such bytes."""
+    from pyarrow import types
+
+    if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        kind = kind.field("bytes").type
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def _innermost(kind: pa.DataType) -> pa.DataType:
+    """The type of the values in lists, or in lists of lists; that of other values itself."""
+    while is_list(kind):
+        kind = kind.value_type
+    return kind
 
 
 def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
