@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from .errors import DpntkError
 
 _ADDRESS: Final = re.compile(r"(?P<protocol>[a-z][a-z0-9+.-]+)(::[a-z0-9+.:-]*)?://", re.I)
-"""Of two letters at least: C://data is a folder of Windows."""
+"""A scheme has two letters at least: C://data is a folder of Windows."""
 _FLATTENED: Final = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]", re.I)
 
 

@@ -18,7 +18,7 @@ from .address import require_local
 from .errors import DpntkError
 
 MOST: Final = 2**31 - 1
-"""Of anything that is counted: every library takes it."""
+"""Largest number of anything that is counted: every library takes it."""
 MOST_SEED: Final = 2**32 - 1
 
 

@@ -25,7 +25,7 @@ _DEEPEST: Final = 200
 _MOST_CEILINGS: Final = 1_000
 """So that whatever is done with a ledger is done quickly."""
 Ids = frozenset[str]
-"""Of releases."""
+"""Identifiers of releases."""
 _IN_FILES: Final = {
     "noise_multiplier": "multiplier",
     "noise_multiplier_replace_one": "multiplier_replace_one",

@@ -1,4 +1,4 @@
-"""A table that the modules of a folder fill: there is no list elsewhere to be kept."""
+"""A table that the modules of a folder fill themselves: no list is kept elsewhere."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def confirmed(
 def confirmed_by(
     opened: AnyOpened, provenance: Mapping[str, Any], classes: tuple[str, ...]
 ) -> dict[str, Any]:
-    """As `confirmed`, by a release that is open.
+    """Like `confirmed`, with a release that is open already.
 
     Raises:
         DataError: the records say that they come from elsewhere, or something that is not true.

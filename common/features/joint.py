@@ -207,7 +207,7 @@ class JointFeatures:
 
     @property
     def dimension(self) -> int:
-        """Of psi, which comes first, of chi, and of pi."""
+        """Number of features: those of psi, which come first, of chi, and of pi."""
         moments = 0 if self.moments is None else self.moments.dimension
         return self.main.dimension + self.marginals.dimension + moments
 
@@ -293,7 +293,7 @@ class JointFeatures:
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Those of psi."""
+        """The weights of psi."""
         return self.main.weights()
 
     @classmethod

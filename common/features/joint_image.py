@@ -69,7 +69,7 @@ class JointImageFeatures:
 
     @property
     def dimension(self) -> int:
-        """Of psi, which comes first, and of chi."""
+        """Number of features: those of psi, which come first, and of chi."""
         return self.main.dimension + self.pixels.dimension
 
     @property
@@ -98,7 +98,7 @@ class JointImageFeatures:
         return {"features": "joint-image", "tangent": self.main.spec(), "weight": self.weight}
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Those of psi."""
+        """The weights of psi."""
         return self.main.weights()
 
     @classmethod

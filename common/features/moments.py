@@ -31,7 +31,7 @@ TO_STEPS: Final = 8
 CONSTANT: Final = 15
 """Beside the numbers of a record. Without it, only their ratios would count."""
 INDICATOR: Final = 20
-"""Of the category that a record has; 0 of the others."""
+"""Value of the category that a record has; the others have 0."""
 LEAST_DEVIATION: Final = 0.5
 """Numbers that vary less, in steps, and categories that hardly anyone has, are as good as constant.
 """
@@ -106,7 +106,7 @@ class MomentFeatures:
 
     @classmethod
     def of(cls, schema: TableSchema) -> MomentFeatures | None:
-        """Of all columns of a table but the label; None if there are not two, or too many."""
+        """The map of all columns but the label; None if there are not two, or too many."""
         numbers, categories = [], []
         for block in blocks_of(schema):
             if block.column.kind.numeric:
@@ -132,7 +132,7 @@ class MomentFeatures:
 
     @cached_property
     def places(self) -> dict[int, slice]:
-        """Where in z each column is, by where in a record what is in z of it begins."""
+        """The place of each column in z, by the place in a record at which it begins."""
         found, start = {}, 1
         for place, _ in self.numbers:
             found[place] = slice(start, start + 1)
@@ -206,7 +206,7 @@ class MomentFeatures:
 
     @property
     def _usual_square(self) -> float:
-        """Of |z|^2, if numbers are spread as usual."""
+        """The |z|^2 of a record whose numbers are spread as usual."""
         square = CONSTANT**2 + _USUAL_DEVIATION**2 * (len(self.numbers) + self._longer)
         return square + INDICATOR**2 * len(self.categories)
 
@@ -217,7 +217,7 @@ class MomentFeatures:
 
     @property
     def largest_square(self) -> int:
-        """Of |z|^2, over all records."""
+        """The largest |z|^2 of any record."""
         numbers = len(self.numbers) + self._longer
         return CONSTANT**2 + STEPS**2 * numbers + INDICATOR**2 * len(self.categories)
 

@@ -56,7 +56,7 @@ class PixelFeatures:
 
     @property
     def dimension(self) -> int:
-        """Of the pixels, and of the constant, which comes last."""
+        """Number of features: the pixels, and the constant, which comes last."""
         return self.record_size + 1
 
     @property

@@ -1,1 +1,1 @@
-"""Where and with how much of a machine to compute."""
+"""Devices, processes and threads to compute with."""

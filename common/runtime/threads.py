@@ -55,7 +55,7 @@ def finish(work: Iterable[None]) -> None:
 
 @contextmanager
 def one_core_each() -> Iterator[Each]:
-    """As many threads as torch computes with, each of which computes with one.
+    """A pool of as many threads as torch computes with, each of which uses one core.
 
     For many small steps that do not need one another: where torch divides each of them among
     threads, these wait for one another rather than work.

@@ -211,7 +211,7 @@ class Block:
 
     @property
     def shares(self) -> slice:
-        """Of its values, those that add up to 255: the bins or categories, or that it is missing.
+        """Those of its values that add up to 255: bins or categories, or whether it is missing.
 
         They are what one-way marginals are read off.
         """
@@ -223,7 +223,7 @@ class Block:
 
     @property
     def first(self) -> int:
-        """Where its number lies, or its first category."""
+        """The place of its number, or of its first category."""
         found: int = (self.place if self.column.kind.numeric else self.shares).start
         return found
 

@@ -19,11 +19,11 @@ from ..errors import OutputError
 
 # Permissions that a file is made with. The user's umask takes some away and never adds any.
 SENSITIVE_MODE: Final = 0o600
-"""Of all that was computed from records without noise: nobody else, whatever the umask."""
+"""Mode of what was computed from records without noise: for its owner alone, whatever the umask."""
 OWN_MODE: Final = 0o644
-"""Of what says whom the user trusts: nobody else may change it, whatever the umask."""
+"""Mode of files that say whom the user trusts: only the user may write, whatever the umask."""
 PUBLIC_MODE: Final = 0o666
-"""Of what may be given to anybody: whom the umask lets in."""
+"""Mode of what may be given to anybody: the umask decides who may read it."""
 
 
 def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> None:

@@ -77,7 +77,7 @@ def _make_and_lock(folder: Path, busy: str | None) -> int:
 
 
 def _lock_that_is_there(lock: Path, busy: str | None) -> int:
-    """As `_open_and_lock`, whether or not somebody removes the file while we wait for it."""
+    """Like `_open_and_lock`, even if somebody removes the file while we wait for it."""
     while not is_at(descriptor := _open_and_lock(lock, busy), lock):
         os.close(descriptor)
     return descriptor

@@ -55,7 +55,7 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
 
 _MOST_RECORDS: Final = 1 << 62
 _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
-"""Of a ceiling whose delta nobody says: how many records there are will tell."""
+"""Least delta of a ceiling for which none is given: the number of records will decide."""
 
 
 @click.command("embed", cls=SectionedCommand)

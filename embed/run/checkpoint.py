@@ -51,7 +51,7 @@ class Share:
 
     @property
     def name(self) -> str:
-        """That its files begin with."""
+        """What the names of its files begin with."""
         return f"share-{self.number}-of-{self.of}"
 
 

@@ -59,7 +59,7 @@ class LabelledImages(RedactedRepr):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of an image: (channels, side, side)."""
+        """Shape of an image: (channels, side, side)."""
         return self.channels, self.side, self.side
 
     @property
@@ -94,7 +94,7 @@ class LabelFiles:
         baseline: Location | None,
         columns: tuple[str, str] | None,
     ) -> LabelFiles:
-        """From arguments.
+        """Collect the arguments of `evaluate` or `write_report`.
 
         Raises:
             DataError: one is no path.

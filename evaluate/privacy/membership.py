@@ -1,4 +1,4 @@
-"""Whether one can tell which records synthetic ones were made from.
+"""Membership inference: telling which records synthetic ones were made from.
 
 The attacker knows the synthetic records and some others of the same population. Where synthetic
 ones are much denser around a record than the population is, that record is suspected (the density

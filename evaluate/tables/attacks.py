@@ -1,4 +1,4 @@
-"""What attackers find in synthetic tables, who know whether a row was used to make them."""
+"""Membership attacks on synthetic tables."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Learner:
 
 
 def installed(kinds: Mapping[str, Learner]) -> dict[str, Learner]:
-    """Those whose package is there: XGBoost comes with an extra."""
+    """The learners whose package is installed: XGBoost comes with an extra."""
     return {
         name: kind
         for name, kind in kinds.items()

@@ -1,4 +1,4 @@
-"""What the networks of the paper are made of, whose state is float32 throughout."""
+"""Layers of the paper's networks, with a state that is float32 throughout."""
 
 from __future__ import annotations
 

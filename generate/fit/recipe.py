@@ -29,7 +29,7 @@ OBJECTIVES: Final = {
     IMAGES: (WHITENED, PLAIN, PEARL, RUNNING),
     TABLES: (WEIGHTED, PLAIN, PEARL),
 }
-"""Of each kind of records what there is; the first one is taken if nothing is said."""
+"""What there is for each kind of records; the first one is the default."""
 COSINE, CONSTANT = "cosine", "constant"
 SCHEDULES: Final = (COSINE, CONSTANT)
 """What the learning rate does; the first one is taken if nothing is said."""
@@ -98,7 +98,7 @@ class ComposedSettings(TrainingSettings):
 
     @property
     def kind(self) -> str:
-        """Of which kind of records the generator is.
+        """The kind of records that the generator makes.
 
         Raises:
             GeneratorError: there is no such generator.

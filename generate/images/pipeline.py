@@ -1,4 +1,4 @@
-"""From a release of images to a generator of such."""
+"""From a release of images to a generator of images."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class ReweightedDistance(PlainMMD):
         self._calls = 0
 
     def weights(self) -> Tensor:
-        """Of the frequencies, (k,): p / p_0, up to a factor, is exp(t^2 (l^2 - precision) / 2)."""
+        """Weights of frequencies, (k,): exp(t^2 (l^2 - precision) / 2), p / p_0 up to a factor."""
         exponents = self._squares @ self.change / 2
         return exponents.softmax(dim=0) * len(exponents)
 

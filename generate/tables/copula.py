@@ -1,4 +1,4 @@
-"""What a table of two numbers is like if they go together as Gaussian ones would.
+"""Tables of two numbers under a Gaussian copula.
 
 Numbers that are skewed or far within their bounds are no Gaussian ones, but often go together as
 these do once each is replaced by its rank (a Gaussian copula; Nelsen 2006, "An introduction to
@@ -33,7 +33,7 @@ Pair = tuple[int, ...]
 
 
 def _priors() -> Shares:
-    """Of angles, (laws, angles), each of sum 1."""
+    """Laws of the angles, (laws, angles), each of sum 1."""
     chances = np.exp(-0.5 * np.square(_ANGLES / _SPREADS[:, None]))
     found: Shares = chances / chances.sum(axis=1, keepdims=True)
     return found
@@ -114,14 +114,14 @@ class PairLaws:
 
 
 def _laws_with(rows: Shares, columns: Shares) -> Shares:
-    """Of each correlation the shares of cells, (correlations, r, s), if numbers may be missing."""
+    """The shares of cells for each correlation, (correlations, r, s), if numbers may be missing."""
     of_both = rows.sum() * columns.sum()
     found: Shares = _tables(rows / rows.sum(), columns / columns.sum(), _CORRELATIONS) * of_both
     return found
 
 
 def _tables(rows: Shares, columns: Shares, correlations: Shares) -> Shares:
-    """Of each correlation the shares of cells, (correlations, r, s)."""
+    """The shares of cells for each correlation, (correlations, r, s)."""
     before = np.cumsum(rows) - rows
     ranks = before[:, None] + rows[:, None] * (np.arange(_NODES) + 0.5) / _NODES
     first = ndtri(ranks.clip(_EXACT, 1 - _EXACT))

@@ -160,7 +160,7 @@ class SmoothCells:
         self._high = np.minimum(places + _WITHIN, self._last)
 
     def at(self, cell: NDArray[np.int64], quantile: NDArray[np.float64]) -> NDArray[np.float64]:
-        """As of `Levels`."""
+        """See `Levels`."""
         apart = self._on_bound[cell]
         below = np.where(cell == 0, apart, 0.0)
         between = ((quantile - below) / np.maximum(1 - apart, _NEVER)).clip(0, 1)

@@ -89,12 +89,12 @@ class ColumnMarginal:
 
     @property
     def points(self) -> int:
-        """Of a numeric column: number of cells that are not of missing values."""
+        """Number of cells of a numeric column, without that of missing values."""
         return int(self.shares.shape[1]) - self.block.missing_place
 
     @property
     def has_values_between(self) -> bool:
-        """Of a numeric column: whether it has more values than cells."""
+        """Whether a numeric column has more values than cells."""
         values = self.block.column.different
         return self.points > _FEW and (values is None or values > self.points)
 

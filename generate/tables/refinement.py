@@ -159,7 +159,7 @@ class Refinement:
 
     @cached_property
     def _shares(self) -> NDArray[np.float64]:
-        """Of the classes among all records, as the noise tells them."""
+        """Shares of the classes among all records, as far as the noise lets them be known."""
         shares: NDArray[np.float64] = 1 / self.noise
         shares /= shares.sum()
         return shares

@@ -51,7 +51,7 @@ class DistilledGuarantee(Guarantee):
     clip_norm: float
 
     def figures(self) -> dict[str, Figure]:
-        """As the base class says."""
+        """See `Guarantee.figures`."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -104,7 +104,7 @@ class DistilledRelease(RedactedRepr):
 
     @property
     def epsilon(self) -> float:
-        """Of all that the file says."""
+        """Epsilon of all that the file says."""
         return self.guarantee.epsilon
 
 

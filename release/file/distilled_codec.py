@@ -78,7 +78,7 @@ def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -
 
 
 def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
-    """From plain values to a release that makes sense.
+    """Make a release of plain values, if they make sense as one.
 
     Raises:
         FormatError: it does not.

@@ -109,7 +109,7 @@ def read_file(path: Path) -> bytes:
 
 
 def understand(body: Body, block: UserBlock) -> Release:
-    """From plain values to a release that makes sense.
+    """Make a release of plain values, if they make sense as one.
 
     Raises:
         FormatError: it does not.

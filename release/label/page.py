@@ -98,5 +98,5 @@ def _multiplier(epsilon: float, delta: float) -> float:
 
 
 def _percent_up(share: float) -> str:
-    """As a percentage with one digit at most behind the point, never below it."""
+    """A percentage with at most one decimal, rounded up."""
     return f"{math.ceil(round(1000 * share, 9)) / 10:g}"

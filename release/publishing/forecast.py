@@ -48,7 +48,7 @@ class Figure:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Figure:
-        """Of one value for each table."""
+        """Mean and deviation of one value for each table."""
         return cls(float(np.mean(values)), float(np.std(values)))
 
 

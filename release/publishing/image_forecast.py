@@ -114,7 +114,7 @@ class _Likeness:
     labels: NDArray[np.int64]
 
     def accuracies(self, weight: float, blur: float) -> list[float]:
-        """Of every run.
+        """The accuracy of every run.
 
         Args:
             weight: how long the pixels are in a feature of length 1.

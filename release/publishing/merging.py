@@ -98,7 +98,7 @@ def first_parts(
     noisy: NDArray[np.int64],
     merging: Mapping[MarginalColumn, MarginalColumn],
 ) -> dict[MarginalColumn, float]:
-    """Of numbers in two parts, which share of the records that have a value is in the first.
+    """For numbers cut into two parts: the share of the records with a value that is in the first.
 
     Args:
         marginals: of an embedding's map.

@@ -61,12 +61,12 @@ class Weighed:
 
     @property
     def dimension(self) -> int:
-        """Of the release, d."""
+        """Dimension of the release, d."""
         return int(self.into[-1]) + 1
 
     @property
     def first_rows(self) -> NDArray[np.int64]:
-        """Of each row of the release, the first of the embedding's that is in it, int64 (d,)."""
+        """For each row of the release, the first of the embedding's rows in it, int64 (d,)."""
         return self.rows[self._starts]
 
     @property

@@ -79,7 +79,7 @@ class Activation:
     function: str
 
     def output_shape(self, shape: Shape) -> Shape:
-        """As it is."""
+        """The shape of the input, which does not change."""
         _require(self.function in ACTIVATIONS, f"activations are {', '.join(ACTIVATIONS)}")
         return shape
 
@@ -115,7 +115,7 @@ class LayerNorm:
     """A record's values less their mean, over their standard deviation; no weights of its own."""
 
     def output_shape(self, shape: Shape) -> Shape:
-        """As it is."""
+        """The shape of the input, which does not change."""
         return shape
 
 

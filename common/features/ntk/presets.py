@@ -26,7 +26,7 @@ layer norm behind the ReLU, of which the paper says nothing."""
 
 @dataclass(frozen=True)
 class ImageShape:
-    """Of what form images are.
+    """The form of images.
 
     Attributes:
         side: height and width in pixels.
@@ -45,7 +45,7 @@ class ImageShape:
 
 @dataclass(frozen=True)
 class TableShape:
-    """Of what form a table is.
+    """The form of a table.
 
     Attributes:
         columns: how many beside the label.
@@ -117,7 +117,7 @@ LEARNING_RATE: Final = 0.01
 
 
 def shape_of(schema: Schema) -> ImageShape | TableShape:
-    """Of what form records are."""
+    """The form of records."""
     classes = len(schema.classes)
     if isinstance(schema, ImageSchema):
         return ImageShape(schema.side, schema.channels, classes)

@@ -1,4 +1,4 @@
-"""What stands before the network: a fixed function from a record to the network's inputs.
+"""Fronts: fixed functions from a record to the network's inputs.
 
 It is part of the feature map and drawn or computed without looking at any record. Its outputs are
 whole numbers 0..levels like the records themselves, so all that is exact about the network

@@ -497,20 +497,20 @@ class Column(BriefRepr):
 
     @property
     def seconds(self) -> int:
-        """Of dates, times and durations: how many are in a step."""
+        """Seconds in a step of dates, times and durations."""
         if self.kind is ColumnKind.DATE:
             return TimeUnit.DAY.seconds
         return (self.unit or TimeUnit.SECOND).seconds
 
     @property
     def date_format(self) -> DateFormat:
-        """Of dates and times: how texts write them."""
+        """How texts write dates and times."""
         usual = ISO_DATE if self.kind is ColumnKind.DATE else ISO_TIME
         return DateFormat(self.format or usual)
 
     @property
     def duration_format(self) -> DurationFormat:
-        """Of durations: how texts write them."""
+        """How texts write durations."""
         return DurationFormat(self.format)
 
     @property
@@ -535,7 +535,7 @@ class Column(BriefRepr):
         return document
 
     def bound_text(self, steps: int) -> str:
-        """Of dates, times and durations: a bound, in steps, as ISO 8601 writes it."""
+        """A bound of dates, times or durations, given in steps, as ISO 8601 writes it."""
         seconds = steps * self.seconds
         if not self.kind.temporal:
             return DurationFormat().write(np.array([seconds]))[0]

@@ -76,7 +76,7 @@ class DurationFormat:
 
     @cached_property
     def _pattern(self) -> str:
-        """That all texts match, with a group for the sign and for each part."""
+        """The pattern that all texts match, with a group for the sign and for each part."""
         inner = "".join(
             re.escape(text) + (f"(?P<{name}>{self._digits(name)})" if name else "")
             for text, name in self._parts

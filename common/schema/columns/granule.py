@@ -43,7 +43,7 @@ class Granule(NamedTuple):
 
 
 def granule_of(kind: ColumnKind, step: float | None, decimals: int | None) -> Granule | None:
-    """That of a numeric column; None if its values are not rounded.
+    """The granule of a numeric column; None if its values are not rounded.
 
     Args:
         kind: of the column: all but continuous values are whole numbers.

@@ -30,7 +30,7 @@ Columns = Mapping[str, Column]
 
 @dataclass(frozen=True)
 class Truth:
-    """Of which rows a condition is true, bool (n,), and of which false; neither if unknown."""
+    """The rows for which a condition is true and false, bool (n,); neither if it is unknown."""
 
     holds: NDArray[np.bool_]
     fails: NDArray[np.bool_]
@@ -51,7 +51,7 @@ class Condition(ABC):
 
     @abstractmethod
     def truth(self, values: Values) -> Truth:
-        """Of which rows it is true."""
+        """The rows for which it is true."""
 
     @abstractmethod
     def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:

@@ -120,7 +120,7 @@ class _Sum:
     terms: dict[str, float]
     constant: float = 0.0
     seconds: float = 0.0
-    """Of dates that are written out."""
+    """The format of dates that are written out."""
     dates: float = 0.0
     """How many those are, with their signs."""
 

@@ -148,7 +148,7 @@ class ArraySource:
         yield from read_in_batches(self._pieces(size, start, stop), size)
 
     def fingerprint(self) -> str:
-        """Of the files' names, sizes and times, and which arrays of them are read.
+        """Digest of the files' names, sizes and times, and of which of their arrays are read.
 
         Of arrays in memory, of the records.
         """

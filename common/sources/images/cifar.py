@@ -97,7 +97,7 @@ class CifarSource:
         yield from read_in_batches(self._pieces(size, start, stop), size)
 
     def fingerprint(self) -> str:
-        """Of the files' names, sizes and times."""
+        """Digest of the files' names, sizes and times."""
         return files_fingerprint(self.files, "cifar", self.counts)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:

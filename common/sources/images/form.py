@@ -1,4 +1,4 @@
-"""What form images have, had, and may have."""
+"""The form of images: as stored, as embedded, and what it may be."""
 
 from __future__ import annotations
 

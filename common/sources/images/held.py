@@ -75,7 +75,7 @@ class HeldArray(RedactedRepr):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of its items."""
+        """The type of its items."""
         return self.values.dtype
 
     @property

@@ -174,7 +174,7 @@ class IdxSource:
         yield from read_in_batches(self._pieces(size, start, stop), size)
 
     def fingerprint(self) -> str:
-        """Of the files' names, sizes and times."""
+        """Digest of the files' names, sizes and times."""
         files = (file for pair in self.pairs for file in pair if file is not None)
         return files_fingerprint(files, "idx", self.counts)
 

@@ -220,7 +220,7 @@ class ImageFolderSource:
         yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
 
     def fingerprint(self) -> str:
-        """Of all files' names, sizes and times."""
+        """Digest of all files' names, sizes and times."""
         if self.label_file is None:
             return named_fingerprint(self._files(), "folder", self.schema.classes)
         file, columns = self.label_file.path, self.label_file.columns

@@ -69,7 +69,7 @@ class _ValueDecoder:
 
     @property
     def form(self) -> Form:
-        """Of a record."""
+        """The form of a record."""
         return self.layout.form
 
     def decode(self, column: pa.Array, first: int, where: str) -> NDArray[np.uint8]:
@@ -150,7 +150,7 @@ class ParquetImageSource:
             yield from decoded(self._decode, pieces, piece_size=rows, size=size)
 
     def fingerprint(self) -> str:
-        """Of the files' names, sizes and times, and the columns that are read."""
+        """Digest of the files' names, sizes and times, and of the columns that are read."""
         return files_fingerprint(self.files, "parquet", self.columns, self.counts)
 
     def _rows(
@@ -196,7 +196,7 @@ def _decoder(
 
 
 def _origin(named: tuple[str, ...], options: SourceOptions) -> Origin:
-    """Where the classes come from that metadata name.
+    """The origin of classes that the metadata name.
 
     What writes metadata has as a rule taken the names from folders or from the values of a column,
     and so from the records: a class with a single record would have no name without it. They are

@@ -1,4 +1,4 @@
-"""Squares of a size from images of any."""
+"""Square images of one size from images of any size."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class TarImageSource:
         yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
 
     def fingerprint(self) -> str:
-        """Of the shards' names, sizes and times, and the number of records in each."""
+        """Digest of the shards' names, sizes and times, and of the number of records in each."""
         counts = tuple(map(len, self.shards))
         return files_fingerprint((shard.path for shard in self.shards), "tar", counts)
 

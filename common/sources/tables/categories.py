@@ -152,7 +152,7 @@ def for_each(values: pa.Array, find: Callable[[Any], int]) -> NDArray[np.int64]:
 
 
 def numbers_among(texts: tuple[str, ...], form: CsvFormat) -> frozenset[float]:
-    """Those texts that are numbers, as CSV files of this format write them, for `is_among`."""
+    """The texts that are numbers, as CSV files of this format write them, for `is_among`."""
     import pyarrow
 
     written = with_points(pyarrow.array(texts, pyarrow.string()), form).to_pylist()

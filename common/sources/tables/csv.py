@@ -215,7 +215,7 @@ def _not_in_the_encoding(path: AnyPath, form: CsvFormat) -> DataError:
 
 
 def _first_undecodable(path: AnyPath, form: CsvFormat) -> str:
-    """Where the first value is that is not in the encoding, as a text; empty if nobody can say."""
+    """The place of the first value that is not in the encoding, in words; empty if unknown."""
     with contextlib.suppress(UnicodeError, csv.Error, OSError), _opened(path) as stream:
         text = io.TextIOWrapper(stream, form.encoding, "surrogateescape", newline="")
         rows = csv.reader(text, delimiter=form.separator)

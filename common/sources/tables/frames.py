@@ -86,7 +86,7 @@ class FrameSource(RedactedRepr):
         return count
 
     def fingerprint(self) -> str:
-        """Of all records: see `Source`."""
+        """Digest of all records: see `Source`."""
         reader = RowReader(self.schema)
         parts = (reader.encode(rows, first, where) for where, first, rows in self._rows(0, None))
         return records_fingerprint(regrouped(parts, ROWS), digest(self.schema.to_json()))

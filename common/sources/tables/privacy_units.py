@@ -199,7 +199,7 @@ def _require_there(
 
 
 def _places(persons: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each row, how many rows of the same person come before it."""
+    """For each row, how many rows of the same person come before it."""
     order = np.argsort(persons, kind="stable")
     starts = np.searchsorted(persons[order], persons[order], side="left")
     places = np.empty(len(persons), dtype=np.int64)

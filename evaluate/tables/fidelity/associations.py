@@ -1,4 +1,4 @@
-"""How categories go together with one another and with numbers."""
+"""Associations of categories with one another and with numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def association_error(table: Table, other: Table) -> float | None:
 
 
 def association(table: Table, first: Column, second: Column) -> float:
-    """Of two columns of which one at least has categories, 0 to 1.
+    """Association of two columns, 0 to 1, at least one of which has categories.
 
     Args:
         table: rows under a schema.

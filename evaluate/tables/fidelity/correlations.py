@@ -1,4 +1,4 @@
-"""How numeric columns go together."""
+"""Correlations of numeric columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How strongly columns go together, pair by pair."""
+"""Strength of the association of columns, pair by pair."""
 
 from __future__ import annotations
 

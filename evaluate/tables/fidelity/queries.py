@@ -1,4 +1,4 @@
-"""How wrong the answers to questions are that people ask of a table."""
+"""Errors of the answers to queries such as people ask of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far values of numeric columns have to be moved."""
+"""Wasserstein distances: how far values of numeric columns have to be moved."""
 
 from __future__ import annotations
 

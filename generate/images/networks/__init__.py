@@ -1,1 +1,1 @@
-"""Networks that make images, as the paper has them."""
+"""The paper's networks that generate images."""

@@ -1,4 +1,4 @@
-"""What describes a generator of images beside its weights."""
+"""The description of a generator of images that is written beside its weights."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Evidence:
 
     @classmethod
     def together(cls, several: Sequence[Evidence]) -> Evidence:
-        """That of several classes, class by class."""
+        """The evidence of several classes, class by class."""
         curvatures, slopes = [one.curvature for one in several], [one.slope for one in several]
         return cls(torch.stack(curvatures), torch.stack(slopes))
 
@@ -103,7 +103,7 @@ class Witness:
         columns: Columns,
         random: np.random.Generator,
     ) -> Witness:
-        """That of a release with tangent features of one hidden layer of ReLU units."""
+        """The evidence of a release with tangent features of one hidden layer of ReLU units."""
         parts = parts_of(release.feature_map)
         assert isinstance(parts.main, TangentFeatures)
         assert isinstance(release.schema, TableSchema)

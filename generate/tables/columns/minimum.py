@@ -1,4 +1,4 @@
-"""Where a smooth function is least."""
+"""The minimum of a smooth function."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class _Family:
         return cls(torch.from_numpy(logarithms), torch.from_numpy(of_all), columns.sizes)
 
     def shares(self, tilts: Tensor) -> Tensor:
-        """Of the cells, at such tilts."""
+        """Shares of the cells, at such tilts."""
         parts = (self.logarithms + self.statistics @ tilts).split(self.sizes)
         return torch.cat([part.softmax(dim=0) for part in parts])
 

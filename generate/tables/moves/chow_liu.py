@@ -1,4 +1,4 @@
-"""The tree of pairs of columns that says most of a table's law.
+"""The tree of pairs of columns that best describes a table's distribution (Chow and Liu 1968).
 
 Chow and Liu 1968, "Approximating Discrete Probability Distributions with Dependence Trees".
 """

@@ -119,7 +119,7 @@ class GivenPull:
         self._one, self._other = records.split(len(records) // 2)
 
     def gain(self, block: Block) -> Tensor | float:
-        """Of each pair of rows, (n,)."""
+        """The growth for each pair of rows, (n,)."""
         if block.column.name not in self._names:
             return 0.0
         after = self._one.clone()

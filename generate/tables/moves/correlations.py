@@ -101,7 +101,7 @@ class ProductPull:
         self._towards = self._apart @ coefficients
 
     def gain(self, block: Block) -> Tensor | float:
-        """Of each pair of rows, if they exchange their values of a column, (n,).
+        """The growth for each pair of rows, if they exchange their values of a column, (n,).
 
         With rows x and y the energy is x^T A x / 2 + y^T A y / 2, and x_j and y_j have no square in
         it: it changes by (y_j - x_j) (A (x - y))_j.

@@ -92,7 +92,7 @@ class CountTake:
         self._places, self._others = places, others
 
     def gain(self, block: Block, source: Tensor) -> Tensor | float:
-        """Of each row, if it takes a column's value of another one, (n,)."""
+        """The growth for each row, if it takes a column's value from another one, (n,)."""
         if (column := self._places.column(block)) is None:
             return 0.0
         new = self._others[column.sides[:, None], source]
@@ -117,7 +117,7 @@ class CountPull:
         self._places, self._half = places, places.codes.shape[1] // 2
 
     def gain(self, block: Block) -> Tensor | float:
-        """Of each pair of rows, if they exchange their values of a column, (n,)."""
+        """The growth for each pair of rows, if they exchange their values of a column, (n,)."""
         if (column := self._places.column(block)) is None:
             return 0.0
         one, other = self._places.codes.index_select(0, column.sides).split(self._half, dim=1)

@@ -123,7 +123,7 @@ class Counts:
 
     @property
     def coefficients(self) -> Tensor:
-        """Of each cell of each table, in the logarithm of the law, float32 (cells,)."""
+        """Coefficient of each cell of each table in the logarithm of the law, float32 (cells,)."""
         return (self._theta / self._scale).float()
 
     def codes(self, records: Tensor) -> Tensor:

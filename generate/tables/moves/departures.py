@@ -118,7 +118,7 @@ class Departure:
 
     @classmethod
     def of(cls, released: ReleasedMoments, records: Tensor) -> Departure:
-        """That of a class.
+        """The departure of a class.
 
         Args:
             released: of the class.

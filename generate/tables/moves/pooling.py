@@ -146,7 +146,7 @@ class _Alike:
         self._like_all = _LIKE_OTHERS / torch.outer(freedom, freedom)
 
     def mean(self, numbers: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-        """Of what is alike, by all classes, (k, k) as each of them is."""
+        """The mean of what is alike, by all classes, (k, k) as each of them is."""
         nothing = torch.zeros_like(numbers[0])
         weight = sum(weights, nothing)
         total = sum((one * much for one, much in zip(numbers, weights, strict=True)), nothing)
@@ -170,5 +170,5 @@ class _Alike:
         return self._belongs.T @ products @ self._belongs
 
     def _each(self, pairs: Tensor) -> Tensor:
-        """Of each product, what there is of its pair."""
+        """For each product, what there is of its pair."""
         return self._belongs @ pairs @ self._belongs.T

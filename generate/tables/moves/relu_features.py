@@ -234,7 +234,7 @@ class ReluFeatures:
         )
 
     def _norm(self, active: Tensor, hidden: Tensor, square: Tensor) -> Tensor:
-        """Of the feature before it is divided by it, (n,)."""
+        """Length of the feature before it is divided by it, (n,)."""
         outer = torch.linalg.vecdot(hidden, hidden)
         inner = active @ self._readout.square()
         norm: Tensor = (inner * (square + 1) + self._outputs * (outer + 1)).sqrt()

@@ -188,7 +188,7 @@ class TableDeparture:
 
     @classmethod
     def of(cls, released: ReleasedCounts, shares_of: SharesOf) -> TableDeparture:
-        """That of a class.
+        """The departure of a class.
 
         Args:
             released: of the class.
@@ -231,12 +231,12 @@ class TableDeparture:
         return found
 
     def each(self, of_tables: Tensor) -> Tensor:
-        """Of each cell, what there is of its table, (cells,)."""
+        """For each cell, what there is of its table, (cells,)."""
         return of_tables.repeat_interleave(self.sizes)
 
 
 def _told(table: MarginalGroup) -> Tensor:
-    """Of which cells a table says anything: if it is folded, not of those of missing numbers."""
+    """The cells about which a table says anything: not those of missing numbers if folded."""
     told = torch.ones([side.dimension for side in table.sides], dtype=torch.bool)
     if table.folded:
         first, second = table.sides
