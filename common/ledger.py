@@ -15,7 +15,7 @@ from .arguments import argument, require_kind
 from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
-"""Of releases, and of the ceiling on them; `default_delta` if the number of records is public."""
+"""Delta of releases and of ceilings; see `default_delta` if the number of records is public."""
 _LEAST_NOISE: Final = 1e-6
 """Far below all multipliers that there are: its square can be divided by."""
 _MOST_NOISE: Final = 1e12

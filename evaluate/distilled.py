@@ -24,7 +24,7 @@ _CHUNK: Final = 1000
 _FARTHEST: Final = 1e3
 """Values of points are near those of records, 0..1."""
 _MOST_POINTS: Final = 5_000
-"""Of all classes: the regression solves a system of as many equations."""
+"""Most points of all classes together: the regression solves a system of as many equations."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -81,7 +81,7 @@ _QUIET: Final = click.Option(
     ["-q", "--quiet"], is_flag=True, is_eager=True, expose_value=False, callback=_hush,
     help="Show only results, warnings and errors.",
 )  # fmt: skip
-"""Of every command, and before it."""
+"""An option of every command, which may also stand before the command."""
 
 
 class _LazyGroup(click.Group):

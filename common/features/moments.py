@@ -36,7 +36,7 @@ LEAST_DEVIATION: Final = 0.5
 """Numbers that vary less, in steps, and categories that hardly anyone has, are as good as constant.
 """
 _USUAL_DEVIATION: Final = 9.0
-"""Of a number, in steps: 15 % of the way from bound to bound. Indicators have about the same."""
+"""Deviation of a number, in steps: 15 % of the range. Indicators have about the same."""
 MOST_CATEGORIES: Final = 32
 """Columns with more categories take no part: their products would be too many and too small."""
 MOST_FACTORS: Final = 1 << 10

@@ -16,7 +16,7 @@ FEATURES: Final = (
     DEFAULT_FEATURES,
     *sorted({*FEATURE_MAPS.entries()} - {DEFAULT_FEATURES, *_BESIDE_OTHERS}),
 )
-"""Those that are chosen by name."""
+"""The maps that are chosen by name."""
 
 
 def feature_map_from_spec(spec: object, weights: Mapping[str, NDArray[Any]]) -> FeatureMap:

@@ -32,7 +32,7 @@ from .table import LEVELS, TableSchema
 Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 _DIGITS: Final = 40
-"""Of logarithms, and as many more as there are zeros behind the point in the larger bound."""
+"""Digits of logarithms, plus one for each zero behind the point in the larger bound."""
 
 
 def to_scale(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from .origin import Origin
 from .table import TableSchema
 
 KNOTS = 2
-"""Of the encoding: one step for each level of the value."""
+"""Knots of the encoding: one step for each level of the value."""
 
 
 def widest_bounds(

@@ -17,7 +17,7 @@ USER_BLOCK: Final = 512
 EMBEDDING_MAGIC: Final = b"dpntk embedding 1: SENSITIVE, do not share\n"
 CHECKPOINT_MAGIC: Final = b"dpntk checkpoint 1: SENSITIVE, do not share\n"
 EMBEDDING_BEGINS: Final = b"dpntk embedding "
-"""Of any version, as `RELEASE_BEGINS`: --overwrite replaces nothing else."""
+"""Beginning of any version, like `RELEASE_BEGINS`: --overwrite replaces nothing else."""
 RELEASE_MAGIC: Final = b"dpntk release 1\n"
 NOT_PRIVATE_MAGIC: Final = b"dpntk release 1: NOT PRIVATE, made without noise\n"
 RELEASE_BEGINS: Final = b"dpntk release "

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 _SECONDS: Final = 5
-"""Of a processor; an honest file takes a tenth of one."""
+"""Processor time; an honest file takes a tenth of a second."""
 _TIMEOUT: Final = 60
 """Seconds until the child is ended, on a machine that has much else to do."""
 _SPARE_MEMORY: Final = 1 << 28

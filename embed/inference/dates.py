@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DATES: Final = (
     ISO_DATE, "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y",
 )  # fmt: skip
-"""Of two that fit all values, the first one is drafted."""
+"""If two fit all values, the first one is drafted."""
 _TIMES: Final = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%SZ")
 _FORMATS: Final = (*_DATES, *(f"{d}{by}{t}" for d in _DATES for by in " T" for t in _TIMES))
 

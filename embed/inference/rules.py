@@ -27,7 +27,7 @@ _BROKEN: Final = 20
 break says nothing."""
 _MOST: Final = 40
 _MOST_NUMBERS: Final = 40
-"""Of more columns, not all sums of three are formed."""
+"""With more columns, not all sums of three are formed."""
 _TRIED: Final = 64
 """Rows in which sums are looked for."""
 _MOST_CATEGORIES: Final = 20

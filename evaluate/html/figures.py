@@ -12,7 +12,7 @@ from ...common.storage.plain import parse_json
 
 _LARGEST_FILE: Final = 1 << 26
 _MEANINGS: Final = ("measure", "distances", "attacks", "classifiers")
-"""Where an evaluation says what its figures are."""
+"""Entries in which an evaluation explains its figures."""
 
 
 @dataclass(frozen=True)

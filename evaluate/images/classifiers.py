@@ -110,7 +110,7 @@ CLASSIFIERS: Final[dict[str, Classifier]] = {
 
 
 IN_COLOUR: Final[dict[str, Classifier]] = {"ResNet": residual_network}
-"""Those beside them that images in colour are for."""
+"""Further classifiers, for images in colour."""
 
 
 def linear_on_features(

@@ -47,10 +47,10 @@ _OPPONENTS: Final = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
 _VIVID: Final = 1.0, 0.3, 0.12
 """How much images have of brightness, of yellow against blue, and of purple against green."""
 _USUAL_SHIFT: Final = 1 / 8
-"""Of a side, by which an image is moved at the most, along either."""
+"""Largest shift of an image in either direction, as a part of its side."""
 _USUAL_IMAGES: Final = 2000
 _MOST_IMAGES: Final = 1 << 16
-"""Of all classes."""
+"""Most images of all classes together."""
 
 
 @dataclass(frozen=True)

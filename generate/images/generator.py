@@ -16,7 +16,7 @@ from .networks.spec import require_form
 
 _FACTOR_SCALE: Final = 0.1
 _FLOW_SCALE: Final = 0.03
-"""Of displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
+"""Displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
 FLOW_GRID: Final = 5
 """Control points of a displacement, along either side."""
 _FARTHEST: Final = 2.0**100

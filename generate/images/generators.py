@@ -23,7 +23,7 @@ _NAMED: Final[dict[str, tuple[Any, Any]]] = {
     RESIDUAL: (ResidualGenerator, ResidualSpec),
     GALLERY: (Gallery, GallerySpec),
 }
-"""Those that a file names, and what describes them."""
+"""The generators that a file can name, and what describes them."""
 
 
 def new_generator(which: str, schema: ImageSchema, code: int) -> WithoutStart:

@@ -28,7 +28,7 @@ from ..fit.descent import require_finite
 from .generators import ImageGenerator
 
 MOST_POINTS: Final = 5000
-"""Of all classes: a step solves a system of as many equations."""
+"""Most points of all classes together: a step solves a system of as many equations."""
 _DIVERGED: Final = "points: the search diverged: nothing can be learnt from this generator"
 
 

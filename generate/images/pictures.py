@@ -17,7 +17,7 @@ _LONGEST: Final = 80
 _OURS_OR_RESERVED: Final = re.compile(r"con|prn|aux|nul|com\d|lpt\d|class \d+", re.IGNORECASE)
 """What no folder can be called on Windows, and what we call those of classes with other names."""
 _BEGINNING: Final = (1980, 1, 1, 0, 0, 0)
-"""Of all times that such an archive can hold: the same images are the same bytes."""
+"""The earliest time that such an archive can hold: the same images give the same bytes."""
 
 
 def pictures(

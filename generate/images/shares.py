@@ -21,7 +21,7 @@ _APART: Final = 0.3
 _CREDENCE: Final = 1.0
 """Standard deviation of the logarithm of that around `_APART`, before it is learnt."""
 _DIFFERENCES: Final = tuple(float(each) for each in np.geomspace(0.002, 0.5, 24))
-"""Of classes' brightness, relative to their mean, that are tried."""
+"""Differences of the classes' brightness, relative to its mean, that are tried."""
 _LEAST: Final = 0.01
 """Records differ at least so much from what all have in common."""
 

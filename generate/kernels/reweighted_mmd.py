@@ -18,7 +18,7 @@ from .rff import FourierKernel
 _EVERY: Final = 5
 """The opponent takes a step after so many of the generator's."""
 _OPPONENTS_RATE: Final = 1e-4
-"""Of Adam, on the relative change of each precision."""
+"""Learning rate of Adam, on the relative change of each precision."""
 
 
 class ReweightedDistance(PlainMMD):

@@ -18,9 +18,9 @@ from scipy.special import ndtr, ndtri
 
 _ANGLES: Final = np.linspace(-1.5, 1.5, 61)
 _CORRELATIONS: Final = np.sin(_ANGLES)
-"""Those that are tried, closer to each other where they are large."""
+"""Correlations that are tried, closer to each other where they are large."""
 _SPREADS: Final = 0.05 * 2.0 ** np.arange(6)
-"""Of angles about 0: what a law of correlations may be."""
+"""Spreads of angles about 0: the laws that correlations may have."""
 _EM_STEPS: Final = 100
 _NODES: Final = 8
 """Ranks within a cell over which what goes with them is averaged."""

@@ -57,7 +57,7 @@ _SPARE: Final = 2
 this many times more candidates than a draw with replacement would need."""
 _OWN: Final = ("theta", "candidates", "pooled")
 MOST_CANDIDATES: Final = 200
-"""Of each row that is kept, at the most."""
+"""Most candidates for each row that is kept."""
 _DIVERGED: Final = "reweighting: the release's numbers are too large to be computed with"
 
 Rows = Callable[[int, int], NDArray[np.float32]]

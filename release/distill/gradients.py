@@ -242,6 +242,6 @@ class SupportLoss:
 
 
 _MOST_ENTRIES: Final = 1 << 30
-"""Of all those matrices together: 16 GB, of two slices."""
+"""Most entries of all those matrices together: 16 GB, in two slices."""
 _ENTRIES: Final = 1 << 18
 """Numbers that are worked on at a time, so that they stay in a processor's cache."""

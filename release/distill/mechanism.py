@@ -34,7 +34,7 @@ LEVELS: Final = VALUE_LEVELS
 PLACES: Final = 1 << 16
 """Support points are whole multiples of one over this."""
 MOST_INPUTS: Final = 1 << 15
-"""Of a record, so that inner products of support points are exact: 2^15 (8 2^16)^2 = 2^53."""
+"""Most values in a record with which products of points are exact: 2^15 (8 2^16)^2 = 2^53."""
 ONE: Final = UNITS_OF_CLIP_NORM
 """The clip norm in units of the whole numbers that are added up: the sensitivity."""
 MOST_RECORDS: Final = 1 << 21

@@ -44,7 +44,7 @@ _KINDS: Final = 10
 _TESTS: Final = 200
 _RUNS: Final = 6
 _WIDTH: Final = 40
-"""Of a network that takes a second; noise in one direction is the same in all of them."""
+"""Width of a network that takes a second; the noise in one direction is the same for all."""
 _EVEN: Final = math.sqrt(0.5)
 _SEED: Final = 0
 

@@ -33,7 +33,7 @@ _KNOWN: Final = 20.0
 """A class counts if the square of the constant, over all its records, is this many times the noise
 on a product. The largest class always counts, since nothing is known better."""
 _USUAL_DISTANCE: Final = 0.8
-"""Of a number from its mean, in standard deviations."""
+"""Distance of a number from its mean, in standard deviations."""
 _BY_CHANCE: Final = 0.25
 """If no columns went together, this part of the chosen pairs would pass for such by chance."""
 _LEAST_SHARE: Final = 0.25

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...errors import SchemaError
 
 Shape = tuple[int, ...]
-"""Of one record's values at some place in the network: (values,), or (channels, length), or
+"""Shape of one record's values at some place in the network: (values,), or (channels, length), or
 (channels, height, width)."""
 
 LAYER_NORM_EPSILON: Final = 1e-5

@@ -113,7 +113,7 @@ PRESETS: Final[dict[str, Preset]] = {
     "intrusion": Preset("fc_2l", "30_1000", TableShape(40, 5), 1000, 21, 200),
 }
 LEARNING_RATE: Final = 0.01
-"""Of all of them."""
+"""The learning rate of all presets."""
 
 
 def shape_of(schema: Schema) -> ImageShape | TableShape:

@@ -25,7 +25,7 @@ LONGEST: Final = 10**7 * DAY
 _LONGEST_FORMAT: Final = 40
 _SECONDS: Final = {"W": 7 * DAY, "d": DAY, "H": 3600, "M": 60, "S": 1}
 _LIMITS: Final = {"H": 24, "M": 60, "S": 60}
-"""Of what does not come first."""
+"""Limits of every part but the first."""
 _ORDER: Final = "dHMSf"
 _ANY: Final = "[0-9]{1,12}"
 _ISO: Final = (

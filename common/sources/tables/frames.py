@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROWS: Final = 1 << 14
 """How many rows are read at a time."""
 _DATES: Final = (datetime.date, np.datetime64)
-"""Of days, or of times on some day."""
+"""Types of days, and of times on a day."""
 _DURATIONS: Final = (datetime.timedelta, np.timedelta64)
 _TIMES: Final = (*_DATES, *_DURATIONS, datetime.time)
 _TRUTHS: Final = frozenset({bool, np.bool_})

@@ -20,7 +20,7 @@ from .departures import Departure, ReleasedMoments
 from .pooling import pooled_products
 
 _LEAST_EIGENVALUE: Final = 0.03
-"""Of correlations that rows are to have: no combination of numbers is as good as constant."""
+"""Least eigenvalue of the correlations aimed at: no combination of numbers is nearly constant."""
 _RATE: Final = 0.2
 _SQUARES: Final = 0.3
 """How far the mean square of a number usually is from what it is in independent rows."""

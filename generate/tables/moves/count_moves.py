@@ -14,7 +14,7 @@ from torch import Tensor
 from ....common.schema.encoding import Block
 
 NUMBER: Final = torch.int32
-"""Of a cell among those of all tables, which are fewer than 2^24."""
+"""Type of a cell's number among those of all tables, which are fewer than 2^24."""
 
 
 @dataclass(frozen=True, eq=False)
