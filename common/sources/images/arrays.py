@@ -32,7 +32,7 @@ from .held import HeldArray
 from .labels import Classes, labelled_classes, no_labels, one_class
 from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
-from .pixels import require_pixels
+from .pixels import require_one_meaning, require_pixels
 
 _LABEL_PIECE: Final = 1 << 16
 
@@ -166,6 +166,7 @@ class ArraySource:
             contextlib.closing(self._labels(size, start, stop)) as label_pieces,
         ):
             for (first, raw), labels in zip(image_pieces, label_pieces, strict=True):
+                require_one_meaning(raw, self.x.where, self.layout.form, first)
                 yield Batch(self.layout.records(raw, first, self.x.where), labels)
 
     def _labels(

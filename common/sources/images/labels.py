@@ -49,7 +49,7 @@ class Classes:
             where: the file, for messages.
 
         Raises:
-            DataError: a label is no whole number.
+            DataError: a label is no whole number, or may have been rounded.
             SchemaError: it stands for no class.
         """
         labels = _plain(labels, first, where)
@@ -208,7 +208,7 @@ def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
     """Labels as int64, or as the texts that they are.
 
     Raises:
-        DataError: one is a number that is not whole.
+        DataError: one is a number that is not whole, or may have been rounded.
     """
     if labels.dtype.kind == "U":
         return labels
@@ -219,6 +219,15 @@ def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
                 f"{where}: record {first + int(wrong[0])} has a label that is no whole number: "
                 "correct it",
                 str(labels[wrong[0]]),
+            )
+        # From here on a float may stand for a whole number beside it, since another label made
+        # floats of all.
+        large = np.flatnonzero(np.abs(labels) >= 2.0 ** (np.finfo(labels.dtype).nmant + 1))
+        if large.size:
+            raise DataError(
+                f"{where}: record {first + int(large[0])} has a label so large that "
+                f"{labels.dtype} rounds it: store labels as whole numbers or texts",
+                str(labels[large[0]]),
             )
     return labels.astype(np.int64)
 

@@ -33,7 +33,7 @@ from .form import Form
 from .labels import Classes, labelled_classes, one_class
 from .layout import PixelLayout
 from .parquet_columns import Columns, class_names, find_columns, holds_texts, is_list
-from .pixels import require_pixels
+from .pixels import require_one_meaning, require_pixels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,9 @@ class _ValueDecoder:
     def decode(self, column: pa.Array, first: int, where: str) -> NDArray[np.uint8]:
         """Pixels uint8 (b, channels * side * side) of a column of lists."""
         values, _ = _values(column, self.shape, first, where)
-        return self.layout.records(values.reshape(len(column), -1), first, where)
+        stored = values.reshape(len(column), -1)
+        require_one_meaning(stored, where, self.layout.form, first)
+        return self.layout.records(stored, first, where)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,35 @@ def require_pixels(dtype: np.dtype[Any], where: str, options: SourceOptions) -> 
         raise DataError(f"{where} is {dtype}: {declare_range()} 0,4095; {_OR_STORE}")
 
 
+def require_one_meaning(stored: NDArray[Any], where: str, form: Form, first: int) -> None:
+    """Refuse images that would be others if their array were one of floats.
+
+    An array has one type for all images. One image with fractions makes floats of all, and a value
+    of 1, next to black among bytes, is white among floats. An image that has larger values, or
+    none but 0, can be read in one way only.
+
+    Guarantee:
+        So other images decide nothing. (docs/privacy/proofs.md, statement 3.)
+
+    Args:
+        stored: (b, ...), numbers.
+        where: the array, for messages.
+        form: with the range, if one is declared: then the type plays no part.
+        first: number of the record that `stored[0]` belongs to, from 0.
+
+    Raises:
+        DataError: no range is declared, and the largest of an image's bytes is 1.
+    """
+    if form.preparation.value_range is not None or stored.dtype != np.uint8:
+        return
+    brightest = stored.reshape(len(stored), -1).max(axis=1, initial=0)
+    if (doubtful := _first(brightest == 1)) is not None:
+        raise DataError(
+            f"{_named(where, first, doubtful)} has no value above 1, which is white in an array of "
+            f"floats and next to black in one of bytes: {declare_range()} 0,1 or 0,255"
+        )
+
+
 def to_pixels(
     stored: NDArray[Any], where: str, form: Form, first: int | None = None
 ) -> NDArray[np.uint8]:

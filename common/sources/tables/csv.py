@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -105,6 +105,8 @@ def read_csv(
 
     if several_lines:  # as where a quote is not closed, or not where it should be
         _require_closed_quotes(path, form)
+    if len(header) == 1:  # so that nothing else tells a part of a value from a row
+        _require_one_row_end(path, form)
 
 
 def _reader(
@@ -139,13 +141,42 @@ def _reader(
     )
 
 
+def require_no_returns(rows: pa.RecordBatch, number: int, where: str) -> None:
+    """Refuse carriage returns within values.
+
+    Arrow reads a file in pieces. If one ends between the two signs of a line break in a value, the
+    second is lost. Where pieces end depends on all earlier rows, so these would decide how a value
+    is read: whose a row is, or which category.
+
+    Args:
+        rows: texts, as Arrow has read them.
+        number: of the first row, from 0.
+        where: the file, for messages.
+
+    Raises:
+        DataError: there is one.
+    """
+    from pyarrow import compute
+
+    for name, values in zip(rows.schema.names, rows.columns, strict=True):
+        if _has(values, _CARRIAGE_RETURN):
+            found = compute.index(compute.match_substring(values, "\r"), True).as_py()
+            if found >= 0:
+                raise DataError(
+                    f"{where}: row {number + found + 1}, column {name!r}: there is a carriage "
+                    "return within the value: write line breaks in values as line feeds alone"
+                )
+
+
 def _has_line_break(values: pa.Array) -> bool:
     """Whether there is one in any of some texts, or bytes."""
+    return _has(values, _LINE_FEED) or _has(values, _CARRIAGE_RETURN)
+
+
+def _has(values: pa.Array, sign: int) -> bool:
+    """Whether a byte is in any of some texts, or bytes, or in others that lie beside them."""
     text = values.buffers()[-1]
-    if text is None:
-        return False
-    signs = np.frombuffer(text, np.uint8)
-    return bool(((signs == _LINE_FEED) | (signs == _CARRIAGE_RETURN)).any())
+    return text is not None and bool((np.frombuffer(text, np.uint8) == sign).any())
 
 
 def _require_closed_quotes(path: AnyPath, form: CsvFormat) -> None:
@@ -154,21 +185,54 @@ def _require_closed_quotes(path: AnyPath, form: CsvFormat) -> None:
     Raises:
         DataError: one is.
     """
+    with _lines(path, form) as lines:
+        rows = csv.reader(lines, delimiter=form.separator, strict=True)
+        header, number = next(filter(None, rows)), 0
+        try:
+            for row in rows:
+                number += bool(row) or len(header) == 1
+        except csv.Error as error:
+            raise DataError(
+                f"{path}: row {number + 1} opens a quote and does not close it at a value's "
+                "end, so what follows is taken for a part of the value: close it, or, if it is "
+                'meant as itself, double it and put the value into quotes, as in "5"" pipe"'
+            ) from error
+
+
+def _require_one_row_end(path: AnyPath, form: CsvFormat) -> None:
+    """Check that all rows end alike, but for the last one, which need not end.
+
+    Before Python 3.13 its `csv`, and so pandas, wrote a carriage return without quotes where lines
+    end otherwise. A value that holds one would count as two rows.
+
+    Raises:
+        DataError: they do not.
+    """
+    latest = ""
+
+    def noted(lines: Iterable[str]) -> Iterator[str]:
+        nonlocal latest
+        for line in lines:
+            latest = line
+            yield line
+
+    with _lines(path, form) as lines:
+        rows = csv.reader(noted(lines), delimiter=form.separator)
+        ends = {latest[len(latest.rstrip("\r\n")) :] for _ in rows}
+    if len(ends - {""}) > 1:
+        raise DataError(
+            f"{path}: rows end with unlike line breaks, as where a value holds one without quotes, "
+            "which makes two rows of it: put such values into quotes, and end all rows alike"
+        )
+
+
+@contextlib.contextmanager
+def _lines(path: AnyPath, form: CsvFormat) -> Iterator[io.TextIOWrapper]:
+    """The lines of a file with the ends that they have, for Python's `csv`, however long."""
     size = csv.field_size_limit(_LONGEST_VALUE)
     try:
         with _reading(path, form), _opened(path) as stream:
-            text = io.TextIOWrapper(stream, form.encoding, newline="")
-            rows = csv.reader(text, delimiter=form.separator, strict=True)
-            header, number = next(filter(None, rows)), 0
-            try:
-                for row in rows:
-                    number += bool(row) or len(header) == 1
-            except csv.Error as error:
-                raise DataError(
-                    f"{path}: row {number + 1} opens a quote and does not close it at a value's "
-                    "end, so what follows is taken for a part of the value: close it, or, if it is "
-                    'meant as itself, double it and put the value into quotes, as in "5"" pipe"'
-                ) from error
+            yield io.TextIOWrapper(stream, form.encoding, newline="")
     finally:
         csv.field_size_limit(size)
 

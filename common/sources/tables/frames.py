@@ -199,9 +199,9 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     """Check that Arrow will not read values of a column by what others are.
 
     A column of any Python objects gets one type from all of them: a whole number would make whole
-    numbers of short floats, a float numbers of truth values, a time days or microseconds of all
-    that can be a whole number, and a first date decides whether a later time with a time zone is
-    the day on its own clock or that of Greenwich.
+    numbers of short floats, a float numbers of truth values and negative ones of those from 2^63
+    on, a time days or microseconds of all that can be a whole number, and a first date decides
+    whether a later time with a time zone is the day on its own clock or that of Greenwich.
 
     Guarantee:
         How a value is read does not depend on others. (docs/privacy/proofs.md, statement 3.)
@@ -222,6 +222,8 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     numbers = {kind for kind in kinds - times if issubclass(kind, Number | np.bool_)}
     if any(issubclass(kind, np.float16 | np.longdouble) for kind in numbers):
         raise TypeError("floats of 16 or 80 bits among Python objects")
+    if len(numbers) > 1 and any(map(_is_uint64, numbers)):
+        raise TypeError("64 bits without a sign among other numbers")
     if kinds & _TRUTHS and numbers - _TRUTHS:
         raise TypeError("truth values among numbers")
     if times and kinds != times:
@@ -232,3 +234,8 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         dated = (value for value in values if isinstance(value, _DATES))
         if len({getattr(value, "tzinfo", None) is not None for value in dated}) > 1:
             raise TypeError("times with a time zone beside dates, or times without one")
+
+
+def _is_uint64(kind: type) -> bool:
+    """Whether a type of numbers has 64 bits and no sign."""
+    return issubclass(kind, np.unsignedinteger) and np.dtype(kind).itemsize == 8

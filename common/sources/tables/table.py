@@ -17,7 +17,7 @@ from ..base import Batch, files_fingerprint, reading, require_records, require_r
 from ..parquet import opened, read_rows, reading_parquet
 from ..paths import AnyPath, require_unchanged
 from ..shards import find_shards, holds_shards, overlaps
-from .csv import SUFFIXES, is_csv, read_csv, read_header
+from .csv import SUFFIXES, is_csv, read_csv, read_header, require_no_returns
 from .rows import RowsInPlace, all_values, encoded_batches, parts_of_values
 from .views import without_views
 
@@ -146,6 +146,7 @@ class TableSource:
         number = 0
         with contextlib.closing(read_csv(file, read_header(file, form), names, form)) as blocks:
             for rows in blocks:
+                require_no_returns(rows, number, str(file))
                 low, high = max(first, number), min(last, number + len(rows))
                 for place in range(low, high, _ROWS):
                     yield place, rows.slice(place - number, min(_ROWS, high - place))

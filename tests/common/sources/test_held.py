@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from dpntk.common.errors import DataError, DpntkError, OutputError, SchemaError
 from dpntk.common.sources import open_source
@@ -128,6 +129,38 @@ def test_floats_are_the_same_pixels_in_every_type(short: type[np.floating[Any]])
         for x in (images, images.astype(np.float64))
     ]
     assert np.array_equal(pixels[0], pixels[1])
+
+
+@pytest.mark.parametrize("kind", ["held", "npz", "packed npz", "lists"])
+def test_an_image_with_fractions_does_not_make_white_of_what_is_next_to_black(
+    kind: str, tmp_path: Path
+) -> None:
+    """It makes floats of all images, in which 1 is white: bytes of 0 and 1 alone are refused."""
+
+    def read(images: Any, options: SourceOptions) -> list[int]:  # noqa: ANN401
+        data: Any = images, [0] * len(images)
+        if kind.endswith("npz"):
+            data = tmp_path / "a.npz"
+            (np.savez if kind == "npz" else np.savez_compressed)(data, x=images)
+        if kind == "lists":
+            data = tmp_path / "a.parquet"
+            parquet.write_table(pa.table({"x": list(images.reshape(len(images), -1))}), data)
+        (batch,) = open_source(data, options).batches(9)
+        return [int(record.max()) for record in batch.records]
+
+    binary = np.zeros((3, 8, 8), np.uint8)
+    binary[0, 0, 0], binary[2, 4, 4] = 2, 1
+    with_fractions = binary.astype(np.float64)
+    with_fractions[0, 0, 0] = 0.5
+    one = SourceOptions(classes=1)
+    assert read(with_fractions, one) == [128, 0, 255]
+    with pytest.raises(DataError, match=r"record 2 has no value above 1, .* 0,1 or 0,255"):
+        read(binary, one)
+    assert read(binary[:2], one) == [2, 0]
+    for white, brightest in ((255, 1), (1, 255)):
+        declared = SourceOptions(classes=1, value_range=(0, white))
+        for images in (binary, with_fractions):
+            assert read(images, declared)[1:] == [0, brightest]
 
 
 def test_any_range_of_records_can_be_read() -> None:

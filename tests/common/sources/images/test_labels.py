@@ -139,6 +139,20 @@ def test_a_label_that_is_not_whole_is_named(tmp_path: Path, wrong: float) -> Non
         open_source(tmp_path / "x.npz")
 
 
+@pytest.mark.parametrize(("dtype", "exact"), [(np.float64, 2**53), (np.float32, 2**24)])
+def test_floats_that_may_have_rounded_other_labels_are_refused(
+    dtype: type[np.generic], exact: int
+) -> None:
+    """One label that is a fraction, or lacks, makes floats of all."""
+    classes = SourceOptions(class_names=("0", str(exact - 1), str(exact), str(exact + 1)))
+    labels = np.array([exact + 1, 0, exact - 1])
+    names, _ = classes_of((IMAGES[:3], labels), classes)
+    assert names == [str(exact + 1), "0", str(exact - 1)]
+    with pytest.raises(DataError, match=f"record 0 has a label so large that {dtype.__name__} r"):
+        classes_of((IMAGES[:3], labels.astype(dtype)), classes)
+    assert classes_of((IMAGES[1:3], labels[1:].astype(dtype)), classes)[0] == names[1:]
+
+
 def test_more_texts_than_there_may_be_classes_are_hardly_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,9 +23,11 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
+from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.sources import open_source
+from dpntk.common.sources import open_source, with_bounded_units
 from dpntk.common.sources.options import SourceOptions
+from dpntk.common.sources.tables import csv
 from tests.helpers.tables import CSV, HEADER, PEOPLE, ROWS, people
 
 
@@ -40,6 +42,17 @@ def read(path: Path, schema: TableSchema = PEOPLE) -> tuple[NDArray[np.uint8], N
 def write(path: Path, text: str = CSV) -> Path:
     path.write_text(text)
     return path
+
+
+def write_bytes(path: Path, text: str) -> Path:
+    """The text with the line breaks that it has."""
+    path.write_bytes(text.encode())
+    return path
+
+
+def embedded_rows(path: Path, schema: TableSchema) -> int:
+    source = with_bounded_units(open_source(path, SourceOptions(schema=schema)))
+    return sum(len(batch.labels) for batch in source.batches(3))
 
 
 def test_every_value_is_in_its_place(tmp_path: Path) -> None:
@@ -135,6 +148,41 @@ def test_separator_and_encoding_are_those_of_the_schema(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_bytes('staßt\n"a;b"\n'.encode("latin-1"))
     with pytest.raises(DataError, match=r"b.csv: the header is not in utf-8: say in"):
         read(tmp_path / "b.csv", replace(schema, csv=CsvFormat(";")))
+
+
+@pytest.mark.parametrize("one_sided", ["x\ry\nx\n", "x\r\ny\nx\r\n", "y\r\nx\r"])
+def test_of_a_single_column_rows_end_alike(one_sided: str, tmp_path: Path) -> None:
+    """Where a value holds a line break without quotes, it would be two rows."""
+    schema = TableSchema((Column.categorical("x", ("x", "y", "x\ny")),))
+    with pytest.raises(DataError, match=r"a.csv: rows end with unlike line breaks"):
+        read(write_bytes(tmp_path / "a.csv", f"x\n{one_sided}"), schema)
+    for end in ("\n", "\r\n", "\r"):
+        text = end.join(("x", "y", '"x\ny"', "x"))
+        for last in ("", end):
+            records, _ = read(write_bytes(tmp_path / "a.csv", text + last), schema)
+            assert records.argmax(axis=1).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("column", ["town", "person"])
+def test_earlier_rows_do_not_change_what_line_breaks_in_a_value_are(
+    column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Arrow reads on after the first sign of a line break in a value, it loses the second."""
+    monkeypatch.setattr(csv, "_BLOCK_BYTES", 64)
+    schema = TableSchema(
+        (Column.categorical("town", ("Ulm", "a\nb", "a\r\nb")),), left_out=("person",)
+    )
+    if column == "person":
+        schema = schema.with_privacy_unit(PrivacyUnit("person", 1))
+    for broken, refused in (('"a\nb"', False), ('"a\r\nb"', True)):
+        for length in range(1, 40):
+            rows = [f"Ulm,{'p' * length}", f"{broken},q" if column == "town" else f"Ulm,{broken}"]
+            path = write_bytes(tmp_path / "a.csv", "\n".join(("town,person", *rows, "")))
+            if refused:
+                with pytest.raises(DataError, match=f"row 2, column '{column}': there is a carr"):
+                    embedded_rows(path, schema)
+            else:
+                assert embedded_rows(path, schema) == 2
 
 
 def test_of_a_single_column_an_empty_line_is_a_row(tmp_path: Path) -> None:

@@ -210,6 +210,7 @@ def test_one_row_changes_how_no_other_is_read(name: str, store: Store, tmp_path:
         ([np.array(5), np.array(7)], dt.date(2000, 1, 1), "object"),
         ([np.timedelta64(5, "ns")] * 2, dt.date(2000, 1, 1), "object"),  # days, too
         ([True, False], 0.5, "object"),  # numbers, beside no other truth values
+        ([np.uint64(2**64 - 1)] * 2, 0.5, "object"),  # -1
         ([np.datetime64("NaT"), np.float32(0.5)], np.float32(0.7), "object"),  # Arrow crashes
         ([5, 7], dt.date(2000, 1, 1), "category"),
         ([dt.date(2000, 1, 1)] * 2, np.True_, "object"),  # days; behind NumPy's times Arrow crashes
