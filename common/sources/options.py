@@ -47,6 +47,9 @@ class SourceOptions:
         labels: for images side by side in a folder: the CSV file that holds their labels, or its
             address in object storage.
         label_columns: names of the columns of files and of labels in it; found if None.
+        only_compared: whether records are compared with others and not embedded. Images of bytes 0
+            and 1 alone, which are refused otherwise if no range is declared, are black then and
+            next to black.
 
     Lists become tuples, and NumPy's whole numbers become plain ones.
 
@@ -65,6 +68,7 @@ class SourceOptions:
     invert: bool = False
     labels: Path | str | None = None
     label_columns: tuple[str, str] | None = None
+    only_compared: bool = False
 
     def __post_init__(self) -> None:
         vars(self).update({name: _plain(value) for name, value in vars(self).items()})
@@ -74,6 +78,7 @@ class SourceOptions:
             ("classes", self.classes, (int, type(None)), "a number of classes, such as 10"),
             ("class_names", self.class_names, (tuple, type(None)), "a tuple: ('cat', 'dog')"),
             ("invert", self.invert, bool, "True or False"),
+            ("only_compared", self.only_compared, bool, "True or False"),
             ("labels", self.labels, (Path, str, type(None)), "the path of a CSV file"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)

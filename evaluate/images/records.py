@@ -133,7 +133,8 @@ def read_synthetic(path: Path) -> LabelledImages:
             preparation = Preparation.from_json(provenance.get("preparation", {}))
         except (KeyError, TypeError, ValueError, SchemaError) as error:
             raise DataError(f"{path / PROVENANCE}: damaged; generate the records again") from error
-    source = open_source(images, SourceOptions(classes=len(names) if names else None))
+    known = SourceOptions(classes=len(names) if names else None, only_compared=True)
+    source = open_source(images, known)
     require_plausible(images, len(source) * source.schema.record_size)
     records = replace(_collect(source, names, provenance), preparation=preparation)
     if records.classes > 1 and len(np.unique(records.labels)) < 2:
@@ -171,6 +172,7 @@ def read_real(
         fit=preparation.fit.value,
         value_range=preparation.value_range,
         invert=preparation.inverted,
+        only_compared=True,
     )
     if like.class_names == numbered(1):
         records = _collect(open_source(path, known), None, {})

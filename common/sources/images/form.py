@@ -29,6 +29,7 @@ class Form:
         side_origin: where `side` came from; images are resized where it is declared.
         channels_origin: where `channels` came from; images are converted where it is declared.
         preparation: what else is done to every image.
+        only_compared: see `SourceOptions`.
     """
 
     side: int
@@ -36,6 +37,7 @@ class Form:
     side_origin: Origin
     channels_origin: Origin
     preparation: Preparation = AS_STORED
+    only_compared: bool = False
     _said: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @classmethod
@@ -58,7 +60,12 @@ class Form:
                 )
         channels_origin = Origin.FORMAT if options.channels is None else Origin.DECLARED
         return cls(
-            side, options.channels or channels, side_origin, channels_origin, options.preparation
+            side,
+            options.channels or channels,
+            side_origin,
+            channels_origin,
+            options.preparation,
+            options.only_compared,
         )
 
     def schema(self, classes: Classes) -> ImageSchema:

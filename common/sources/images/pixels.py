@@ -52,13 +52,15 @@ def require_one_meaning(stored: NDArray[Any], where: str, form: Form, first: int
     Args:
         stored: (b, ...), numbers.
         where: the array, for messages.
-        form: with the range, if one is declared: then the type plays no part.
+        form: with the range, if one is declared: then the type plays no part; and whether images
+            are only compared with others, where the guarantee does not matter.
         first: number of the record that `stored[0]` belongs to, from 0.
 
     Raises:
         DataError: no range is declared, and the largest of an image's bytes is 1.
     """
-    if form.preparation.value_range is not None or stored.dtype != np.uint8:
+    declared = form.preparation.value_range is not None
+    if declared or form.only_compared or stored.dtype != np.uint8:
         return
     brightest = stored.reshape(len(stored), -1).max(axis=1, initial=0)
     if (doubtful := _first(brightest == 1)) is not None:

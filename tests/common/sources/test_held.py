@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,7 @@ def test_an_image_with_fractions_does_not_make_white_of_what_is_next_to_black(
     with pytest.raises(DataError, match=r"record 2 has no value above 1, .* 0,1 or 0,255"):
         read(binary, one)
     assert read(binary[:2], one) == [2, 0]
+    assert read(binary, replace(one, only_compared=True)) == [2, 0, 1]
     for white, brightest in ((255, 1), (1, 255)):
         declared = SourceOptions(classes=1, value_range=(0, white))
         for images in (binary, with_fractions):

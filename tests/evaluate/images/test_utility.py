@@ -38,6 +38,16 @@ def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classifiers, "_CNN_STEPS", 300)
 
 
+def test_images_next_to_black_are_compared_as_they_are(tmp_path: Path) -> None:
+    """They are refused where they would be embedded, and nothing is promised here."""
+    images = np.zeros((4, 8, 8), np.uint8)
+    images[1:, 3, 3] = 1
+    np.savez(tmp_path / "a.npz", x=images, y=[0, 1, 0, 1])
+    synthetic = read_synthetic(tmp_path / "a.npz")
+    for records in (synthetic, read_real(tmp_path / "a.npz", "test", synthetic)):
+        assert records.pixels.max(axis=1).tolist() == [0, 1, 1, 1]
+
+
 def test_real_records_score_high_and_permuted_labels_at_chance(held_out: LabelledImages) -> None:
     train = digits(slice(0, 1300))
     permuted = digits(slice(0, 1300), np.random.default_rng(0))
