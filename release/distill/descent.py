@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...common.display.console import notice, progress
 from ...common.display.representations import RedactedRepr
 from ...common.display.text import rounded_up
+from ...common.errors import DataError
 from ...common.features.infinite_ntk import ReluKernel
 from ...common.features.kernel_ridge import class_targets
 from ...common.schema.image import ImageSchema
@@ -108,15 +109,24 @@ def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
 
 
 def _read(source: Source) -> LabelledRecords:
+    """All records.
+
+    Raises:
+        DataError: there are not as many as the source says.
+    """
     values = np.empty((len(source), source.schema.record_size), dtype=np.uint8)
     labels = np.empty(len(source), dtype=np.int64)
-    start = 0
+    start = stop = 0
     with progress("reading", len(source), "records") as advance:
         for batch in source.batches(_BATCH):
             stop = start + len(batch.labels)
+            if stop > len(source):
+                break
             values[start:stop], labels[start:stop] = batch.records, batch.labels
             start = stop
             advance(len(batch.labels), "")
+    if stop != len(source):  # what is not filled would be of other things in memory
+        raise DataError("there are not as many records as the data say: save them anew")
     return LabelledRecords(values, labels)
 
 

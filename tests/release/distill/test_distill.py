@@ -7,7 +7,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from dpntk.common.display.text import rounded_up
 from dpntk.common.errors import DataError, RunError
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import Source, open_source
+from dpntk.common.sources.base import Batch
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.evaluate.distilled import read_points
@@ -603,3 +604,34 @@ def test_it_signs_with_the_key_that_it_is_given(folder: Path, tmp_path: Path) ->
     key: SigningKey = own_key()
     run(folder, tmp_path)
     assert open_any(tmp_path / "release.h5").signed_by.fingerprint == key.public.fingerprint
+
+
+class Miscounted:
+    """A source of one's own that says of records how many they are, and does not know."""
+
+    def __init__(self, records: Source, count: int) -> None:
+        self._records, self._count = records, count
+        self.schema = records.schema
+
+    def __len__(self) -> int:
+        return self._count
+
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        return self._records.batches(size, start, stop)
+
+    def fingerprint(self) -> str:
+        return self._records.fingerprint()
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_records_are_as_many_as_their_source_says(tmp_path: Path, more: int) -> None:
+    """Otherwise what memory held before would count as records."""
+    images, labels = draw_records(20)
+    records = open_source((images, labels), SourceOptions(classes=3))
+    output, ledger = tmp_path / "release.h5", tmp_path / "ledger.json"
+    with pytest.raises(DataError, match="not as many records as the data say"):
+        distill(
+            Miscounted(records, 20 + more), output, ledger,
+            epsilon=2.0, delta=1e-3, settings=SETTINGS,
+        )  # fmt: skip
+    assert not output.exists()
