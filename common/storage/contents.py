@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..display.representations import RedactedRepr
 from . import sandbox
 from .container import USER_BLOCK
 from .hdf5 import inventory, inventory_as_json
@@ -20,9 +21,9 @@ from .sandbox import Refused
 _TYPES: Final = {TEXT: str, INTEGER: int, NUMBER: float}
 
 
-@dataclass(frozen=True, eq=False)
-class Contents:
-    """What is in a file.
+@dataclass(frozen=True, eq=False, repr=False)
+class Contents(RedactedRepr):
+    """What is in a file, which may be an embedding.
 
     Attributes:
         attributes: of the root group, by name.

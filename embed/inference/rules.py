@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.display.representations import RedactedRepr
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.dates import DAY
 from ...common.schema.rules.condition import is_missing
@@ -173,8 +174,8 @@ def _never_above(low: NDArray[np.float64], high: NDArray[np.float64]) -> bool:
     return bool(np.count_nonzero(low > shuffled) >= max(_BROKEN, 0.01 * len(low)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Case:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Case(RedactedRepr):
     """What may be true of a row.
 
     Attributes:

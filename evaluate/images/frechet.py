@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError, ModuleError
 from ...common.features.torchscript import load_module
 from .records import LabelledImages
@@ -102,8 +103,8 @@ class FeatureMetric:
         return {"features": self.name} | ({} if self.module is None else {"module": self.module})
 
 
-@dataclass(frozen=True)
-class Gaussian:
+@dataclass(frozen=True, repr=False)
+class Gaussian(RedactedRepr):
     """A Gaussian fitted to features.
 
     Attributes:

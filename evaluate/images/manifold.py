@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_chunked
 
+from ...common.display.representations import RedactedRepr
+
 _NEIGHBOURS: Final = 3
 MOST_COMPARED: Final = 5000
 """Images of either set: the work grows with the square."""
 _MEGABYTES: Final = 64
 
 
-@dataclass(frozen=True)
-class Manifold:
+@dataclass(frozen=True, repr=False)
+class Manifold(RedactedRepr):
     """Balls around features of images.
 
     Attributes:

@@ -20,6 +20,7 @@ from scipy import stats
 
 from ...common.adjacency import Adjacency
 from ...common.display.console import Advance, progress
+from ...common.display.representations import RedactedRepr
 from ...common.errors import SchemaError
 from ...common.features.torchscript import PublicModule, module_for
 from ...common.schema.privacy_unit import rows_per_unit
@@ -130,9 +131,9 @@ class Audit:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """Two neighbouring data sets, where they differ.
+@dataclass(frozen=True, eq=False, repr=False)
+class _Pair(RedactedRepr):
+    """Two neighbouring data sets, where they differ. SENSITIVE.
 
     Attributes:
         name: what they are, in words.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...common.arguments import Location, positive, whole
 from ...common.errors import DataError
@@ -37,7 +37,7 @@ class TableOptions:
     keep_negatives: float = 1.0
     train_records: int = MOST_RECORDS
     target: str | None = None
-    members: Frame | Location | None = None
+    members: Frame | Location | None = field(default=None, repr=False)  # may be records
     published: bool = False
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...display.representations import RedactedRepr
 from ..columns.codes import MISSING
 from ..columns.column import Column
 from ..columns.kinds import Missing
@@ -28,8 +29,8 @@ Values = Mapping[str, NDArray[Any]]
 Columns = Mapping[str, Column]
 
 
-@dataclass(frozen=True)
-class Truth:
+@dataclass(frozen=True, repr=False)
+class Truth(RedactedRepr):
     """The rows for which a condition is true and false, bool (n,); neither if it is unknown."""
 
     holds: NDArray[np.bool_]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...arguments import argument
 from ...display.console import notice
+from ...display.representations import RedactedRepr
 from ...display.text import counted, some_of
 from ...errors import DataError, SchemaError
 from ..options import SourceOptions
@@ -36,8 +37,8 @@ _OF_LABELS: Final = (
 _OF_A_PATH: Final = re.compile(r"[/\\]")
 
 
-@dataclass(frozen=True)
-class _Row:
+@dataclass(frozen=True, repr=False)
+class _Row(RedactedRepr):
     """One line of labels.
 
     Attributes:
@@ -51,8 +52,8 @@ class _Row:
     label: str
 
 
-@dataclass(frozen=True)
-class LabelFile:
+@dataclass(frozen=True, repr=False)
+class LabelFile(RedactedRepr):
     """A CSV file with a column of file names and a column of labels.
 
     Attributes:

@@ -38,6 +38,7 @@ from dpntk.embed.inference.schema import draft_schema
 from dpntk.embed.run.checkpoint import Progress, Share
 from dpntk.embed.sums.totals import Totals
 from dpntk.evaluate.images.records import LabelledImages
+from dpntk.evaluate.tables.options import TableOptions
 from dpntk.evaluate.tables.table import Table
 from dpntk.release import Release
 from dpntk.release.distill.descent import LabelledRecords
@@ -368,3 +369,23 @@ def test_objects_say_what_they_are_and_not_how_much(
         assert words in said
         assert str(NUMBER) not in said
         assert str(NUMBER % 256) not in said
+
+
+def test_options_and_sources_that_hold_records_show_none(tmp_path: Path) -> None:
+    """Rows that were given with options, and labels that stand in a file beside images."""
+    rows = pd.DataFrame({"age": [NUMBER], "diagnosis": [DIAGNOSIS]})
+    options = TableOptions(target="age", members=rows)
+    assert "target='age'" in repr(options)
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for place, image in enumerate(IMAGES):
+        Image.fromarray(image).save(folder / f"{place}.png")
+    lines = [f"{place}.png,{DIAGNOSIS if place else 'none'}" for place in range(len(IMAGES))]
+    (tmp_path / "labels.csv").write_text("\n".join(["file,label", *lines]) + "\n")
+    declared = SourceOptions(labels=tmp_path / "labels.csv", class_names=(DIAGNOSIS, "none"))
+    source = open_source(folder, declared)
+    assert "ImageFolderSource(" in repr(source)
+    shown = repr(source).replace(repr(source.schema), "")  # the names of its classes go out
+    for said in (repr(options), shown):
+        assert DIAGNOSIS not in said
+        assert str(NUMBER) not in said
