@@ -49,7 +49,8 @@ def command(
     """Run the real mechanism many times on two neighbouring data sets and attack what comes out.
 
     Nothing is released and EMBEDDING (default: embedding.h5) is not changed: the noisy sums are
-    thrown away. The exit code is 1 if the guarantee is refuted.
+    thrown away. The exit code is 1 if the guarantee is refuted. Under add-remove what it prints
+    depends on how many records there are, and no epsilon covers that: it is for their owner.
     """
     found = audit(
         embedding,

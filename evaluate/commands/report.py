@@ -70,6 +70,9 @@ def command(
         label_columns=label_columns,
     )
     if public:
-        console.print(f"{output} is public: it holds nothing beyond the release")
+        console.print(
+            f"{output} is public, if {synthetic} holds what was generated from {release}: it says "
+            "so, and nothing can show it"
+        )
     else:
         console.print(f"{output} is SENSITIVE: only you can read it (0600)")

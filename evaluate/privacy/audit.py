@@ -2,8 +2,10 @@
 
 The mechanism runs many times on two neighbouring data sets, and the best possible observer guesses
 which one it was. How often he is right bounds epsilon from below. This is the one part of the room
-that reaches into the sensitive stage: it has to feed the mechanism. It writes nothing, enters
-nothing into a ledger, and what it reports depends on noise that is thrown away.
+that reaches into the sensitive stage: it has to feed the mechanism. It writes nothing, and enters
+nothing into a ledger. What it reports depends on noise that is thrown away; and under add-remove on
+a noisy number of records, which no ledger counts: what parts a release has follows from that. So
+the report is for the owner of the records.
 """
 
 from __future__ import annotations
