@@ -72,7 +72,8 @@ def _cells(
         if "absent" in column:
             cells.append(column["absent"])
             continue
-        if not column["key"].endswith(row.get("only", "")):
+        kept, left_out = row.get("only", ""), row.get("except")
+        if not column["key"].endswith(kept) or (left_out and column["key"].endswith(left_out)):
             cells.append(_EMPTY)
             continue
         means = []

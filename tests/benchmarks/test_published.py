@@ -17,7 +17,7 @@ def test_every_cell_is_quoted_with_its_source_or_looked_up() -> None:
             if "source" not in row:
                 absent = row.get("cells", ["not obtainable"])
                 assert set(absent) == {"not obtainable"}
-                assert row.keys() - {"only"} in ({"method", "cells"}, measured)
+                assert row.keys() - {"only", "except"} in ({"method", "cells"}, measured)
                 continue
             assert row.keys() == {"method", "source", "cells"}
             assert row["source"] in SOURCES
@@ -43,6 +43,13 @@ def test_measured_cells_are_means_over_the_seeds() -> None:
             "scores": scores,
             "only": " | 1",
         },
+        {
+            "method": "but MNIST",
+            "file": "a.json",
+            "keys": ["{} | default"],
+            "scores": scores,
+            "except": " | 1",
+        },
     ]
     published = {"tables": [{"title": "T", "about": "A.", "columns": columns, "rows": rows}]}
     runs = {
@@ -52,8 +59,9 @@ def test_measured_cells_are_means_over_the_seeds() -> None:
         "MNIST | 1 | other | 0": {"logistic regression": 0.1, "MLP": 0.1},
     }
     lines = section(published, {"a.json": runs}).splitlines()
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "| theirs | quoted: DP-NTK | .8 / .9 | - | .7 / .75 |",
         f"| ours | measured, 2 | .810 / .920 | not obtainable | {MISSING} |",
         "| of MNIST | measured, 1 | .100 / .100 | not obtainable | - |",
+        f"| but MNIST |  | - | not obtainable | {MISSING} |",
     ]
