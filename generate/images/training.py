@@ -21,7 +21,7 @@ from ...common.features.pixels import PixelFeatures
 from ...common.features.torchscript import module_for
 from ...common.runtime.device import AUTO, choose_device
 from ...common.runtime.threads import one_core_each
-from ...common.schema.image import ImageSchema
+from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.parts import sum_of
@@ -43,6 +43,9 @@ _LOOKED_AT: Final = 100
 multiple of `AT_ONCE`: only then may the noise floor change."""
 _CLEAR: Final = 0.006
 """Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
+_IN_COLOUR: Final = 500
+"""Steps in colour, at most: classes of photographs differ by little beside the noise. More steps come
+closer to the release, and farther from the mean embedding of the records."""
 _LEAST_STEPS: Final = 30
 _OF_PIXELS: Final = 60
 """Steps towards mean images, at most. Templates begin there, and become as sharp as deformations
@@ -72,11 +75,15 @@ def usual_settings(release: Release) -> TrainingSettings:
 
     Args:
         release: of images.
+
+    Raises:
+        GeneratorError: it is of a table.
     """
     usual = TrainingSettings()
     if isinstance(release.feature_map, PixelFeatures):
         return replace(usual, steps=_OF_PIXELS)
-    return replace(usual, steps=max(_LEAST_STEPS, round(usual.steps * _clear(release) ** 1.5)))
+    most = usual.steps if _schema(release).channels == GREY else _IN_COLOUR
+    return replace(usual, steps=max(_LEAST_STEPS, round(most * _clear(release) ** 1.5)))
 
 
 def _clear(release: Release) -> float:
@@ -252,11 +259,15 @@ def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> Co
 
     Where templates tell the classes apart, its factors are the smaller the more noise there is.
     """
-    if not isinstance(release.schema, ImageSchema):
-        raise GeneratorError("the release is of a table, not of images")
-    schema = release.schema
+    schema = _schema(release)
     spec = GeneratorSpec(schema.side, len(schema.classes), channels=schema.channels)
     generator = untrained(lambda: ConditionalGenerator(spec), seed)
     known = means is not None and bool(np.isfinite(means.noise).any())
     generator.share(_clear(release) if known else 1.0)
     return generator
+
+
+def _schema(release: Release) -> ImageSchema:
+    if not isinstance(release.schema, ImageSchema):
+        raise GeneratorError("the release is of a table, not of images")
+    return release.schema

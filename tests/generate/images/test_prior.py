@@ -169,6 +169,13 @@ def test_much_noise_is_followed_for_fewer_steps(epsilon: float, steps: int) -> N
     assert usual_settings(digits(epsilon)).steps == pytest.approx(steps, abs=3)
 
 
+def test_colour_images_are_trained_for_fewer_steps() -> None:
+    grey = digits(1000.0)
+    assert isinstance(grey.schema, ImageSchema)
+    colour = replace(grey, schema=replace(grey.schema, channels=3))
+    assert usual_settings(colour).steps < usual_settings(grey).steps
+
+
 def test_shares_that_noise_explains_are_equal_and_others_stay() -> None:
     release = digits(0.3, seed=1)
     assert np.abs(release.class_weights - 0.1).max() > 0.04
