@@ -59,6 +59,7 @@ dtype = "float64"
 lower = 100.0
 upper = 100000.0
 transform = "log1p"
+decimals = 2
 
 [[columns]]
 name = "readmitted"
