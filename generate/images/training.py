@@ -44,8 +44,8 @@ multiple of `AT_ONCE`: only then may the noise floor change."""
 _CLEAR: Final = 0.006
 """Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
 _IN_COLOUR: Final = 500
-"""Steps in colour, at most. Classes of photographs differ by little beside the noise: with more steps
-images come closer to the release, and farther from the records' own mean embedding."""
+"""Steps in colour, at most. Classes of photographs differ little compared with the noise: with more
+steps images come closer to the release, and farther from the records' own mean embedding."""
 _LEAST_STEPS: Final = 30
 _OF_PIXELS: Final = 60
 """Steps towards mean images, at most. Templates begin there, and become as sharp as deformations
