@@ -1,17 +1,17 @@
 """Colour images: how useful synthetic ones are, and how far from real ones; one table.
 
-Every run: the training part is embedded, released (replace-one, delta 1e-5) and images generated
-with the default settings; the classifiers of `dpntk evaluate` learn from these and are tested on
-the real test images, and distances to these are measured in features of the metric module, with as
-many real training images beside them. `material/cifar.py` makes CIFAR-10, and
+Every run embeds the training part, releases it (replace-one, delta 1e-5) and generates images with
+the default settings. The classifiers of `dpntk evaluate` learn from these and are tested on the
+real test images. Distances to the test images are measured in features of the metric module, and
+for comparison also for as many real training images. `material/cifar.py` makes CIFAR-10, and
 `material/public_module.py` the modules: efficientnet-lite0 for "perceptual", efficientnet-lite2
 with --last to measure in.
 
-Embeddings are kept in a folder, since there is nothing random about them: only releases differ; and
-beside them a picture of what each run made. They are sensitive if the images are. The controls are
-the default with a release that holds nothing but its noise, and with labels in another order; both
-have to be at chance. Finished runs are kept in benchmarks/results/colour.json; the table is a
-section of benchmarks/results/README.md.
+Embeddings are kept in a folder, since nothing about them is random: only releases differ. Beside
+them is a picture of what each run made. Both are sensitive if the images are. The controls are the
+default with a release that holds nothing but its noise, and with shuffled labels; both must be at
+chance. Finished runs are kept in benchmarks/results/colour.json; the table is a section of
+benchmarks/results/README.md.
 
 Run: python -m benchmarks.colour NAME=FOLDER --metric-module FILE [--module FILE] [--seeds N]
      [--epsilons E ...] [--methods M ...] [--embeddings FOLDER]

@@ -1,16 +1,16 @@
-"""Rows under a rare condition, beside real held-out rows that fulfil it.
+"""Rows under a rare condition, beside real held-out rows that satisfy it.
 
-One release of the training part (epsilon 1, all else as in benchmarks/tables.py), from which rows
-are made under each of some conditions: "drawn and kept", as of common ones, out of the 100,000
-rows that are drawn at the most, and "held to it", what `dpntk generate --where` does if a condition
-is rare. "real records" are those of the training part. How far rows are from the test part's under
+From one release of the training part (epsilon 1, all else as in benchmarks/tables.py), rows are
+made under each of several conditions: "drawn and kept", as for common conditions, from at most
+100,000 drawn rows, and "held to it", which is what `dpntk generate --where` does if a condition is
+rare. "real records" are those of the training part. The distance from the test part's rows under
 the condition is the mean total variation distance of columns and of pairs of columns
-(`dpntk.evaluate`). Real rows under it are few, and so "real records" are far from them, too:
-nothing is expected to come nearer. Rows are distinct if they are with all numbers cut into 20
-cells. The seed is of training and of draws.
+(`dpntk.evaluate`). There are few real rows under it, so "real records" are far from them, too:
+nothing is expected to come nearer. Rows are distinct if they still differ with all numbers cut into
+20 cells. The seed applies to training and to draws.
 
-Finished runs are kept in benchmarks/results/conditions.json, so an interrupted table is gone on
-with; the table is a section of benchmarks/results/README.md.
+Finished runs are kept in benchmarks/results/conditions.json, so an interrupted table can be
+resumed; the table is a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.conditions NAME=PATH:LABEL [--conditions TEXT ...] [--rows N] [--seeds N]
 """

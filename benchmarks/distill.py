@@ -1,17 +1,18 @@
-"""Distilled sets: how fast per-record norms are, and how well one learns from the points.
+"""Distilled sets: how fast per-record norms are, and how well classifiers learn from the points.
 
     python -m benchmarks.distill norms [--batch B] [--points M] [--inputs D]
     python -m benchmarks.distill NAME=FOLDER ... [--seeds N] [--epsilons E ...] [--per-class P ...]
                                  [--methods M ...]
 
-The first compares the norms that clipping needs, by coefficients, with `vmap(grad)`. The second
-makes points of training images, one seed after the other (the noise has none), and classifies the
-real test images by kernel regression from the points, and by the ConvNet of `dpntk evaluate`.
-Points are those of `dpntk distill`, with the preset of the data set, and of `dpntk generate
---points`, from a release under replace-one, all with default options. "distill, no noise" is `dpntk
-distill --eps inf --not-private` with the same presets: what its papers call KIP. It has no epsilon,
-so it is run once, whatever epsilons are named. An interrupted run is gone on with, and finished
-ones are kept in benchmarks/results/distilled.json; the table goes to benchmarks/results/README.md.
+The first compares two ways to compute the norms that clipping needs: by coefficients, and with
+`vmap(grad)`. The second makes points from training images, one seed after the other (the noise has
+none), and classifies the real test images by kernel regression from the points, and by the ConvNet
+of `dpntk evaluate`. Points are those of `dpntk distill`, with the preset of the data set, and of
+`dpntk generate --points`, from a release under replace-one, all with default options. "distill, no
+noise" is `dpntk distill --eps inf --not-private` with the same presets, which the literature calls
+KIP. It has no epsilon, so it is run once, whatever epsilons are named. An interrupted run can be
+resumed, and finished ones are kept in benchmarks/results/distilled.json; the table goes to
+benchmarks/results/README.md.
 """
 
 from __future__ import annotations

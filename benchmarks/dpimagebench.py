@@ -1,27 +1,27 @@
-"""Everybody's protocol: how useful images are by DPImageBench (Gong et al., arXiv 2503.14681).
+"""A common protocol: how useful images are by DPImageBench (Gong et al., arXiv 2503.14681).
 
-- Sensitive are 55,000 of the 60,000 training images, the first part of torch's `random_split` with
-  seed 0; delta is 1 / (n ln n). Of them 60,000 images are made with the default settings, by way of
-  the files that users have.
+- The sensitive records are 55,000 of the 60,000 training images, the first part of torch's
+  `random_split` with seed 0; delta is 1 / (n ln n). From them 60,000 images are made with the
+  default settings, by way of the files that users have.
 - 55,000 of these, in an order by seed 0, train ResNet-110, WRN-40-4 (dropout .3) and ResNeXt-29 (8
   groups, 4 times as wide) for 50 epochs: values 2 x - 1, batches of 256, Adam with .01, times .2
-  every 20 epochs. Scored is the average of their weights (.9999, less in the first steps).
-- Of the epochs the one is taken that tells the other 5,000 training images apart best. These are
-  real images as they are, so the choice is outside of any guarantee. The published rows were chosen
-  so, with next to no noise if any, and that is why this table stands apart from all others here:
-  whoever has a release alone cannot choose so.
+  every 20 epochs. The average of their weights is scored (.9999, less in the first steps).
+- The epoch is chosen that best classifies the other 5,000 training images. These are real images
+  without protection, so no guarantee covers the choice. The published rows were chosen in this way,
+  with almost no noise if any. That is why this table stands apart from all others here: somebody
+  who has only a release cannot choose like this.
 - The figure is the mean of the three on the 10,000 test images.
 
 The published row of DP-NTK (quoted in the table) embeds a single batch of records: the loop over
 them in that benchmark's code ends after the first. Rows of DP-SGD (DP-GAN, DPDM, DP-FETA, FETA-Pro)
 are for adding or removing a record; ours are for exchanging one unless --adjacency says otherwise,
-which asks for more noise.
+which needs more noise.
 
-This needs a CUDA device; with --bfloat16 layers compute in that precision, in about two thirds of
-the time, which rows say. With --small the same is done with a small CNN and 5 epochs, times .2
-every 2, on a processor; that is another figure, to compare ours with ours. Finished networks are
+This needs a CUDA device. With --bfloat16 layers compute in that precision, in about two thirds of
+the time; rows say so. With --small the same is done with a small CNN and 5 epochs, times .2 every
+2, on a processor; that figure serves only to compare our own with each other. Finished networks are
 kept in benchmarks/results/dpimagebench.json, and images that networks still have to learn from in a
-folder, so an interrupted table is gone on with; the table is a section of
+folder, so an interrupted table can be resumed; the table is a section of
 benchmarks/results/README.md.
 
 Run: python -m benchmarks.dpimagebench NAME=FOLDER [NAME=FOLDER ...] [--small | --bfloat16]

@@ -1,23 +1,24 @@
 """What each feature map costs, beside one plain forward and backward pass of the same network.
 
-Each map is measured in a process of its own, the alternatives taking turns so that a busy machine
+Each map is measured in a process of its own. The alternatives take turns, so that a busy machine
 disturbs all alike:
 
 - embedding: exact class sums in float64, as `dpntk embed` makes them, against a plain pass in
   float64 over the whole batch, against `vmap(grad)`, and against a loop of backward passes that
   adds each record's gradient to the sum of its class;
 - a step of stage three: the distance of a batch from a release and its gradient with respect to
-  the records, in float32, against a plain pass in float32 (the generator's own cost apart).
+  the records, in float32, against a plain pass in float32 (without the generator's own cost).
 
-Then what bounds the embedding: the arithmetic of its products and convolutions for each record, and
-the bytes that its operations read and write as if none found them in a cache. Both are said beside
-what this machine was measured to do in the same turns, a product of square matrices in float64 and
-a copy of more than its caches hold: as the share of the embedding's time that they alone would have
-taken at that rate. The larger one is the bound; more than 100 % of copying is that caches helped.
+Then follows what limits the embedding: the arithmetic of its products and convolutions for each
+record, and the bytes that its operations read and write as if none were in a cache. Both are
+compared with what this machine achieves in the same turns, by a product of square matrices in
+float64 and by a copy of more than its caches hold. They are given as the share of the embedding's
+time that they alone would have taken at that rate. The larger one is the limit; more than 100 % of
+copying means that caches helped.
 
 A plain pass goes from the records through the front and the network to the gradients of the
-network's weights; random Fourier features have none, so theirs is compared with the product of
-records and frequencies alone. Widths are those of the DP-NTK paper's table 5.
+network's weights. Random Fourier features have no network, so theirs is the product of records and
+frequencies alone. Widths are those of the DP-NTK paper's table 5.
 
 Run: python benchmarks/features.py [--only NAME] [--device cuda]
 """

@@ -1,13 +1,13 @@
-"""What a card makes of it: embedding, stage three and a whole run, in at most eight minutes.
+"""What a GPU gains: embedding, stage three and a whole run, in at most eight minutes.
 
-- Embedding: records a second of exact class sums, from records in memory to sums on the card,
+- Embedding: exact class sums in records a second, from records in memory to sums on the GPU,
   beside one plain forward and backward pass of the same network at the same precision (records
-  already on the card) and beside copying the records to it.
+  already on the GPU) and beside copying the records to it.
 - Stage three: seconds for a step of training, with 400 and with 5,000 records.
 - A whole run on the images in a folder, with default settings, if one is given.
 - Peak memory of the device; on a processor, of the process.
 
-Passes are cut off after some seconds, so that rates of slow devices are of fewer records.
+Passes are cut off after some seconds, so that slow devices are measured on fewer records.
 
 Run: python benchmarks/gpu.py [FOLDER] [--device cpu] [--quick] [--json FILE]
 """

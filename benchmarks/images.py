@@ -1,17 +1,17 @@
 """How useful the synthetic images are: one table, by the same code for all.
 
 Every run: embed, release (delta 1e-5), generate 60,000 records with the default settings, train
-the classifiers of `dpntk evaluate` on them, and test these on the real test images. The seed is of
-features, training and classifiers; the noise has none. Nothing is chosen by these figures: the
-same settings serve all data sets and epsilons. Finished runs are kept in
-benchmarks/results/images.json, so an interrupted table is gone on with; the table is written to
+the classifiers of `dpntk evaluate` on them, and test these on the real test images. The seed
+applies to features, training and classifiers; the noise has none. Nothing is chosen by these
+figures: the same settings serve all data sets and epsilons. Finished runs are kept in
+benchmarks/results/images.json, so an interrupted table can be resumed; the table is written to
 benchmarks/results/README.md.
 
-With --metric-module the Frechet distance to the real test images is kept beside the accuracies, in
-features of each such module (`material/public_module.py`, `material/learned_module.py` for digits),
-and once for each data set that of the real training images. Distances are comparable in one module
-alone, so a column is of one module, which the first digits of its SHA-256 name. Runs that were
-finished without it stay as they are.
+With --metric-module the Frechet distance to the real test images is recorded beside the accuracies,
+in features of each given module (`material/public_module.py`, `material/learned_module.py` for
+digits), and once for each data set the distance of the real training images. Distances are
+comparable only within one module, so each column is for one module, identified by the first digits
+of its SHA-256. Runs that were finished without it stay as they are.
 
 Run: python -m benchmarks.images NAME=FOLDER [NAME=FOLDER ...] [--seeds N] [--epsilons E ...]
      [--adjacencies A ...] [--methods M ...] [--metric-module FILE ...]

@@ -1,10 +1,10 @@
-"""What a large table costs from its rows to synthetic ones: seconds and memory of each command.
+"""What a large table costs, from its rows to synthetic ones: seconds and memory of each command.
 
-A made-up table of 20 columns (eight numbers, ten codes of 2 to 40 categories, a date and a label)
-that go together, with a tenth of the values missing in four of them, as a Parquet file.
-`dpntk embed`, `release` and `generate` read and write it with default options, epsilon 1, each in a
-process of its own, as many threads as there are cores. Printed are seconds, seconds of processor
-time (what others use of the machine is not in these), and the largest resident memory.
+The table is made up: a Parquet file with 20 dependent columns (eight numbers, ten codes of 2 to 40
+categories, a date and a label), a tenth of the values missing in four of them. `dpntk embed`,
+`release` and `generate` read and write it with default options, epsilon 1, each in a process of its
+own, with as many threads as there are cores. Printed are seconds, seconds of processor time (which
+exclude what other programs use), and the largest resident memory.
 
 Run: python -m benchmarks.large_table [--rows 1000000]
 """

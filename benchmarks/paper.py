@@ -6,16 +6,16 @@ width 800 at epsilon .2, 1 and 10 and without noise. Every run: embed, release (
 them, and test these on the real test images. Methods:
 
 - "paper": tangent features of `fc_1l_norm` on the pixels, and the recipe `paper`: convolutional
-  generator, plain distance, code 5, 2,000 steps of 5,000 records, unless --steps and --batch say
+  generator, plain distance, code 5, 2,000 steps of 5,000 records, unless --steps and --batch name
   what a processor has time for;
-- "default": what a user gets who chooses nothing, on the same release.
+- "default": what a user who chooses nothing gets, on the same release.
 
-The seed is of features, training and classifiers; the noise has none. Finished runs are kept in
-benchmarks/results/paper.json, so an interrupted table is gone on with; the table is a section of
-benchmarks/results/README.md, and `benchmarks/published.py` puts it beside what was printed.
+The seed applies to features, training and classifiers; the noise has none. Finished runs are kept
+in benchmarks/results/paper.json, so an interrupted table can be resumed; the table is a section of
+benchmarks/results/README.md, and `benchmarks/published.py` puts it beside the printed figures.
 --pictures writes, for each data set, ten images of each class of every run beside real ones.
 
---quick goes the whole way with few records, steps and runs, and keeps nothing.
+--quick goes through every step with few records, steps and runs, and keeps nothing.
 
 Run: python -m benchmarks.paper NAME=FOLDER [NAME=FOLDER ...] [--seeds N] [--batch N]
      [--steps N] [--widths W ...] [--epsilons E ...] [--methods M ...] [--pictures FOLDER] [--quick]

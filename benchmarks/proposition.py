@@ -1,14 +1,14 @@
 """What noise costs the minimiser, where everything is known (Proposition 4.1 of the paper).
 
 The proposition bounds by how much the squared MMD of the private minimiser exceeds that of the
-non-private one: sigma^2 d / m^2 + sigma sqrt(d) / m MMD(P, R), times a constant, sigma / m being
-the noise on an entry of the released mean feature, d its length, and R the best that the generator
-can do. Here P are so many images, each as often as the others, and the generator makes any mixture,
+non-private one: by sigma^2 d / m^2 + sigma sqrt(d) / m MMD(P, R), times a constant, where sigma / m
+is the noise on an entry of the released mean feature, d its length, and R the best that the
+generator can do. Here P is a set of equally frequent images, and the generator makes any mixture,
 with weights of either sign, of half of them. Its minimisers are projections, so the excess is the
-squared length of the noise's projection on as many directions: sigma^2 / m^2 times the number of
-these images, in expectation, whatever d and MMD(P, R) are.
+squared length of the noise's projection on as many directions: in expectation sigma^2 / m^2 times
+the number of these images, whatever d and MMD(P, R) are.
 
-Every row: the images are embedded and released, several times, and both minimisers are solved for.
+For every row, the images are embedded and released several times, and both minimisers are computed.
 
 Run: python -m benchmarks.proposition
 """

@@ -1,8 +1,8 @@
-"""The papers' tables, what they printed beside what was measured here.
+"""The papers' tables: what they printed beside what was measured here.
 
-Printed figures are in benchmarks/results/published.toml, each row with its source; measured ones
-are means over the runs of the other benchmarks, out of their JSON files. A cell for which there are
-no runs says so. The tables are a section of benchmarks/results/README.md.
+Printed figures are in benchmarks/results/published.toml, each row with its source. Measured ones
+are means over the runs of the other benchmarks, from their JSON files. A cell without runs says so.
+The tables are a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.published
 """

@@ -1,13 +1,13 @@
 """What size costs: processes, memory, reading and checkpoints.
 
 - Two processes against one, one thread each, on 60,000 images of 28x28 pixels: MNIST if a folder
-  with it is given, random ones if not. The clock runs from when all are loaded to when the file is
-  written; the whole commands under torchrun, loading included, are timed beside it.
+  with it is given, random ones if not. The clock runs from when all processes are loaded to when
+  the file is written; the whole commands under torchrun, including loading, are timed beside it.
 - Peak memory and speed for 10^4, 10^5 and 10^6 random images, and what checkpoints cost.
 - How fast the same records are read and decoded if nothing is computed.
 
-Each measurement has processes of its own; those that are compared are taken in turns, and the best
-counts, because others may be using the machine.
+Each measurement has its own processes. Those that are compared take turns, and the best counts,
+because others may be using the machine.
 
 Run: python benchmarks/scale.py [FOLDER WITH MNIST] [--turns 3] [--largest 1000000]
 """

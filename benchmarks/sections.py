@@ -1,4 +1,4 @@
-"""One document of results, to which each benchmark writes a section, and the runs behind it."""
+"""The document of results, in which each benchmark writes a section, and the runs behind it."""
 
 from __future__ import annotations
 

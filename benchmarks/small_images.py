@@ -1,19 +1,20 @@
-"""Few images, and much noise: ours beside what ten lines of NumPy make of them.
+"""Few images and much noise: ours compared with ten lines of NumPy.
 
-Every run: so many records of the training part, drawn at random by the seed, are embedded, released
-(replace-one, delta 1e-5) and 60,000 synthetic ones generated, and the classifiers of `dpntk
+Every run draws a number of records of the training part at random by the seed, embeds and releases
+them (replace-one, delta 1e-5) and generates 60,000 synthetic ones. The classifiers of `dpntk
 evaluate` that learn from these are tested on the real test images. Methods:
 
 - "default": the default settings;
-- "class means": unit-norm images summed by class, with the same noise, over a tenth of the records;
-  600 copies of each with noise of .15 on every pixel: whatever does worse is worth nothing;
+- "class means": unit-norm images summed by class, with the same noise, divided by a tenth of the
+  number of records; 600 copies of each with noise of .15 on every pixel: whatever does worse is
+  worth nothing;
 - "gaussian": mean and covariance of each class (benchmarks/baselines/gaussian.py);
-- "own score": no data but a diagnosis. It is the share of real test images that the default release
-  itself gives to their class, by <phi(x), released mean of the class>, centred and scaled class by
-  class over these images.
+- "own score": not synthetic data but a diagnosis. It is the share of real test images that the
+  default release itself assigns to their class, by <phi(x), released mean of the class>, centred
+  and scaled class by class over these images.
 
-Finished runs are kept in benchmarks/results/small_images.json, so an interrupted table is gone on
-with; the table is a section of benchmarks/results/README.md.
+Finished runs are kept in benchmarks/results/small_images.json, so an interrupted table can be
+resumed; the table is a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.small_images NAME=FOLDER [NAME=FOLDER ...] [--records N ...]
      [--epsilons E ...] [--seeds N] [--methods M ...] [--picture FILE]

@@ -1,14 +1,14 @@
-"""Tables of few rows, and of much noise: ours beside independent noisy columns, MST and AIM.
+"""Tables of few rows and much noise: ours compared with independent noisy columns, MST and AIM.
 
-Every run: so many rows of the training part, drawn at random by the seed, are embedded, released
-(replace-one) and generated with the default settings, as many as there are; all else as in
-benchmarks/tables.py, whose classifiers and distances these are. "noisy columns" are one-way
-marginals class by class, with the whole budget spent on them, each the nearest shares, and rows in
-which nothing goes with anything: whatever does worse is worth nothing. --competitors adds MST and
-AIM, fitted to the same rows (benchmarks/baselines/mst_aim.py).
+Every run draws a number of rows of the training part at random by the seed, embeds and releases
+them (replace-one) and generates as many with the default settings. All else, classifiers and
+distances included, is as in benchmarks/tables.py. "noisy columns" are one-way marginals class by
+class, on which the whole budget is spent, each projected to the nearest shares; the columns of a
+row are independent. Whatever does worse is worth nothing. --competitors adds MST and AIM, fitted to
+the same rows (benchmarks/baselines/mst_aim.py).
 
-Finished runs are kept in benchmarks/results/small_tables.json, so an interrupted table is gone on
-with; the table is a section of benchmarks/results/README.md.
+Finished runs are kept in benchmarks/results/small_tables.json, so an interrupted table can be
+resumed; the table is a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.small_tables NAME=PATH:LABEL [NAME=PATH:LABEL ...] [--rows N ...]
      [--epsilons E ...] [--seeds N] [--methods M ...] [--competitors]

@@ -1,10 +1,10 @@
 """The bare speed of reading and decoding, for every kind of data.
 
 The same records of MNIST's shape (and, for the last line, JPEG files of 256x256 pixels that are
-resized to 32x32) are written in every form and read in batches as `dpntk embed` reads them, by a
-process of its own for each measurement. The files have just been written, so they come from the
-system's cache: this is what dpntk itself costs, and a disk can only be slower. Peak memory is given
-for a tenth of the records and for all.
+resized to 32x32) are written in every form and read in batches as `dpntk embed` reads them, in a
+separate process for each measurement. The files have just been written, so they come from the
+system's cache: this is the cost of dpntk itself, and a disk can only be slower. Peak memory is
+given for a tenth of the records and for all.
 
 Run: python benchmarks/sources.py [RECORDS]
 """

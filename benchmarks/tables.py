@@ -1,20 +1,20 @@
 """How useful the synthetic tables are: one table, by the same code and settings for all.
 
 Every run: embed the training part, release (epsilon 1, replace-one, delta 1e-5, or 1e-6 where there
-are so many rows that 1e-5 would be above one in them), generate as many
-rows with the default settings, train the classifiers of `dpntk evaluate` on them, and test these on
-the test part, which nothing else sees. The seed is of features, training and classifiers; the noise
-has none. A data set without a test part of its own gives a fifth of its rows, drawn at random once.
+are so many rows that 1e-5 would exceed one over their number), generate as many rows with the
+default settings, train the classifiers of `dpntk evaluate` on them, and test these on the test
+part, which nothing else sees. The seed applies to features, training and classifiers; the noise has
+none. If a data set has no test part of its own, a fifth of its rows, drawn at random once, is used.
 
 The schema is `schema.toml` in the data's folder, or the file in benchmarks/schemas that has the
-name of the data set, made from its public description. Where there is none, it is what `dpntk
-schema` drafts from all rows: then bounds and categories stand for a data dictionary, and are
+name of the data set, made from its public description. If there is neither, it is what `dpntk
+schema` drafts from all rows: then bounds and categories stand in for a data dictionary, and are
 outside the guarantee.
 
 --competitors adds MST and AIM, fitted to the same training part at the same epsilon and delta, but
 under add-remove, which is what they guarantee (benchmarks/baselines/mst_aim.py).
 
-Finished runs are kept in benchmarks/results/tables.json, so an interrupted table is gone on with;
+Finished runs are kept in benchmarks/results/tables.json, so an interrupted table can be resumed;
 the table is a section of benchmarks/results/README.md.
 
 Run: python -m benchmarks.tables NAME=PATH:LABEL [NAME=PATH:LABEL ...] [--seeds N] [--methods M ...]

@@ -1,13 +1,13 @@
 """Whether dpntk writes the same at two commits, to the byte.
 
-Both commits embed the same images and the same rows of a table. From there on both get what the
-first one has made, because noise is never drawn twice: its embeddings, its releases, and its
-release of a distilled set. Compared are
+Both commits embed the same images and the same rows of a table. From there on both get the first
+one's embeddings, releases, and release of a distilled set, because noise is never drawn twice.
+Compared are
 
-- what is in the embeddings, but for the digest of the run, which depends on the code;
-- what is said in releases of one embedding, but for what is drawn anew for each;
+- the contents of embeddings, except for the digest of the run, which depends on the code;
+- the contents of releases of one embedding, except for what is drawn anew for each;
 - the label of one release, for people, for programs and for a registry;
-- every file that comes of one release with a given seed, and of the generator in such a folder.
+- every file that comes from one release with a given seed, and from the generator in its folder.
 
 A commit is run by the entry point that its pyproject.toml names, so its modules may be called
 anything. The exit code is 1 if anything differs.

@@ -1,8 +1,8 @@
 """How good the pairs of columns are that a release chooses to measure.
 
-Of each pair it is known from the exact counts of an embedding how far it is from independent
-columns, class by class, as a total variation. Printed is what ten chosen pairs have of that, as a
-share of what the best ten have: chosen by exact products, by products with the noise of a release
+The exact counts of an embedding say how far each pair is from independent columns, class by class,
+as a total variation. Printed is the sum of these distances over ten chosen pairs, as a share of the
+sum over the best ten. Pairs are chosen by exact products, by products with the noise of a release
 (mean over draws, and its standard error), and by nothing. No rows are generated.
 
 Run: python -m benchmarks.ablations.choice NAME=PATH:LABEL --rows N [N ...] [--epsilon E]

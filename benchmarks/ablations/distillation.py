@@ -1,8 +1,8 @@
-"""What the settings of `dpntk distill` are worth: one table, of a data set of images.
+"""What the settings of `dpntk distill` are worth: one table, for a data set of images.
 
 Every variant distils the training part without its last records at the same epsilon (add-remove,
-delta 1e-5), and kernel regression from the points is tested on these records. The test part is not
-read. Single runs on MNIST differ by about .005.
+delta 1e-5), and kernel regression from the points is tested on these last records. The test part is
+not read. Single runs on MNIST differ by about .005.
 
 Run: python -m benchmarks.ablations.distillation FOLDER TABLE [--epsilon E] [--held-out N]
 """

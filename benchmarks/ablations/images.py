@@ -1,9 +1,9 @@
-"""What the choices in the image generator are worth: one table, of one release.
+"""What the choices in the image generator are worth: one table, for one release.
 
 The first records of the training part are embedded and released once (replace-one, delta 1e-5).
 Every variant trains a generator on that release, and classifiers that learn from its images are
-tested on the last records of the training part. The test part is not read, so that choices may be
-made by these figures. Single runs on MNIST differ by about .005.
+tested on the last records of the training part. The test part is not read, so these figures may be
+used to make choices. Single runs on MNIST differ by about .005.
 
 Run: python -m benchmarks.ablations.images FOLDER TABLE [--epsilon E] [--held-out N] [--records N]
 """

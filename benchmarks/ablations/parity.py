@@ -1,10 +1,11 @@
-"""A label that depends on three columns at once and on no two of them: who learns it.
+"""Who learns a label that depends on three columns at once but on no two of them.
 
-Ten columns of two values that fall like coins, and as the label the exclusive or of the first three
+There are ten columns of fair coin flips, and the label is the exclusive or of the first three
 (20,000 rows, and 10,000 others to test on). Printed are XGBoost's ROC on real rows and the share of
-rows whose label is right: of other real rows, of releases by default and with `--pairs triples`,
-and of MST and AIM if they are named (add-remove, see `benchmarks/baselines/mst_aim.py`). A learner
-that splits by one column at a time finds such a label by chance, so there are several of each.
+rows whose label is right: for other real rows, for releases by default and with `--pairs triples`,
+and for MST and AIM if they are named (add-remove, see `benchmarks/baselines/mst_aim.py`). A learner
+that splits by one column at a time finds such a label only by chance, so each method has several
+runs.
 
 Run: python -m benchmarks.ablations.parity [--epsilon E] [--releases N] [--rows N] [--methods M ...]
 """

@@ -1,8 +1,8 @@
-"""What the choices in the table generator are worth: one table, of a data set.
+"""What the choices in the table generator are worth: one table, for a data set.
 
 The training part without a fifth of its rows is embedded and released (replace-one), once for each
 choice of features. Every variant makes as many rows, and the classifiers of `dpntk evaluate` that
-learn from them are tested on the fifth that was left out. The test part is not read. Differences of
+learn from them are tested on the fifth that was held out. The test part is not read. Differences of
 .01 to .02 between single runs are noise.
 
 Run: python -m benchmarks.ablations.tables NAME=PATH:LABEL TABLE [--epsilon E] [--rows N]

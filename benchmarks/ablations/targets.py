@@ -1,9 +1,9 @@
-"""What it is worth to name a numeric target: predictions on real rows, with and without.
+"""What naming a numeric target is worth: predictions on real rows, with and without it.
 
-Without arguments of a made-up table: six numbers of pairwise correlation .3, two columns of
-categories, and a target that all but two of these predict with an R2 of .83. With a table and a
-schema without a label: of a fifth of its rows, which are held out. Ridge regression and a forest
-learn from synthetic rows. Printed are mean and standard deviation over releases of their R2.
+Without arguments, the table is made up: six numbers of pairwise correlation .3, two columns of
+categories, and a target that all but two of these predict with an R2 of .83. Of a given table,
+whose schema has no label, a fifth of the rows is held out for the test. Ridge regression and a
+forest learn from synthetic rows. Printed are mean and standard deviation of their R2 over releases.
 
 Run: python -m benchmarks.ablations.targets [TABLE.csv SCHEMA.toml COLUMN] [--rows N] [--releases N]
 """
